@@ -14,7 +14,7 @@ _ID: Final = "SELECT id FROM keys WHERE key = ?"
 _ABORT: Final = "Abort"
 
 
-class Standing(NamedTuple):
+class CurrentWork(NamedTuple):
     """A work with its binding's key and that key's id."""
 
     id: int
@@ -36,7 +36,7 @@ def cluster(rows: Rows, name: str) -> Cluster | None:
     return clusters.decode(found[0][0]) if found else None
 
 
-def works_of(rows: Rows, name: str, after: int) -> list[Standing]:
+def works_of(rows: Rows, name: str, after: int) -> list[CurrentWork]:
     """Return a page of a cluster's works in the order of their key ids, starting after the id ``after``."""
     found = rows.select(_ID, (keys.cluster_key(name),))
     if not found:
@@ -46,7 +46,7 @@ def works_of(rows: Rows, name: str, after: int) -> list[Standing]:
         WHERE w.cluster = ? AND w.id > ? ORDER BY w.id LIMIT ?
     """
     page = rows.select(statement, (found[0][0], after, PAGE))
-    return [Standing(key_id, key, works.decode(body)) for key_id, key, body in page]
+    return [CurrentWork(key_id, key, works.decode(body)) for key_id, key, body in page]
 
 
 def placed(rows: Rows, name: str, key: str) -> Placed | None:

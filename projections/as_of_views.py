@@ -20,7 +20,7 @@ _LOOK_BACK_RECORDS: Final = 2_048
 _MOMENTS_MAX: Final = 2
 
 
-class Moments:
+class AsOfViews:
     """As-of views in memory; at most ``_MOMENTS_MAX`` are kept, and one is used at a time."""
 
     def __init__(self, log: Source, check: verdicts.Check) -> None:

@@ -189,7 +189,9 @@ class Bindings:
             if binding is None:
                 gone.append((key_id,))
             else:
-                kept.append((key_id, binding.number, on(binding), _word(binding), _encode(binding)))
+                kept.append(
+                    (key_id, binding.number, on(binding), _condition_reason(binding), _encode(binding))
+                )
         rows.write("DELETE FROM bindings WHERE id = ?", gone)
         rows.write("INSERT OR REPLACE INTO bindings VALUES (?, ?, ?, ?, ?)", kept)
 
@@ -239,7 +241,7 @@ def on(binding: Binding) -> str:
     return "".join((",", *(f"{name}," for name in own), *(f"{name}," for name in sorted(others))))
 
 
-def _word(binding: Binding) -> str:
+def _condition_reason(binding: Binding) -> str:
     return binding.scheduled.reason if binding.scheduled else ""
 
 

@@ -22,7 +22,7 @@ from projections.rebalancers import Rebalancers
 from projections.works import Work
 
 
-class Telling:
+class ChangedObjects:
     """Records in ``Changes`` what the other projections folded."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Telling:
         rebalancers: Rebalancers,
         placements: Placements,
     ) -> None:
-        self._told = told
+        self._changes = told
         self._objects = objects
         self._bindings = bindings
         self._rebalancers = rebalancers
@@ -44,13 +44,13 @@ class Telling:
         if head is not None:
             created = ids.object_uid(taken.envelope.source, taken.envelope.id, record.key)
             kind = changes.kind_of(head.api_version, head.kind)
-            self._told.touch(record.number, kind, key_id, added=head.uid == created)
+            self._changes.touch(record.number, kind, key_id, added=head.uid == created)
 
     def status_put(self, key_id: int, taken: Taken) -> None:
         """Record that a client wrote the status of an object."""
         if taken.head is not None:
             kind = changes.kind_of(taken.head.api_version, taken.head.kind)
-            self._told.touch(taken.record.number, kind, key_id)
+            self._changes.touch(taken.record.number, kind, key_id)
 
     def object_removed(self, key_id: int, number: int) -> None:
         """Record the removal of an object; must be called before its row and its status are deleted."""
@@ -59,39 +59,39 @@ class Telling:
             binding, rebalancer = self._bindings.get(key_id), self._rebalancers.get(key_id)
             last = object_document(row, binding, rebalancer, managed=True)
             _renumber(last, number)
-            self._told.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
+            self._changes.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
 
     def binding_changed(self, key_id: int, number: int, *, added: bool) -> None:
         """Record a folded decision on the binding, and on its template if that changed too."""
         binding = self._bindings.get(key_id)
         if binding is None or binding.number != number:
             return
-        self._told.touch(number, _binding_kind(binding.template), key_id, added=added)
+        self._changes.touch(number, _binding_kind(binding.template), key_id, added=added)
         if binding.template_number == number:
             template = binding.template
-            self._told.touch(number, changes.kind_of(template.api_version, template.kind), key_id)
+            self._changes.touch(number, changes.kind_of(template.api_version, template.kind), key_id)
 
     def binding_removed(self, key_id: int, number: int, binding: Binding) -> None:
         placement, applied = self._placements.get(binding.placement), self._placements.get(binding.applied)
         last = binding_document(binding, placement, applied, managed=True)
         _renumber(last, number)
-        self._told.remove(number, _binding_kind(binding.template), key_id, last)
+        self._changes.remove(number, _binding_kind(binding.template), key_id, last)
 
     def rebalancer_changed(self, key_id: int, number: int) -> None:
-        self._told.touch(number, changes.REBALANCER, key_id)
+        self._changes.touch(number, changes.REBALANCER, key_id)
 
     def cluster_changed(self, key_id: int, number: int, *, added: bool) -> None:
-        self._told.touch(number, changes.CLUSTER, key_id, added=added)
+        self._changes.touch(number, changes.CLUSTER, key_id, added=added)
 
     def cluster_removed(self, key_id: int, number: int, cluster: Cluster) -> None:
         last = cluster_document(cluster, managed=True)
         _renumber(last, number)
-        self._told.remove(number, changes.CLUSTER, key_id, last)
+        self._changes.remove(number, changes.CLUSTER, key_id, last)
 
     def work_touched(self, where: tuple[int, int], number: int) -> None:
         """Record that a work's rendered content changed; ``where`` are the key ids of its cluster and its binding."""
         member, key_id = where
-        self._told.touch(number, changes.WORK, key_id, member=member)
+        self._changes.touch(number, changes.WORK, key_id, member=member)
 
     def work_changed(
         self, where: tuple[int, int], number: int, cluster: str, before: Work | None, after: Work | None
@@ -102,11 +102,11 @@ class Telling:
         """
         member, key_id = where
         if after is not None:
-            self._told.touch(number, changes.WORK, key_id, added=before is None, member=member)
+            self._changes.touch(number, changes.WORK, key_id, added=before is None, member=member)
         elif before is not None:
             last = work_object(cluster, before, None)
             _renumber(last, number)
-            self._told.remove(number, changes.WORK, key_id, last, member=member)
+            self._changes.remove(number, changes.WORK, key_id, last, member=member)
 
 
 def _binding_kind(template: shapes.WorkloadRef) -> str:

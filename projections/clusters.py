@@ -39,7 +39,7 @@ class Spec(Struct, frozen=True, array_like=True):
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
 
 
-class Room(Struct, frozen=True, array_like=True):
+class ReportedCapacity(Struct, frozen=True, array_like=True):
     """Capacity of the cluster as last reported, in Kubernetes quantities."""
 
     allocatable: dict[str, str]
@@ -79,7 +79,7 @@ class Cluster(Struct, array_like=True):
     number: int
     head: Head
     spec: Spec
-    room: Room | None = None
+    room: ReportedCapacity | None = None
     health: Health | None = None
     leaving_ms: int = 0
 
@@ -116,7 +116,7 @@ class Clusters:
             case events.CapacityReported() if cluster is not None:
                 data = taken.data
                 room = (data.allocatable, data.allocated, data.allocating, data.modelings)
-                cluster.room = Room(*room, data.nodes, data.nodes_ready)
+                cluster.room = ReportedCapacity(*room, data.nodes, data.nodes_ready)
             case events.ClusterHealthChanged() if cluster is not None:
                 before, cluster.health = cluster.health, _health(cluster.health, taken.data, taken.at_ms)
                 if _is_same(before, cluster.health):

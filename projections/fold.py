@@ -29,7 +29,7 @@ from events.outputs import Judgement
 from events.records import StoredRecord
 from events.validation import verdicts
 from projections.bindings import Binding, Bindings
-from projections.changed_objects import Telling
+from projections.changed_objects import ChangedObjects
 from projections.changes import Changes
 from projections.clusters import Clusters
 from projections.counts import Counts
@@ -81,7 +81,7 @@ class Fold:
         self._timeline = Timeline()
         self._changes = Changes()
         self._rejections = Rejections()
-        self._telling = Telling(
+        self._changed_objects = ChangedObjects(
             self._changes, self._objects, self._bindings, self._rebalancers, self._placements
         )
         self._views: tuple[View, ...] = (
@@ -164,18 +164,18 @@ class Fold:
                 | policies.ConfigurationApplied(manifest=raw)
             ) if taken.manifest is not None:
                 self._objects.put(key_id, taken, taken.manifest, raw)
-                self._telling.object_put(key_id, taken)
+                self._changed_objects.object_put(key_id, taken)
                 self._touch_works(self._shown_with(key_id, taken), record.number)
             case (
                 specs.TemplateStatusWritten(status=status, managed_fields=owned)
                 | policies.ConfigurationStatusWritten(status=status, managed_fields=owned)
             ):
                 self._objects.put_status(key_id, taken, status, owned)
-                self._telling.status_put(key_id, taken)
+                self._changed_objects.status_put(key_id, taken)
             case specs.DeletionAllowed():
                 pass  # only the decisions that follow from it change anything
             case _ if taken.head is not None:
-                self._telling.object_removed(key_id, record.number)
+                self._changed_objects.object_removed(key_id, record.number)
                 self._objects.remove(key_id)
                 self._touch_works(self._shown_with(key_id, taken), record.number)
                 if isinstance(data, specs.RebalancerDeleted):
@@ -199,10 +199,10 @@ class Fold:
         before = self._clusters.get(key_id)
         # Before the projection deletes the cluster, since the change holds its last document.
         if before is not None and isinstance(taken.data, clusters.ClusterLeft):
-            self._telling.cluster_removed(key_id, number, before)
+            self._changed_objects.cluster_removed(key_id, number, before)
         self._clusters.take(key_id, taken)
         if self._clusters.get(key_id) is not None:
-            self._telling.cluster_changed(key_id, number, added=before is None)
+            self._changed_objects.cluster_changed(key_id, number, added=before is None)
 
     def _take_decision(self, record: StoredRecord) -> None:
         decoded = codec.decode(record)
@@ -247,9 +247,9 @@ class Fold:
         reported = _reported(before) if isinstance(data, decisions.StatusAggregated) else {}
         # Before the projection deletes the binding, since the change holds its last document.
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
-            self._telling.binding_removed(key_id, record.number, before)
+            self._changed_objects.binding_removed(key_id, record.number, before)
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
-            self._telling.binding_changed(key_id, record.number, added=before is None)
+            self._changed_objects.binding_changed(key_id, record.number, added=before is None)
             if isinstance(data, decisions.StatusAggregated):
                 self._report_works(key_id, record.number, reported)
         else:
@@ -265,13 +265,13 @@ class Fold:
                 where = (self._keys.of(keys.cluster_key(cluster)), key_id)
                 applied, message = said or (None, "")
                 if self._works.report(where, number, applied=applied, message=message):
-                    self._telling.work_touched(where, number)
+                    self._changed_objects.work_touched(where, number)
 
     def _touch_works(self, found: Iterable[tuple[int, int]], number: int) -> None:
         """Mark the works' rendered content as changed."""
         for where in found:
             self._works.touch(where, number)
-            self._telling.work_touched(where, number)
+            self._changed_objects.work_touched(where, number)
 
     def _take_rebalance(
         self,
@@ -290,7 +290,7 @@ class Fold:
         if head is None or not self._rebalancers.take(key_id, record.number, head.uid, data):
             self._counts.add("decisions.unfounded")
         else:
-            self._telling.rebalancer_changed(key_id, record.number)
+            self._changed_objects.rebalancer_changed(key_id, record.number)
 
     def _take_output(self, record: StoredRecord) -> None:
         source = record.headers.get("ce_source", "")
@@ -343,7 +343,7 @@ class Fold:
             if said is not None:
                 self._works.report(where, number, applied=said[0], message=said[1])
         after = self._works.get(where)
-        self._telling.work_changed(where, number, data.cluster, before, after)
+        self._changed_objects.work_changed(where, number, data.cluster, before, after)
 
     def _touch(self, key: str, number: int) -> int:
         """Add the record to the key's timeline; return the key's id."""

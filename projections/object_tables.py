@@ -100,7 +100,7 @@ def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page
     return Page(items)
 
 
-def by_places(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, Json]:
+def by_keys(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, Json]:
     """Return the objects with these keys that exist."""
     found: dict[Place, Json] = {}
     for place in places:

@@ -12,9 +12,9 @@ from engine.agent import kinds, object_preparation, reconciliation, statuses
 from engine.agent.api_errors import RefusedError
 from engine.agent.call_limits import Gate
 from engine.agent.gateway_client import Control
-from engine.agent.ledger import Place, place_of
+from engine.agent.ledger import Place, identity_of
 from engine.agent.member_api import MANAGER, MemberApi, Resource
-from engine.agent.reconciliation import Applied, Entry, Seen
+from engine.agent.reconciliation import Applied, Entry, Observed
 from engine.agent.untrusted_json import Json, as_text, at
 from events import shapes
 from events.shapes import WorkloadRef
@@ -41,7 +41,7 @@ class Scaled(Protocol):
         ...
 
 
-class Hands:
+class ActionExecutor:
     """Apply and remove objects in one member."""
 
     def __init__(
@@ -66,14 +66,14 @@ class Hands:
         resource = await self._resource(ref)
         manifest, overwrites = await self._wanted(entry)
         standing: Json | None = None
-        is_scaled = self._scaled.scales(place_of(ref))
+        is_scaled = self._scaled.scales(identity_of(ref))
         retained = object_preparation.retained(
             manifest, work.reading, is_scaled=is_scaled or object_preparation.retains(manifest)
         )
         # A look before the apply is only needed where the object may not be ours, or has fields to retain.
         if entry.applied is None or is_drift or retained:
             standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
-            if standing is not None and not self._is_ours(standing, entry.applied) and not overwrites:
+            if standing is not None and not self._has_our_marks(standing, entry.applied) and not overwrites:
                 words = f"{ref.kind} {ref.name} is there already, and not ours; conflictResolution is Abort"
                 raise Fault(words)
         manifest = object_preparation.retaining(manifest, standing, retained)
@@ -104,7 +104,7 @@ class Hands:
         if resource is None:
             return True
         standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
-        if standing is None or not self._is_ours(standing, entry.applied):
+        if standing is None or not self._has_our_marks(standing, entry.applied):
             return True
         if action.preserved:
             change = object_preparation.unmarked()
@@ -121,21 +121,21 @@ class Hands:
 
     def seen(
         self, value: Json, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
-    ) -> Seen:
+    ) -> Observed:
         """The observed state of an object."""
-        is_scaled = is_retained or self._scaled.scales(place_of(ref))
+        is_scaled = is_retained or self._scaled.scales(identity_of(ref))
         without = object_preparation.retained(value, reading, is_scaled=is_scaled)
-        return Seen(
+        return Observed(
             uid=as_text(at(value, "metadata", "uid")),
             version=as_text(at(value, "metadata", "resourceVersion")),
             fields=object_preparation.owned_digest(value, MANAGER, without),
             is_ending=bool(at(value, "metadata", "deletionTimestamp")),
-            standing=statuses.standing(value, reading),
+            state=statuses.object_state(value, reading),
         )
 
-    def _is_ours(self, standing: Json, applied: Applied | None) -> bool:
+    def _has_our_marks(self, standing: Json, applied: Applied | None) -> bool:
         uid = as_text(at(standing, "metadata", "uid"))
-        return object_preparation.is_ours(standing, self._cluster) or (
+        return object_preparation.has_our_marks(standing, self._cluster) or (
             applied is not None and applied.uid == uid
         )
 
@@ -156,7 +156,7 @@ class Hands:
             raise
         if told.fault:
             raise Fault(told.fault)
-        place = object_preparation.Place(cluster=self._cluster, work=work)
+        place = object_preparation.Owner(cluster=self._cluster, work=work)
         try:
             manifest = object_preparation.prepared(told.manifest, place)
         except (msgspec.MsgspecError, RecursionError) as error:

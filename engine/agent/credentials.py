@@ -40,7 +40,7 @@ class Credentials:
         async with self._lock:
             # Under the lock, so that concurrent requests do not start several plugins.
             if time.time() >= self._until_s:
-                self._header, self._until_s = await anyio.to_thread.run_sync(self._asked)
+                self._header, self._until_s = await anyio.to_thread.run_sync(self._requested)
             return self._header
 
     def forget(self) -> None:
@@ -48,7 +48,7 @@ class Credentials:
         if self._access.exec is not None or self._access.token_file:
             self._until_s = 0.0
 
-    def _asked(self) -> tuple[str, float]:
+    def _requested(self) -> tuple[str, float]:
         """The header and its expiry (seconds since 1970); blocks."""
         access = self._access
         if access.exec is not None:

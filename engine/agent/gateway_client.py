@@ -41,17 +41,17 @@ class Control:
 
     async def cluster(self) -> messages.Cluster:
         """The cluster's membership and resource models."""
-        return await self._ask("GET", "", messages.Cluster)
+        return await self._request("GET", "", messages.Cluster)
 
     async def manifest(self, key: str, version: tuple[int, int]) -> messages.Manifest:
         """The manifest of a work; raises RefusedError with code 404 if the work is outdated."""
         query = {"key": key, "term": str(version[0]), "step": str(version[1])}
-        return await self._ask("GET", "/manifest", messages.Manifest, query=query)
+        return await self._request("GET", "/manifest", messages.Manifest, query=query)
 
     async def report(self, batch_id: str, reports: Sequence[messages.Report]) -> messages.Cluster:
         """Send reports; a repeated ``batch_id`` has no second effect."""
         body = msgspec.json.encode(messages.Reports(id=batch_id, reports=tuple(reports)))
-        return await self._ask("POST", "/reports", messages.Cluster, body=body)
+        return await self._request("POST", "/reports", messages.Cluster, body=body)
 
     async def follow(self, after: int | None) -> AsyncGenerator[messages.Line]:
         """Lines of works after a position, or after a full list; ends when the connection does."""
@@ -68,7 +68,7 @@ class Control:
         except (httpx.HTTPError, msgspec.MsgspecError) as error:
             raise UnreachableError(f"works: {error or type(error).__name__}") from None
 
-    async def _ask(
+    async def _request(
         self,
         method: str,
         path: str,

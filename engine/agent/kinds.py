@@ -27,8 +27,8 @@ class Kinds:
         self._gate = gate
         self._on_known = on_known
         self._found: dict[tuple[str, str], Resource] = {}
-        self._asked_s = -_AGAIN_S
-        self._told: messages.ApisReport | None = None
+        self._requested_s = -_AGAIN_S
+        self._reported: messages.ApisReport | None = None
         self._lock = anyio.Lock()
 
     async def find(self, api_version: str, kind: str) -> Resource | None:
@@ -37,7 +37,7 @@ class Kinds:
         if found is None:
             # The lock lets concurrent lookups of a missing kind share one discovery.
             async with self._lock:
-                if anyio.current_time() >= self._asked_s + _AGAIN_S:
+                if anyio.current_time() >= self._requested_s + _AGAIN_S:
                     await self.refresh()
             found = self._found.get((api_version, kind))
         return found
@@ -46,11 +46,11 @@ class Kinds:
         """Run discovery; raises ApiError."""
         listed = await self._gate.call(self._api.discover)
         version = await self._gate.call(self._api.version)
-        self._asked_s = anyio.current_time()
+        self._requested_s = anyio.current_time()
         self._found = {(each.api_version, each.kind): each for each in listed}
         report = messages.ApisReport(apis=enabled(listed), kubernetes_version=version[:64])
-        if report != self._told:
-            self._told = report
+        if report != self._reported:
+            self._reported = report
             self._on_known(report)
 
     def served(self) -> list[Resource]:

@@ -72,7 +72,7 @@ class Ledger:
     def removed(self, key: str, entry: Entry) -> None:
         """Record that a binding's object no longer exists."""
         if entry.ref is not None:
-            self._keys.pop(place_of(entry.ref), None)
+            self._keys.pop(identity_of(entry.ref), None)
         # Drop the index entry first: ``core.removed`` clears ``entry.ref``, which it is found by.
         reconciliation.removed(entry)
         self.touch(key)
@@ -113,9 +113,9 @@ class Ledger:
 
     def _index(self, key: str, entry: Entry) -> None:
         if entry.ref is not None:
-            self._keys[place_of(entry.ref)] = key
+            self._keys[identity_of(entry.ref)] = key
 
 
-def place_of(ref: WorkloadRef) -> Place:
+def identity_of(ref: WorkloadRef) -> Place:
     """Identity of an object, independent of the API version."""
     return ref.api_version.rpartition("/")[0], ref.kind, ref.namespace, ref.name

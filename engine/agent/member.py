@@ -21,7 +21,7 @@ from engine.agent import (
     reflector,
     watch_receivers,
 )
-from engine.agent.action_execution import Fault, Hands, SupersededError
+from engine.agent.action_execution import ActionExecutor, Fault, SupersededError
 from engine.agent.agent_metrics import Counts
 from engine.agent.api_errors import ApiError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
@@ -88,19 +88,21 @@ class MemberAgent:
         )
         self._api = MemberApi(access)
         self._counts = counts
-        self._gate = Gate(self._look_after_health, counts)
+        self._gate = Gate(self._follow_health, counts)
         self._ledger = Ledger(kept, self._name)
-        self._reporter = Reporter(self._control, self._ledger, self._told, counts)
-        self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.say)
+        self._reporter = Reporter(self._control, self._ledger, self._on_answer, counts)
+        self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.report)
         self._scalers = watch_receivers.Scalers(self._rescaled)
-        self._hands = Hands(self._name, self._control, self._api, self._gate, self._kinds, self._scalers)
-        self._nodes = watch_receivers.Nodes(self._room_changed)
-        self._pods = watch_receivers.Pods(self._room_changed)
+        self._executor = ActionExecutor(
+            self._name, self._control, self._api, self._gate, self._kinds, self._scalers
+        )
+        self._nodes = watch_receivers.Nodes(self._on_capacity_change)
+        self._pods = watch_receivers.Pods(self._on_capacity_change)
         self._waiting = Waiting()
         self._paces: dict[str, _Pace] = {}
         self._followed: set[tuple[str, str]] = set()
         self._health = anyio.Event()
-        self._room = anyio.Event()
+        self._capacity_changed_event = anyio.Event()
         self._kinds_change = anyio.Event()
         self._models: messages.Cluster = messages.Cluster(is_member=True)
         self._is_listed = False
@@ -114,11 +116,16 @@ class MemberAgent:
         try:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
-                for each in (self._ledger.run, self._reporter.run, self._tell_health, self._tell_room):
+                for each in (
+                    self._ledger.run,
+                    self._reporter.run,
+                    self._report_health,
+                    self._report_capacity,
+                ):
                     tasks.start_soon(each)
                 for each in (self._follow_works, self._discover):
                     self._start(each)
-                self._follow_room()
+                self._follow_capacity()
                 for key, entry in self._ledger.entries():
                     self._waiting.put(key)
                     self._follow_objects(entry)
@@ -195,20 +202,20 @@ class MemberAgent:
             self._counts.refused += 1
             entry.fault = str(error)[:_MESSAGE_CHARS]
             self._waiting.put_later(key, self._pace(key))
-        self._reporter.news(key)
+        self._reporter.binding_changed(key)
 
     async def _act(self, key: str, entry: Entry) -> None:
         work = entry.work
         match reconciliation.decide(entry):
             case reconciliation.Apply(is_drift=is_drift):
-                await self._hands.apply(entry, is_drift=is_drift)
+                await self._executor.apply(entry, is_drift=is_drift)
                 self._counts.applied += 1
                 self._counts.drifts += is_drift
                 self._ledger.put(key, entry)
                 self._follow_objects(entry)
-                self._look_at_kinds(entry)
+                self._refresh_kinds(entry)
             case reconciliation.Remove() as action:
-                if not await self._hands.remove(entry, action):
+                if not await self._executor.remove(entry, action):
                     self._waiting.put_later(key, self._pace(key))
                     return
                 self._counts.removed += 1
@@ -230,7 +237,7 @@ class MemberAgent:
         if applied is None or (kind := (applied.ref.api_version, applied.ref.kind)) in self._followed:
             return
         self._followed.add(kind)
-        seeing = watch_receivers.Objects(kind, self._ledger, self._hands, self._seen)
+        seeing = watch_receivers.Objects(kind, self._ledger, self._executor, self._seen)
         self._start(partial(self._follow_kind, kind, _LABELS, seeing))
 
     def _seen(self, key: str) -> None:
@@ -238,8 +245,8 @@ class MemberAgent:
         entry = self._ledger.get(key)
         if entry is None:
             return
-        self._reporter.news(key)
-        self._look_at_kinds(entry)
+        self._reporter.binding_changed(key)
+        self._refresh_kinds(entry)
         if reconciliation.is_adrift(entry):
             # Another controller may keep changing the field back; growing delays bound the number of applies.
             pace = self._paces.get(key)
@@ -274,11 +281,11 @@ class MemberAgent:
                 await self._kinds_change.wait()
                 await anyio.sleep(_SERVED_SOON_S)
 
-    def _look_at_kinds(self, entry: Entry) -> None:
+    def _refresh_kinds(self, entry: Entry) -> None:
         if entry.ref is not None and entry.ref.kind in _BRING_KINDS:
             self._kinds_change.set()
 
-    def _follow_room(self) -> None:
+    def _follow_capacity(self) -> None:
         """Watch nodes, pods and autoscalers."""
         found: tuple[tuple[tuple[str, str], reflector.Follower], ...] = (
             (kinds.NODES, self._nodes),
@@ -299,31 +306,31 @@ class MemberAgent:
         if self._tasks is not None:
             self._tasks.start_soon(self._patiently, task)
 
-    def _room_changed(self) -> None:
-        self._room.set()
+    def _on_capacity_change(self) -> None:
+        self._capacity_changed_event.set()
 
-    async def _tell_room(self) -> None:
+    async def _report_capacity(self) -> None:
         """Report capacity when it changes, at most once a second."""
         said: messages.CapacityReport | None = None
         while True:
-            await self._room.wait()
-            self._room = anyio.Event()
+            await self._capacity_changed_event.wait()
+            self._capacity_changed_event = anyio.Event()
             found = member_capacity.report(
                 self._nodes.found, self._pods.found.values(), self._models.resource_models
             )
             if found != said:
                 said = found
-                self._reporter.say(found)
+                self._reporter.report(found)
             await anyio.sleep(_ROOM_S)
 
-    def _look_after_health(self) -> None:
+    def _follow_health(self) -> None:
         self._health.set()
 
-    async def _tell_health(self) -> None:
+    async def _report_health(self) -> None:
         """Report the health of the member's API four times per grace period, and when it changes."""
         while True:
             self._health = anyio.Event()
-            self._reporter.say(await self._healthy())
+            self._reporter.report(await self._healthy())
             with anyio.move_on_after(self._settings.grace_seconds / 4):
                 await self._health.wait()
 
@@ -344,10 +351,10 @@ class MemberAgent:
         message = "cluster is healthy and ready to accept workloads"
         return messages.HealthReport(ready=True, grace_seconds=grace, reason="ClusterReady", message=message)
 
-    def _told(self, cluster: messages.Cluster) -> None:
+    def _on_answer(self, cluster: messages.Cluster) -> None:
         """Handle the gateway's answer on the cluster; stop once it has left and is empty."""
         if cluster.resource_models != self._models.resource_models:
-            self._room.set()
+            self._capacity_changed_event.set()
         self._models = cluster
         if not cluster.is_member and self._is_listed and not self._ledger.names() and self._tasks is not None:
             _log.info("the cluster has left", cluster=self._name)

@@ -210,7 +210,7 @@ class MemberApi:
                     if line:
                         yield _change(line)
         except httpx.HTTPError as error:
-            raise UnreachableError(f"watch of {resource.plural}: {_words(error)}") from None
+            raise UnreachableError(f"watch of {resource.plural}: {_error_text(error)}") from None
 
     async def _json(
         self,
@@ -253,7 +253,7 @@ class MemberApi:
                 extensions=self._extensions,
             )
         except httpx.HTTPError as error:
-            raise UnreachableError(f"{method} {path}: {_words(error)}") from None
+            raise UnreachableError(f"{method} {path}: {_error_text(error)}") from None
         if response.status_code >= _REFUSED:
             self._raise(response)
         return response
@@ -345,5 +345,5 @@ def _seconds(text: str) -> float:
     return float(text) if text.isascii() and text.isdecimal() else 0.0
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return str(error) or type(error).__name__

@@ -53,14 +53,14 @@ _ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a
 _canonical: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class Owner(Struct, frozen=True, kw_only=True):
     """The owner of an object: the cluster and the work that it was created for."""
 
     cluster: str
     work: messages.Work
 
 
-def prepared(manifest: msgspec.Raw | bytes, place: Place) -> Json:
+def prepared(manifest: msgspec.Raw | bytes, place: Owner) -> Json:
     """The object to apply. Raises msgspec.MsgspecError or RecursionError if the manifest is not a JSON object."""
     value = msgspec.json.decode(manifest, type=dict[str, object])
     value.pop("status", None)
@@ -114,7 +114,7 @@ def replicas_path(value: Json, reading: shapes.Reading | None) -> Path:
     return workloads.replicas_path(*named, reading.replicas if reading else "")
 
 
-def is_ours(value: Json, cluster: str) -> bool:
+def has_our_marks(value: Json, cluster: str) -> bool:
     """Whether an object in the member has the marks of this cluster's agent."""
     labels = as_object(at(value, "metadata", "labels"))
     annotations = as_object(at(value, "metadata", "annotations"))
@@ -206,7 +206,7 @@ def _prune_kind(value: Json) -> None:
             pass
 
 
-def _mark(value: Json, place: Place) -> None:
+def _mark(value: Json, place: Owner) -> None:
     metadata = as_object(value["metadata"])
     work = place.work
     ref = work.template

@@ -10,7 +10,7 @@ from engine.agent.ledger import Ledger
 from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.agent.untrusted_json import as_text, at
-from engine.agent.watch_receivers import place_of
+from engine.agent.watch_receivers import identity_of
 from events import keys
 from events.shapes import WorkloadRef
 
@@ -30,8 +30,8 @@ async def orphans(
         except RefusedError:
             continue  # a kind that we may not list is one that we could not have applied
         for each in listed.items:
-            place = place_of((resource.api_version, resource.kind), each)
-            if not object_preparation.is_ours(each, cluster) or ledger.at(place) is not None:
+            place = identity_of((resource.api_version, resource.kind), each)
+            if not object_preparation.has_our_marks(each, cluster) or ledger.at(place) is not None:
                 continue
             ref = WorkloadRef(
                 api_version=resource.api_version,

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct, structs
 
 from engine.agent import messages, statuses
-from engine.agent.statuses import Standing
+from engine.agent.statuses import ObjectState
 from events.shapes import WorkloadRef
 
 _APPLIED: Final = "applied"
@@ -35,7 +35,7 @@ class Applied(Struct, frozen=True, kw_only=True):
     is_retained: bool = False
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class Observed(Struct, frozen=True, kw_only=True):
     """Observed state of an object; an empty ``uid`` means that it does not exist.
 
     ``version`` is its resourceVersion.
@@ -45,7 +45,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     version: str = ""
     fields: str = ""
     is_ending: bool = False
-    standing: Standing = statuses.Standing()
+    state: ObjectState = statuses.ObjectState()
 
 
 class Entry(Struct, kw_only=True):
@@ -60,7 +60,7 @@ class Entry(Struct, kw_only=True):
     ref: WorkloadRef | None = None
     applied: Applied | None = None
     reported: messages.WorkloadReport | None = None
-    seen: Seen | None = None
+    seen: Observed | None = None
     fault: str = ""
 
 
@@ -161,7 +161,7 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
     if not entry.fault and (applied is None or seen is None or not seen.uid):
         return None
     # The object still has the content of the last apply, so report that version, not the newest.
-    version, how = work.version, seen.standing if seen is not None else Standing()
+    version, how = work.version, seen.state if seen is not None else ObjectState()
     if (
         applied is not None
         and not entry.fault

@@ -34,7 +34,7 @@ class Reporter:
     ) -> None:
         self._control = control
         self._ledger = ledger
-        self._on_told = on_told
+        self._on_answer = on_told
         self._counts = counts
         self._keys: dict[str, None] = {}
         self._own: dict[type[ClusterReport], ClusterReport] = {}
@@ -42,12 +42,12 @@ class Reporter:
         self._boot = uuid.uuid4().hex
         self._batches = 0
 
-    def news(self, key: str) -> None:
+    def binding_changed(self, key: str) -> None:
         """Schedule a report on a binding; nothing is sent if its state was reported already."""
         self._keys[key] = None
         self._more.set()
 
-    def say(self, report: ClusterReport) -> None:
+    def report(self, report: ClusterReport) -> None:
         """Schedule a report on the cluster; a newer one of the same type replaces it."""
         self._own[type(report)] = report
         self._more.set()
@@ -83,7 +83,7 @@ class Reporter:
         backoff = Backoff()
         while True:
             try:
-                self._on_told(await self._control.report(batch_id, batch))
+                self._on_answer(await self._control.report(batch_id, batch))
             except (UnreachableError, ThrottledError) as error:
                 _log.warning("the gateway takes no reports", error=str(error))
                 await anyio.sleep(backoff.again_s())
@@ -100,10 +100,10 @@ class Reporter:
                         await self._send([each])
                     return
             else:
-                self._said(batch)
+                self._sent(batch)
                 return
 
-    def _said(self, batch: list[messages.Report]) -> None:
+    def _sent(self, batch: list[messages.Report]) -> None:
         self._counts.reports += len(batch)
         for report in batch:
             match report:
@@ -113,7 +113,7 @@ class Reporter:
                         entry.reported = report
                         self._ledger.touch(report.key)
                         # The state may have changed while the request was sent.
-                        self.news(report.key)
+                        self.binding_changed(report.key)
                 case messages.GoneReport():
                     entry = self._ledger.get(report.key)
                     if entry is not None and reconciliation.gone(entry) == report:

@@ -11,7 +11,7 @@ from engine.objects import status_fields
 from events import shapes
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class ObjectState(Struct, frozen=True, kw_only=True):
     """Replicas by state, health, and the status values that an interpreter asks for."""
 
     replicas: int = 0
@@ -22,9 +22,9 @@ class Standing(Struct, frozen=True, kw_only=True):
     values: dict[str, str] = {}
 
 
-def standing(value: Json, reading: shapes.Reading | None = None) -> Standing:
+def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectState:
     """The state of an object; ``reading`` holds rules of the kind's interpreter, which override the built-in ones."""
-    found = _standing(value)
+    found = _built_in_state(value)
     if reading is None:
         return found
     status = as_object(value.get("status"))
@@ -35,7 +35,7 @@ def standing(value: Json, reading: shapes.Reading | None = None) -> Standing:
     )
 
 
-def _standing(value: Json) -> Standing:
+def _built_in_state(value: Json) -> ObjectState:
     status, spec = as_object(value.get("status")), as_object(value.get("spec"))
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
         case "apps/v1", "Deployment":
@@ -44,7 +44,7 @@ def _standing(value: Json) -> Standing:
             return _stateful(value, status, spec)
         case "apps/v1", "ReplicaSet":
             found = as_count(status.get("availableReplicas"))
-            return Standing(
+            return ObjectState(
                 replicas=as_count(status.get("replicas")),
                 updated=as_count(status.get("replicas")),
                 ready=as_count(status.get("readyReplicas")),
@@ -57,17 +57,17 @@ def _standing(value: Json) -> Standing:
             return _job(status)
         case "v1", "Pod":
             well = _is_well(status)
-            return Standing(replicas=1, updated=1, ready=int(well), available=int(well), healthy=well)
+            return ObjectState(replicas=1, updated=1, ready=int(well), available=int(well), healthy=well)
         case _ if (well := _health(value, spec, status)) is not None:
-            return Standing(healthy=well)
+            return ObjectState(healthy=well)
         case _:
             return _unknown(spec, status)
 
 
-def _job(status: Json) -> Standing:
+def _job(status: Json) -> ObjectState:
     active = as_count(status.get("active"))
     ready = as_count(status.get("ready"))
-    return Standing(replicas=active, updated=active, ready=ready, available=ready)
+    return ObjectState(replicas=active, updated=active, ready=ready, available=ready)
 
 
 def _health(value: Json, spec: Json, status: Json) -> bool | None:
@@ -85,9 +85,9 @@ def _health(value: Json, spec: Json, status: Json) -> bool | None:
             return None
 
 
-def _replicated(value: Json, status: Json, wanted: int) -> Standing:
+def _replicated(value: Json, status: Json, wanted: int) -> ObjectState:
     updated, available = as_count(status.get("updatedReplicas")), as_count(status.get("availableReplicas"))
-    return Standing(
+    return ObjectState(
         replicas=as_count(status.get("replicas")),
         updated=updated,
         ready=as_count(status.get("readyReplicas")),
@@ -96,7 +96,7 @@ def _replicated(value: Json, status: Json, wanted: int) -> Standing:
     )
 
 
-def _stateful(value: Json, status: Json, spec: Json) -> Standing:
+def _stateful(value: Json, status: Json, spec: Json) -> ObjectState:
     """A StatefulSet with a partition updates only the ordinals from there on; all replicas must be available."""
     wanted = _wanted(spec)
     partition = as_count(at(spec, "updateStrategy", "rollingUpdate", "partition"))
@@ -104,13 +104,13 @@ def _stateful(value: Json, status: Json, spec: Json) -> Standing:
     return structs.replace(found, healthy=found.healthy and found.available >= wanted)
 
 
-def _daemons(value: Json, status: Json) -> Standing:
+def _daemons(value: Json, status: Json) -> ObjectState:
     wanted = as_count(status.get("desiredNumberScheduled"))
     updated, available = (
         as_count(status.get("updatedNumberScheduled")),
         as_count(status.get("numberAvailable")),
     )
-    return Standing(
+    return ObjectState(
         replicas=wanted,
         updated=updated,
         ready=as_count(status.get("numberReady")),
@@ -119,11 +119,11 @@ def _daemons(value: Json, status: Json) -> Standing:
     )
 
 
-def _unknown(spec: Json, status: Json) -> Standing:
+def _unknown(spec: Json, status: Json) -> ObjectState:
     """Counts of an unknown kind, by the usual field names; always healthy."""
     if "replicas" not in spec and "replicas" not in status:
-        return Standing()
-    return Standing(
+        return ObjectState()
+    return ObjectState(
         replicas=as_count(status.get("replicas")),
         updated=as_count(status.get("updatedReplicas")),
         ready=as_count(status.get("readyReplicas")),

@@ -4,25 +4,25 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.agent import member_capacity
-from engine.agent.action_execution import Hands
+from engine.agent.action_execution import ActionExecutor
 from engine.agent.ledger import Ledger, Place
-from engine.agent.reconciliation import Entry, Seen
+from engine.agent.reconciliation import Entry, Observed
 from engine.agent.untrusted_json import Json, as_text, at
 
-_GONE: Final = Seen()
+_GONE: Final = Observed()
 
 
 class Objects:
     """Track the objects of one kind with our label; ``on_seen`` gets the keys whose objects changed."""
 
     def __init__(
-        self, kind: tuple[str, str], ledger: Ledger, hands: Hands, on_seen: Callable[[str], None]
+        self, kind: tuple[str, str], ledger: Ledger, hands: ActionExecutor, on_seen: Callable[[str], None]
     ) -> None:
         self._kind = kind
         self._ledger = ledger
-        self._hands = hands
+        self._executor = hands
         self._on_seen = on_seen
-        self._before: dict[str, Seen | None] = {}
+        self._before: dict[str, Observed | None] = {}
 
     def begin(self) -> None:
         """Remember the state before the list: an object applied during the request may be missing from it."""
@@ -49,7 +49,7 @@ class Objects:
         if key is None or entry is None or entry.applied is None:
             return
         applied = entry.applied
-        seen = self._hands.seen(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
+        seen = self._executor.seen(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
         if entry.seen is not None and _is_older(seen, entry.seen):
             return
         if is_gone:
@@ -62,7 +62,7 @@ class Objects:
             self._on_seen(key)
 
     def _key(self, value: Json) -> str | None:
-        return self._ledger.at(place_of(self._kind, value))
+        return self._ledger.at(identity_of(self._kind, value))
 
     def _is_here(self, entry: Entry) -> bool:
         ref = entry.applied.ref if entry.applied is not None else None
@@ -149,7 +149,7 @@ class Scalers:
                     self._on_change(place)
 
 
-def place_of(kind: tuple[str, str], value: Json) -> Place:
+def identity_of(kind: tuple[str, str], value: Json) -> Place:
     """Identity of an object (group, kind, namespace, name); ``kind`` is a pair of apiVersion and kind."""
     group = kind[0].rpartition("/")[0]
     return group, kind[1], as_text(at(value, "metadata", "namespace")), _name(value)
@@ -170,7 +170,7 @@ def _uid(value: Json) -> str:
     return as_text(at(value, "metadata", "uid"))
 
 
-def _is_older(one: Seen, other: Seen) -> bool:
+def _is_older(one: Observed, other: Observed) -> bool:
     """Whether ``one`` is an earlier observation of the same object; false if versions are not numeric."""
     if one.uid != other.uid or not (one.version.isdecimal() and other.version.isdecimal()):
         return False

@@ -128,9 +128,9 @@ class _World:
     def __init__(self) -> None:
         self.log = memory.MemoryLog()
         self.worker = worker.Worker(self.log, lambda: _START_MS)
-        self._said = 0
+        self._appended = 0
 
-    async def say(self, said: Sequence[shapes.Event]) -> None:
+    async def append(self, said: Sequence[shapes.Event]) -> None:
         """Append inputs, and run the worker until nothing is left to decide."""
         await self.log.append([self._record(data) for data in said])
         while True:
@@ -143,12 +143,12 @@ class _World:
         return await self.log.read_all(after, self.log.last_number())
 
     def _record(self, data: shapes.Event) -> Record:
-        self._said += 1
+        self._appended += 1
         body = getattr(data, "manifest", None)
         key = verdicts.key_of(data, None if body is None else objects.read(body))
         topic = catalogue.BY_STRUCT[type(data)].topic
         head = Envelope(
-            id=f"said-{self._said}", source="/reballast/bench", type="", time=times.to_text(_START_MS)
+            id=f"said-{self._appended}", source="/reballast/bench", type="", time=times.to_text(_START_MS)
         )
         partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
         return codec.encode(data, head, partition=partition, key=key)
@@ -205,12 +205,12 @@ async def _measure(
     case: inputs.Case, size: int, parts: Sequence[str], *, is_counted: bool
 ) -> tuple[dict[str, Cost], list[StoredRecord]]:
     world = _World()
-    await world.say(case.before(size))
+    await world.append(case.before(size))
     start = world.log.last_number()
     portions = list(case.portions(size))
     with _Counter(is_on=is_counted) as counter:
         for portion in portions:
-            await world.say(portion)
+            await world.append(portion)
     written = sum(len(record.value) for record in await world.records(start))
     found = {"decide": counter.cost(written)}
     if "recover" in parts:

@@ -43,7 +43,7 @@ Progress = Callable[[str], None]
 def run(where: str, bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
     """Measure one worker, two workers, and the plain loop, each on its own topics; raises LogError without brokers."""
     found: dict[str, object] = {"bindings": bindings}
-    given = _Given()
+    given = _Outputs()
     for workers in (1, 2):
         progress(f"{workers} worker{'s' if workers > 1 else ''}")
         measured = asyncio.run(_measure(_fresh(where), workers, bindings, given))
@@ -57,7 +57,7 @@ def run(where: str, bindings: int, progress: Progress = lambda _: None) -> dict[
     return found
 
 
-class _Given:
+class _Outputs:
     """Output records per input, and samples of them, from the last measurement of workers."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class _Watch:
             self.seen_s.setdefault(headers.get("ce_subject", b"").decode(), time.perf_counter())
 
 
-async def _measure(where: str, workers: int, bindings: int, given: _Given) -> dict[str, object]:
+async def _measure(where: str, workers: int, bindings: int, given: _Outputs) -> dict[str, object]:
     async with _watching(where) as (log, watch), _working(where, workers) as running:
         await log.append([*inputs.joined(), inputs.policy()])
         await watch.until(lambda: len(watch.owned) == topics.SHARDS)
@@ -160,7 +160,7 @@ async def _replayed(where: str) -> dict[str, object]:
     facts = [(topic, 0) for topic in topics.FACT_TOPICS]
     own = [(topic, shard) for topic in topics.OWN_TOPICS for shard in range(topics.SHARDS)]
     await log.follow([*facts, *own])
-    await log.look([(topics.DECISIONS, shard) for shard in range(topics.SHARDS)])
+    await log.unfollowed_ends([(topics.DECISIONS, shard) for shard in range(topics.SHARDS)])
     start = time.perf_counter()
     for shard in range(topics.SHARDS):
         await recovery.rebuilt(log, shard)
@@ -189,7 +189,7 @@ async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, object]:
     return {"p50_ms": round(took[PACED // 2], 1), "p99_ms": round(took[PACED * 99 // 100], 1)}
 
 
-async def _bare(where: str, bindings: int, given: _Given) -> dict[str, object]:
+async def _bare(where: str, bindings: int, given: _Outputs) -> dict[str, object]:
     async with _watching(where) as (log, watch), _samples(given.some) as path:
         batch = [inputs.deployment(index) for index in range(bindings)]
         command = [sys.executable, "-m", "engine.bench.kafka_loop", str(given.per_input), path]

@@ -42,7 +42,7 @@ async def _measure(events: int, directory: Path) -> dict[str, object]:
     }
     for size in _BATCHES:
         some = batch[: max(events * size // _BATCHES[-1], min(events, 500))]
-        ours = await _ours(some, size, directory / f"log-{size}")
+        ours = await _log_seconds(some, size, directory / f"log-{size}")
         bare = await asyncio.to_thread(_bare, some, size, directory / f"bare-{size}.sqlite")
         found[f"append_{size}_per_s"] = round(len(some) / ours)
         found[f"baseline_{size}_per_s"] = round(len(some) / bare)
@@ -52,7 +52,7 @@ async def _measure(events: int, directory: Path) -> dict[str, object]:
     return found
 
 
-async def _ours(batch: list[Record], size: int, directory: Path) -> float:
+async def _log_seconds(batch: list[Record], size: int, directory: Path) -> float:
     log = await sqlite.SqliteLog.open(directory)
     start = time.perf_counter()
     for first in range(0, len(batch), size):

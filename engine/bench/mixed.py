@@ -75,31 +75,31 @@ class _Client:
         self._random = random.Random(number)  # noqa: S311  # a seeded generator makes runs comparable
         self._names: list[str] = []
         self._rebalancers: list[str] = []
-        self._given = 0
+        self._sent = 0
 
     async def command(self) -> None:
         """Send the next command; raises httpx.HTTPStatusError if it is refused."""
-        self._given += 1
+        self._sent += 1
         chance = self._random.random()
         if not self._names or (chance < 0.4 and len(self._names) < DEPLOYMENTS // _CLIENTS):  # noqa: PLR2004
             await self._create()
         elif chance < 0.75:  # noqa: PLR2004
             await self._patch(f"{_OBJECTS}/{self._any()}", {"spec": {"replicas": self._random.randint(1, 9)}})
         elif chance < 0.85:  # noqa: PLR2004
-            await self._patch(f"{_OBJECTS}/{self._any()}", {"metadata": {"labels": {"x": str(self._given)}}})
+            await self._patch(f"{_OBJECTS}/{self._any()}", {"metadata": {"labels": {"x": str(self._sent)}}})
         elif chance < 0.9:  # noqa: PLR2004
             name = self._names.pop(self._random.randrange(len(self._names)))
             (await self._http.delete(f"{_OBJECTS}/{name}")).raise_for_status()
         elif chance < 0.92:  # noqa: PLR2004
             await self._rebalance()
         elif chance < 0.93 and not self._number:  # noqa: PLR2004
-            taints = [] if self._given % 2 else [{"key": "mixed", "effect": "NoSchedule"}]
+            taints = [] if self._sent % 2 else [{"key": "mixed", "effect": "NoSchedule"}]
             await self._patch(_CLUSTER, {"spec": {"taints": taints}})
         else:
             (await self._http.get(f"{_OBJECTS}?limit=50")).raise_for_status()
 
     async def _create(self) -> None:
-        name = f"web-{self._number}-{self._given}"
+        name = f"web-{self._number}-{self._sent}"
         labels = {"app": name}
         container = {"name": "main", "image": "nginx", "resources": {"requests": {"cpu": "10m"}}}
         spec = {
@@ -116,7 +116,7 @@ class _Client:
         if len(self._rebalancers) == _REBALANCERS:
             (await self._http.delete(f"{_REBALANCING}/{self._rebalancers.pop(0)}")).raise_for_status()
             return
-        name = f"mixed-{self._number}-{self._given}"
+        name = f"mixed-{self._number}-{self._sent}"
         workloads = [{**_DEPLOYMENT, "name": each, "namespace": "default"} for each in self._names[:3]]
         body = {
             "apiVersion": "apps.karmada.io/v1alpha1",

@@ -51,7 +51,7 @@ def join(  # each is an option of the command
 ) -> int:
     """Register a real cluster as a member, and write its agent's configuration."""
     access = _read(kubeconfig, context)
-    served, version, cluster_id = asyncio.run(_asked(access))
+    served, version, cluster_id = asyncio.run(_discovered(access))
     spec: Json = {"syncMode": "Pull", "apiEndpoint": access.server, "id": cluster_id}
     spec |= {field: text for field, text in (("provider", provider), ("region", region)) if text}
     enabled = [
@@ -60,7 +60,7 @@ def join(  # each is an option of the command
     ]
     status: Json = {"apiEnablements": enabled, "kubernetesVersion": version}
     with server.client() as client:
-        code = results.tell([_joined(KubeObjects(client), name, spec, status)], as_json=server.json)
+        code = results.print_results([_joined(KubeObjects(client), name, spec, status)], as_json=server.json)
         if code:
             return code
         token = str(client.post(f"agents/{quote(name, safe='')}/token", {})["token"])
@@ -77,7 +77,7 @@ def join(  # each is an option of the command
             authority=reached.authority,
         ),
     )
-    output.say(f"Run its agent with: reballast agent {shlex.quote(str(path))}")
+    output.print_line(f"Run its agent with: reballast agent {shlex.quote(str(path))}")
     return failures.OK
 
 
@@ -116,7 +116,7 @@ def agent(
         raise failures.Failure(str(error), "write it with: reballast join") from None
     kept = checkpoint or configuration[0].absolute().parent / _CHECKPOINT
     names = ", ".join(each.cluster for each in found)
-    output.say(f"Serving {names}; Ctrl-C stops it.")
+    output.print_line(f"Serving {names}; Ctrl-C stops it.")
     try:
         asyncio.run(_serve(found, kept, Settings(grace_seconds=grace), metrics_host, metrics_port))
     except (kubeconfigs.KubeconfigError, OSError) as error:
@@ -150,7 +150,7 @@ def _read(path: Path, context: str) -> Access:
         raise failures.Failure(str(error), "name a kubeconfig that kubectl takes") from None
 
 
-async def _asked(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
+async def _discovered(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
     """Ask the cluster for its API kinds, its Kubernetes version, and the uid of kube-system as its identity."""
     api = MemberApi(access)
     try:

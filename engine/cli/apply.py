@@ -53,7 +53,7 @@ def apply(
     filename: Files,
     validate: Validation = "strict",
     dry_run: DryRun = False,
-    place: options.Place = options.PLACE,
+    place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Create or change the objects in files.
@@ -64,7 +64,7 @@ def apply(
     chosen = kube_objects.Options(validate.capitalize(), dry_run)
     with server.client() as client:
         found = apply_files(KubeObjects(client), read(filename), place.namespace, chosen)
-    return _told(found, as_json=server.json)
+    return _print_results(found, as_json=server.json)
 
 
 def delete(
@@ -73,7 +73,7 @@ def delete(
     *names: str,
     filename: Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     dry_run: DryRun = False,
-    place: options.Place = options.PLACE,
+    place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Delete objects by file, or by kind and name.
@@ -88,9 +88,9 @@ def delete(
             kind, names = _split(kind, names)
             targets = [objects.target(kind, place.namespace, name) for name in names]
             named = [objects.delete(each, dry_run=dry_run) for each in targets]
-            return results.tell(named, as_json=server.json)
+            return results.print_results(named, as_json=server.json)
         found = delete_files(objects, read(filename), place.namespace, dry_run=dry_run)
-    return _told(found, as_json=server.json)
+    return _print_results(found, as_json=server.json)
 
 
 def apply_files(
@@ -260,9 +260,9 @@ def _content(value: Json) -> Json:
     return {**_without_status(value), "metadata": metadata}
 
 
-def _told(found: list[Json], *, as_json: bool) -> int:
+def _print_results(found: list[Json], *, as_json: bool) -> int:
     if not found and not as_json:
         raise failures.Failure(
             "nothing was given: the files hold no objects", "write some, or name other files"
         )
-    return results.tell(found, as_json=as_json)
+    return results.print_results(found, as_json=as_json)

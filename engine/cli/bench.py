@@ -37,7 +37,7 @@ def placement(
     """Measure scheduling decisions per second."""
     from engine.bench import placement as bench  # noqa: PLC0415  # load only what is measured
 
-    _tell(lambda: bench.run(clusters, mode, seconds, replicas), as_json=as_json)
+    _print_figures(lambda: bench.run(clusters, mode, seconds, replicas), as_json=as_json)
 
 
 @app.command(
@@ -47,7 +47,7 @@ def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
     """Measure the time from an input to the last decision that follows from it."""
     from engine.bench import storm as bench  # noqa: PLC0415  # load only what is measured
 
-    _tell(lambda: bench.run(bindings, output.warn), as_json=as_json)
+    _print_figures(lambda: bench.run(bindings, output.warn), as_json=as_json)
 
 
 @app.command(
@@ -57,7 +57,7 @@ def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: 
     """Measure rescheduling after a tenth of the clusters fail at once."""
     from engine.bench import failover as bench  # noqa: PLC0415  # load only what is measured
 
-    _tell(lambda: bench.run(clusters, bindings, output.warn), as_json=as_json)
+    _print_figures(lambda: bench.run(clusters, bindings, output.warn), as_json=as_json)
 
 
 @app.command(name="log", help="Records a second that the log takes and gives.")
@@ -65,7 +65,7 @@ def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
     """Measure appends and reads of the log per second."""
     from engine.bench import log as bench  # noqa: PLC0415  # load only what is measured
 
-    _tell(lambda: bench.run(events), as_json=as_json)
+    _print_figures(lambda: bench.run(events), as_json=as_json)
 
 
 @app.command(name="replay", help="Events a second, when the log's story is computed again.")
@@ -73,7 +73,7 @@ def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
     """Measure replayed events per second."""
     from engine.bench import replay as bench  # noqa: PLC0415  # load only what is measured
 
-    _tell(lambda: bench.run(bindings), as_json=as_json)
+    _print_figures(lambda: bench.run(bindings), as_json=as_json)
 
 
 @app.command(name="kafka", help="Inputs a second that workers decide on Kafka, and how long one takes.")
@@ -86,7 +86,7 @@ def kafka(
     """Measure inputs per second on Kafka."""
     from engine.bench import kafka as bench  # noqa: PLC0415  # load only what is measured
 
-    _tell(lambda: bench.run(log, bindings, output.warn), as_json=as_json)
+    _print_figures(lambda: bench.run(log, bindings, output.warn), as_json=as_json)
 
 
 @app.command(
@@ -96,7 +96,7 @@ def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
     """Measure requests per second of the Kubernetes API."""
     from engine.bench import kube as bench  # noqa: PLC0415  # load only what is measured
 
-    _tell(lambda: bench.run(bindings, output.warn), as_json=as_json)
+    _print_figures(lambda: bench.run(bindings, output.warn), as_json=as_json)
 
 
 @app.command(name="mixed", help="Bytes on disk and memory that mixed commands take.")
@@ -108,7 +108,7 @@ def mixed(
     """Measure bytes on disk per command, and memory after each quarter of the commands."""
     from engine.bench import mixed as bench  # noqa: PLC0415  # load only what is measured
 
-    _tell(lambda: bench.run(commands, output.warn), as_json=as_json)
+    _print_figures(lambda: bench.run(commands, output.warn), as_json=as_json)
 
 
 @app.command(name="growth", help="How the cost of each kind of input grows: at N, 10 N and 100 N.")
@@ -128,7 +128,7 @@ def growth(
         output.table(bench.HEADINGS, bench.table(found))
 
 
-def _tell(measure: Callable[[], dict[str, object]], *, as_json: bool) -> None:
+def _print_figures(measure: Callable[[], dict[str, object]], *, as_json: bool) -> None:
     found = _measured(measure)
     if as_json:
         output.json(found)

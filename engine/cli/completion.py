@@ -11,7 +11,7 @@ Shell = Literal["bash", "zsh", "fish"]
 def completion(shell: Shell, /) -> None:
     """Print a completion script for a shell."""
     script = main.make_app().generate_completion(prog_name=_PROGRAM, shell=shell).rstrip()
-    output.say(script)
+    output.print_line(script)
     if shell == "zsh":
         # The script is made for a directory in fpath; this line makes it work when it is sourced.
-        output.say(f"compdef _cyclopts_{_PROGRAM} {_PROGRAM}")
+        output.print_line(f"compdef _cyclopts_{_PROGRAM} {_PROGRAM}")

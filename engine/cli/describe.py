@@ -25,7 +25,7 @@ def describe(
     /,
     *,
     as_of: options.AsOf = "",
-    place: options.Place = options.PLACE,
+    place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
     """Show one object with its decisions and events."""
@@ -40,15 +40,15 @@ def describe(
     if server.json:
         output.json({"object": shown, "binding": binding, "events": events})
         return
-    output.say(yaml_output.dump(shown).rstrip())
+    output.print_line(yaml_output.dump(shown).rstrip())
     if templates:
-        output.say("")
+        output.print_line("")
         for line in _placement(binding):
-            output.say(output.clean(line))
+            output.print_line(output.clean(line))
         for line in _overrides(events):
-            output.say(output.clean(line))
-    output.say("")
-    output.say("Events:" if events else "Events: none")
+            output.print_line(output.clean(line))
+    output.print_line("")
+    output.print_line("Events:" if events else "Events: none")
     if events:
         explain.show_entries(events[-_EVENTS_MAX:])
 

@@ -42,7 +42,7 @@ def edit(
     name: str = "",
     /,
     *,
-    place: options.Place = options.PLACE,
+    place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Change an object in an editor."""
@@ -55,7 +55,7 @@ def edit(
 def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
     before = objects.get(target)
     if before is None:
-        return results.tell([kube_objects.not_found(target)], as_json=as_json)
+        return results.print_results([kube_objects.not_found(target)], as_json=as_json)
     shown = _editable(before)
     path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{target.name}.yaml"
     after = _edited(shown, path)
@@ -63,7 +63,7 @@ def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
         _remove(path)
         output.warn("Edit cancelled, nothing was changed.")
         return failures.OK
-    code = results.tell([_sent(objects, target, shown, after)], as_json=as_json)
+    code = results.print_results([_sent(objects, target, shown, after)], as_json=as_json)
     if code == failures.OK:
         _remove(path)
     else:

@@ -20,7 +20,7 @@ def explain(
     /,
     *,
     as_of: options.AsOf = "",
-    place: options.Place = options.PLACE,
+    place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
     """Explain where a workload is placed and why."""
@@ -37,7 +37,7 @@ def explain(
         output.json(found)
         return
     for line in story(found):
-        output.say(line)
+        output.print_line(line)
     for group in table_rows.items(table_rows.part(found, "explanation").get("groups")):
         _show_group(group)
 
@@ -48,7 +48,7 @@ def timeline(
     /,
     *,
     as_of: options.AsOf = "",
-    place: options.Place = options.PLACE,
+    place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
     """List all events that touched a workload, with their causes."""
@@ -113,7 +113,7 @@ def story(found: Json) -> list[str]:
         lines.append(f"State:     {name}: {_labels(said)}")
     for name, said in table_rows.part(found, "notPreserved").items():
         lines.append(f"State:     not preserved from {name}: {_labels(said)}")
-    lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.making_room(found)]
+    lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.preemption_lines(found)]
     return lines
 
 
@@ -127,10 +127,10 @@ def _show_group(group: Json) -> None:
     steps = ", ".join(
         f"{each.get('kind')} of {each.get('seats')}" for each in table_rows.items(group.get("steps"))
     )
-    output.say("")
-    output.say(output.clean(f"{title}{f': {steps}' if steps else ''}"))
+    output.print_line("")
+    output.print_line(output.clean(f"{title}{f': {steps}' if steps else ''}"))
     if group.get("error"):
-        output.say(output.clean(f"  {group['error']}"))
+        output.print_line(output.clean(f"  {group['error']}"))
     rows = [
         (
             each.get("name"),

@@ -37,10 +37,10 @@ Watch = Annotated[
 ]
 
 
-class _Wanted(NamedTuple):
+class _Selection(NamedTuple):
     """Arguments for one kind; an empty ``namespace`` means all namespaces."""
 
-    word: str
+    kind_text: str
     name: str
     namespace: str
     labels: str
@@ -65,7 +65,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     all_namespaces: All = False,
     watch: Watch = False,
     as_of: options.AsOf = "",
-    place: options.Place = options.PLACE,
+    place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
     """List objects, with a row for each cluster they run in; several kinds are separated by commas."""
@@ -76,7 +76,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     if watch and (as_of or form in _WHOLE):
         raise failures.usage("-w goes on from now, with a table", "leave out --as-of, --json and -o")
     wanted = [
-        _Wanted(word, name, "" if all_namespaces else place.namespace, selector, as_of, form)
+        _Selection(word, name, "" if all_namespaces else place.namespace, selector, as_of, form)
         for word in words
     ]
     with server.client() as client:
@@ -91,16 +91,16 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
         _show(wanted, [each.table for each in found])
 
 
-def _show(wanted: list[_Wanted], tables: list[Listing]) -> None:
+def _show(wanted: list[_Selection], tables: list[Listing]) -> None:
     """Print the tables; of several kinds, only those that have objects."""
     filled = [table for table in tables if table.rows] or tables[:1]
     for count, table in enumerate(filled):
         if count:
-            cli_output.say("")
+            cli_output.print_line("")
         pod_tables.show_table(table, wide=wanted[0].form == "wide")
 
 
-def _watch(client: Client, wanted: list[_Wanted]) -> None:
+def _watch(client: Client, wanted: list[_Selection]) -> None:
     """Print the tables, then each row that changes, apart from its age."""
     wide = wanted[0].form == "wide"
     number = live_feed.last_number(client)
@@ -121,7 +121,7 @@ def _watch(client: Client, wanted: list[_Wanted]) -> None:
     raise failures.Failure("the server stopped", "start it again: reballast up", code=failures.NO_SERVER)
 
 
-def _tables(client: Client, wanted: list[_Wanted]) -> list[Listing]:
+def _tables(client: Client, wanted: list[_Selection]) -> list[Listing]:
     return [_found(client, each, is_awaited=True).table for each in wanted]
 
 
@@ -131,10 +131,10 @@ def _ageless(table: Listing) -> list[tuple[str, ...]]:
     return [tuple(str(row[place]) for place in places if place < len(row)) for row in table.rows]
 
 
-def _found(client: Client, wanted: _Wanted, *, is_awaited: bool = False) -> _Shown:
+def _found(client: Client, wanted: _Selection, *, is_awaited: bool = False) -> _Shown:
     """The matching objects; raises Failure if a named one does not exist, unless ``is_awaited``."""
-    now_ms = _moment_ms(client, wanted.as_of)
-    word = wanted.word.lower()
+    now_ms = _reference_time_ms(client, wanted.as_of)
+    word = wanted.kind_text.lower()
     if word in pod_tables.PODS:
         pods = pod_tables.pods(client, wanted.name, namespace=wanted.namespace, labels=wanted.labels)
         return _Shown(
@@ -143,7 +143,7 @@ def _found(client: Client, wanted: _Wanted, *, is_awaited: bool = False) -> _Sho
     if word in pod_tables.WORKS:
         works = list(server_reads.pages(client, "works", asOf=wanted.as_of))
         return _Shown(works, pod_tables.work_table(works))
-    kind = server_reads.kind_of(wanted.word)
+    kind = server_reads.kind_of(wanted.kind_text)
     documents = server_reads.documents(
         client,
         kind,
@@ -161,7 +161,7 @@ def _found(client: Client, wanted: _Wanted, *, is_awaited: bool = False) -> _Sho
     return _Shown(documents, table)
 
 
-def _moment_ms(client: Client, as_of: str) -> int:
+def _reference_time_ms(client: Client, as_of: str) -> int:
     """The time to which ages refer: now, or that of ``--as-of``."""
     if not as_of:
         return server_reads.now_ms()
@@ -172,7 +172,7 @@ def _moment_ms(client: Client, as_of: str) -> int:
 
 
 def _table(
-    client: Client, kind: kinds.Kind, documents: list[Json], wanted: _Wanted, now_ms: int
+    client: Client, kind: kinds.Kind, documents: list[Json], wanted: _Selection, now_ms: int
 ) -> tuple[Listing, list[Json]]:
     """The table of the objects, and the object of each row."""
     namespace, as_of = wanted.namespace, wanted.as_of

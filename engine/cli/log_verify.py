@@ -27,14 +27,14 @@ def verify(*, views: Views = False, server: options.Server = options.SERVER) -> 
     if server.json:
         output.json(report)
     else:
-        output.say(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
+        output.print_line(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
         for each in findings:
-            output.say(output.clean(f"{each.get('where')}: {each.get('kind')}: {each.get('message')}"))
+            output.print_line(output.clean(f"{each.get('where')}: {each.get('kind')}: {each.get('message')}"))
         for each in differences:
-            output.say(output.clean(f"{each.get('where')}: other rules: {each.get('message')}"))
+            output.print_line(output.clean(f"{each.get('where')}: other rules: {each.get('message')}"))
         for each in table_rows.items(report.get("notes")):
-            output.say(output.clean(f"{each.get('where')}: note: {each.get('message')}"))
-        output.say("the log is as it was decided" if not findings else f"{len(findings)} findings")
+            output.print_line(output.clean(f"{each.get('where')}: note: {each.get('message')}"))
+        output.print_line("the log is as it was decided" if not findings else f"{len(findings)} findings")
     return failures.FAILED if findings else failures.OK
 
 

@@ -45,7 +45,7 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
     entries = _newest(client, last, topic, lines) if lines > 0 else []
     if as_json:
         for each in entries:
-            _say_json(each)
+            _print_json(each)
     elif entries:
         explain.show_entries(entries)
     if follow:
@@ -60,7 +60,7 @@ def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER)
     if server.json:
         output.json({"asOf": moment, "counts": counts})
         return
-    output.say(output.clean(f"The log folded anew, up to {moment}:"))
+    output.print_line(output.clean(f"The log folded anew, up to {moment}:"))
     output.table(
         ("EVENTS", "COUNT"),
         sorted((name.replace("io.reballast.", ""), count) for name, count in counts.items()),
@@ -71,11 +71,11 @@ def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:
     """Print new events until the server stops."""
     for each in live_feed.events(client, after, topic):
         if as_json:
-            _say_json(each)
+            _print_json(each)
             continue
         time, name = str(each.get("time", "")), summaries.event_name(str(each.get("type", "")))
         text = f"{each['number']}  {time}  {name}  {each.get('key')}  {summaries.summary(each)}"
-        output.say(output.clean(text))
+        output.print_line(output.clean(text))
 
 
 def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
@@ -93,6 +93,6 @@ def _number(entry: Json) -> int:
     return int(str(entry.get("number", 0)))
 
 
-def _say_json(entry: Json) -> None:
+def _print_json(entry: Json) -> None:
     """One record per line, for programs."""
-    output.say(msgspec.json.encode(entry).decode())
+    output.print_line(msgspec.json.encode(entry).decode())

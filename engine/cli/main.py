@@ -80,7 +80,7 @@ def run(arguments: list[str]) -> int:
         _check_command(arguments)
         code = _called(arguments, as_json=as_json)
     except failures.Failure as failure:
-        _tell(failure, as_json=as_json)
+        _print_failure(failure, as_json=as_json)
         return failure.code
     except BrokenPipeError:
         # The reader closed the pipe. Replace stdout, so that the interpreter's final flush does not fail too.
@@ -121,7 +121,7 @@ def _check_command(arguments: list[str]) -> None:
     raise failures.usage(f'unknown command "{first}"', remedy)
 
 
-def _tell(failure: failures.Failure, *, as_json: bool) -> None:
+def _print_failure(failure: failures.Failure, *, as_json: bool) -> None:
     from engine.cli import output  # noqa: PLC0415  # only a failure needs it
 
     if as_json:

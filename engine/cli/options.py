@@ -46,14 +46,14 @@ class Server:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class NamespaceOption:
     """The namespace of named objects."""
 
     namespace: Annotated[str, Parameter(name=["--namespace", "-n"], help="Namespace.")] = "default"
 
 
 SERVER = Server()
-PLACE = Place()
+PLACE = NamespaceOption()
 
 
 def instant(word: str, now_ms: int) -> str:

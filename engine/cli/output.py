@@ -27,14 +27,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: boo
     bold = has_colours()
     for number, line in enumerate([heading, *lines]):
         text = line if width_max is None or len(line) <= width_max else line[: width_max - 1] + "…"
-        say(f"\x1b[1m{text}\x1b[0m" if bold and number == 0 else text)
+        print_line(f"\x1b[1m{text}\x1b[0m" if bold and number == 0 else text)
 
 
 def rows(columns: Sequence[str], all_rows: Sequence[Sequence[object]], chosen: Sequence[int]) -> None:
     """Print the rows at these indexes of a table, aligned as in the whole table."""
     lines = _lines([columns, *all_rows])
     for place in chosen:
-        say(lines[place + 1])
+        print_line(lines[place + 1])
 
 
 def _lines(rows: Sequence[Sequence[object]]) -> list[str]:
@@ -61,7 +61,7 @@ def clean(text: str) -> str:
     return _CONTROL.sub(" ", text)
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line to standard output and flush it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -75,7 +75,7 @@ def warn(line: str) -> None:
 def json(value: object) -> None:
     """Print indented JSON."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    say(text.decode())
+    print_line(text.decode())
 
 
 def warn_json(value: object) -> None:

@@ -76,7 +76,7 @@ def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
         for each in documents:
             found = kinds.known(str(each.get("apiVersion")), str(each.get("kind")))
             word = found.resource if found else str(each.get("kind")).lower()
-            output.say(output.clean(f"{word}/{table_rows.named(each)}"))
+            output.print_line(output.clean(f"{word}/{table_rows.named(each)}"))
         return
     value = documents[0] if single else {"apiVersion": "v1", "kind": "List", "items": documents}
     (output.json if form == "json" else output.yaml)(value)

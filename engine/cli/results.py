@@ -7,7 +7,7 @@ from engine.cli import failures, output
 from engine.cli.client import Json
 
 
-def tell(results: Sequence[Json], *, as_json: bool) -> int:
+def print_results(results: Sequence[Json], *, as_json: bool) -> int:
     """Print all results; return the exit code."""
     if as_json:
         output.json(list(results))
@@ -16,9 +16,9 @@ def tell(results: Sequence[Json], *, as_json: bool) -> int:
             output.warn(f"Warning: {warning}")
         problems = cast("list[Json]", result.get("problems", []))
         if not problems:
-            output.say(f"{named(result)} {result.get('action')}")
+            output.print_line(f"{named(result)} {result.get('action')}")
         for problem in problems:
-            _tell_problem(result, problem)
+            _print_problem(result, problem)
     return failures.FAILED if any(result.get("problems") for result in results) else failures.OK
 
 
@@ -29,7 +29,7 @@ def named(result: Json) -> str:
     return f"{resource}/{result.get('name', '')}"
 
 
-def _tell_problem(result: Json, problem: Json) -> None:
+def _print_problem(result: Json, problem: Json) -> None:
     place = ""
     if problem.get("file"):
         place = f"{problem['file']}:"

@@ -27,4 +27,4 @@ def schema(*, to: To = None) -> None:
             (to / name).write_bytes(msgspec.json.format(msgspec.json.encode(each), indent=2) + b"\n")
     except OSError as error:
         raise failures.Failure(f"{to}: {error.strerror}", "name a directory that can be written to") from None
-    output.say(f"{len(files)} files written to {to}")
+    output.print_line(f"{len(files)} files written to {to}")

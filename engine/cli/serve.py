@@ -132,10 +132,10 @@ class Listening:
             hosts=self.allowed_host,
             connections_max=self.max_connections,
             tls=self.tls or self.tls_certificate is not None,
-            given=self._given(),
+            configured_certificates=self._configured_certificates(),
         )
 
-    def _given(self) -> certificates.Certificates | None:
+    def _configured_certificates(self) -> certificates.Certificates | None:
         if self.tls_certificate is None and self.tls_key is None:
             return None
         if self.tls_certificate is None or self.tls_key is None:
@@ -143,7 +143,7 @@ class Listening:
                 "a certificate needs its key", "name both: --tls-certificate FILE --tls-key FILE"
             )
         try:
-            return certificates.given(self.tls_certificate.absolute(), self.tls_key.absolute())
+            return certificates.from_files(self.tls_certificate.absolute(), self.tls_key.absolute())
         except certificates.CertificateError as error:
             raise failures.Failure(str(error), "name a certificate and its key, both in PEM") from None
 
@@ -212,7 +212,7 @@ def worker(
 ) -> int:
     """Run a worker that decides for a share of the shards of a log on Kafka."""
     watch = None if metrics_port is None else control_plane.Watch(host=metrics_host, port=metrics_port)
-    output.say("Working; Ctrl-C stops it, and others go on with its shards.")
+    output.print_line("Working; Ctrl-C stops it, and others go on with its shards.")
     _guarded(log, lambda: _run(control_plane.work(log, watch)))
     return failures.OK
 
@@ -220,7 +220,7 @@ def worker(
 def projector(*, log: Address, data: Data = None) -> int:
     """Keep the view tables in a directory up to date with a log on Kafka, for SQL readers."""
     directory = (data or server_location.default_directory()).absolute()
-    output.say(f"Projecting into {directory / store.FILE}; Ctrl-C stops it.")
+    output.print_line(f"Projecting into {directory / store.FILE}; Ctrl-C stops it.")
     _guarded(log, lambda: _run(control_plane.project(log, directory)))
     return failures.OK
 
@@ -241,12 +241,12 @@ def _serve(
             # Redirected output may be kept as a log file, so limit the lifetime of the login address in it.
             login_seconds=math.inf if sys.stdout.isatty() else sessions.LOGIN_SECONDS,
             on_ready=lambda found, lost: (
-                _say_ready(found, directory, lost) if as_json else _tell_ready(found, where, lost)
+                _print_ready_json(found, directory, lost) if as_json else _print_ready(found, where, lost)
             ),
         )
     )
     if not as_json:
-        output.say(f"Starting on {directory}; Ctrl-C stops it.")
+        output.print_line(f"Starting on {directory}; Ctrl-C stops it.")
     if options.log is None:
         _serve_file(options, where)
     else:
@@ -291,15 +291,15 @@ def _serve_file(options: control_plane.Options, where: str) -> None:
         raise failures.Failure(f"{place}: {error.strerror or error}", remedy) from None
 
 
-def _tell_ready(found: Endpoint, where: str, lost: Sequence[int]) -> None:
+def _print_ready(found: Endpoint, where: str, lost: Sequence[int]) -> None:
     """Print the start-up time and the next commands to try."""
     called, export = command()
-    output.say(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
-    output.say(f"  in a browser:         {found.login_url}")
-    output.say(f"  in another terminal:  {called} get clusters{where}")
-    output.say(f"  or with kubectl:      export KUBECONFIG={shlex.quote(found.kubeconfig)}")
+    output.print_line(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
+    output.print_line(f"  in a browser:         {found.login_url}")
+    output.print_line(f"  in another terminal:  {called} get clusters{where}")
+    output.print_line(f"  or with kubectl:      export KUBECONFIG={shlex.quote(found.kubeconfig)}")
     if export:
-        output.say(f"  to type reballast:    {export}")
+        output.print_line(f"  to type reballast:    {export}")
     for port in lost:
         output.warn(
             f"Port {port} of the last run is used by another program: open pages and kubeconfig contexts "
@@ -307,7 +307,7 @@ def _tell_ready(found: Endpoint, where: str, lost: Sequence[int]) -> None:
         )
 
 
-def _say_ready(found: Endpoint, directory: Path, lost: Sequence[int]) -> None:
+def _print_ready_json(found: Endpoint, directory: Path, lost: Sequence[int]) -> None:
     """Print the endpoint as JSON."""
     output.json(
         {

@@ -24,7 +24,7 @@ def scale(
     /,
     *,
     replicas: Replicas,
-    place: options.Place = options.PLACE,
+    place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Set the number of replicas of a Deployment, StatefulSet, Job, or of a kind with a ReplicaInterpreter."""
@@ -32,7 +32,7 @@ def scale(
     with server.client() as client:
         objects = KubeObjects(client)
         target = objects.target(kind, place.namespace, name)
-        return results.tell([_scaled(client, objects, target, replicas)], as_json=server.json)
+        return results.print_results([_scaled(client, objects, target, replicas)], as_json=server.json)
 
 
 def label(
@@ -41,7 +41,7 @@ def label(
     /,
     *changes: str,
     overwrite: Overwrite = False,
-    place: options.Place = options.PLACE,
+    place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
     """Set labels (KEY=VALUE) or remove them (KEY-)."""
@@ -65,7 +65,7 @@ def label(
     with server.client() as client:
         objects = KubeObjects(client)
         target = objects.target(kind, place.namespace, name)
-        return results.tell([objects.change(target, "labeled", relabelled)], as_json=server.json)
+        return results.print_results([objects.change(target, "labeled", relabelled)], as_json=server.json)
 
 
 def taint(
@@ -176,7 +176,7 @@ def _retaint(
     with server.client() as client:
         name = cluster.removeprefix("cluster/")
         found = change_taints(KubeObjects(client), name, action, compute)
-        return results.tell([found], as_json=server.json)
+        return results.print_results([found], as_json=server.json)
 
 
 def _matches(taint: Json, named: Json) -> bool:

@@ -53,7 +53,7 @@ def tour(
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
 ) -> int:
     """Run the rebalancer tutorial step by step."""
-    say = _say_nothing if as_json else output.say
+    say = _print_nothing if as_json else output.print_line
     with _stage(data) as stage, Client(stage.directory) as client:
         say(stage.words)
         tourist = _Tourist(client, say)
@@ -80,7 +80,7 @@ def tour(
     return failures.OK
 
 
-def _say_nothing(line: str) -> None:
+def _print_nothing(line: str) -> None:
     del line
 
 
@@ -125,7 +125,7 @@ def running_server(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
                     f"no server started in {directory}", f"see why: reballast up --data {directory}"
                 )
             time.sleep(_POLL_SECONDS)
-        yield _told(directory, time.monotonic() - started_s, is_kept=is_kept)
+        yield _stage_started(directory, time.monotonic() - started_s, is_kept=is_kept)
     finally:
         try:
             _stop(process)
@@ -145,7 +145,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _told(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
+def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
     ready = f"with three simulated clusters, ready after {took_s:.1f} s"
     if is_kept:
         name = _quoted(directory)
@@ -186,7 +186,7 @@ class _Tourist:
     def __init__(self, client: Client, say: Callable[[str], None]) -> None:
         self._client = client
         self._objects = KubeObjects(client)
-        self._say = say
+        self._print = say
         self._step = ""
         self.checks: list[Json] = []
 
@@ -219,7 +219,7 @@ class _Tourist:
 
         self._title("Step 5: its effect")
         self._expect("2 replicas are back in member1, 1 stays in member2", {"member1": 2, "member2": 1})
-        self._tell_why()
+        self._print_reasons()
 
         self._title("Step 6: let it clean up after itself")
         self._apply(tour_manifests.REBALANCER_WITH_TTL)
@@ -238,10 +238,10 @@ class _Tourist:
 
     def _apply(self, manifest: str) -> None:
         for result in apply.apply_files(self._objects, [("tour", manifest.encode())], "default"):
-            self._tell(result)
+            self._print_result(result)
 
     def _retaint(self, action: str, added: list[Json], removed: list[Json]) -> None:
-        self._tell(
+        self._print_result(
             set_properties.change_taints(
                 self._objects,
                 "member1",
@@ -250,21 +250,21 @@ class _Tourist:
             )
         )
 
-    def _tell(self, result: Json) -> None:
+    def _print_result(self, result: Json) -> None:
         if result.get("problems"):
             raise failures.Failure(str(result["problems"]))
-        self._say(f"  {results.named(result)} {result.get('action')}")
+        self._print(f"  {results.named(result)} {result.get('action')}")
 
     def _expect(self, words: str, wanted: Mapping[str, int]) -> None:
         """Wait until the replicas run as expected, then print them."""
         self._check(words, lambda: self._running() == wanted)
         for cluster in ("member1", "member2", "member3"):
             count = self._running().get(cluster, 0)
-            self._say(f"      {cluster} {'█' * count}{'·' * (_BAR_CELLS - count)} {count}")
+            self._print(f"      {cluster} {'█' * count}{'·' * (_BAR_CELLS - count)} {count}")
 
     def _title(self, text: str) -> None:
         self._step = text
-        self._say(f"\n{text}")
+        self._print(f"\n{text}")
 
     def _check(self, words: str, holds: Callable[[], bool]) -> None:
         started_s = time.monotonic()
@@ -272,7 +272,7 @@ class _Tourist:
             time.sleep(_POLL_SECONDS)
         took_ms = (time.monotonic() - started_s) * 1000
         self.checks.append({"step": self._step, "check": words, "holds": held, "tookMs": round(took_ms)})
-        self._say(f"  {'ok' if held else 'WRONG'}  {words} ({took_ms:.0f} ms)")
+        self._print(f"  {'ok' if held else 'WRONG'}  {words} ({took_ms:.0f} ms)")
 
     def _running(self) -> dict[str, int]:
         """Ready replicas per cluster, as reported, of clusters that are scheduled or still run some."""
@@ -296,10 +296,10 @@ class _Tourist:
     def _is_gone(self) -> bool:
         return self._client.find("rebalancers/demo") is None
 
-    def _tell_why(self) -> None:
+    def _print_reasons(self) -> None:
         why = self._client.find("explain/default/foo-deployment") or {}
         basis = table_rows.part(why, "basis")
-        self._say(
+        self._print(
             f"  why: {why.get('trigger')}, decided {why.get('mode')} in step {basis.get('step')} of shard "
             f"{basis.get('shard')}"
         )
@@ -309,7 +309,7 @@ class _Tourist:
             words = (
                 "; ".join(failed) or f"room for {cluster.get('available')}, gets {cluster.get('replicas')}"
             )
-            self._say(f"      {cluster.get('name')}: {words}")
+            self._print(f"      {cluster.get('name')}: {words}")
 
 
 def _list(value: object) -> list[object]:

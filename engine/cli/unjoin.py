@@ -40,29 +40,29 @@ def unjoin(
         uid = _uid(client, name)
         told = [objects.delete(target)]
         if any(each.get("problems") for each in told):
-            return results.tell(told, as_json=server.json)
+            return results.print_results(told, as_json=server.json)
         if _has_left(client, name, uid, wait):
-            return _tell(told, server, f"cluster/{name} has left")
+            return _print_outcome(told, server, f"cluster/{name} has left")
         if force:
             left = _left(client, name)
             # Without its finalizer the Cluster is deleted at once, whatever remains in the cluster.
             released = objects.patch(target, {"metadata": {"finalizers": []}})
             told = [kube_objects.result(target, "deleted", released)]
             if any(each.get("problems") for each in told):
-                return results.tell(told, as_json=server.json)
-            return _tell(told, server, f"cluster/{name} has left by force: {left}")
+                return results.print_results(told, as_json=server.json)
+            return _print_outcome(told, server, f"cluster/{name} has left by force: {left}")
         if not wait:
-            return _tell(told, server, f"cluster/{name} is leaving")
+            return _print_outcome(told, server, f"cluster/{name} is leaving")
         raise failures.Failure(
             f"cluster/{name} has not left after {wait:g} s: {_left(client, name)}",
             "it goes on leaving; see that its agent runs, wait longer, or let it go at once: --force",
         )
 
 
-def _tell(told: list[Json], server: options.Server, words: str) -> int:
+def _print_outcome(told: list[Json], server: options.Server, words: str) -> int:
     if server.json:
-        return results.tell(told, as_json=True)
-    output.say(words)
+        return results.print_results(told, as_json=True)
+    output.print_line(words)
     return failures.OK
 
 

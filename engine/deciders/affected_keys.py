@@ -29,7 +29,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
                 intake.touch_by(shard, key, states.CLUSTER, cause)
             _touch_watches(shard, indexes, change, cause)
             _touch_departure(shard, change, cause)
-        case facts.RoomGrew():
+        case facts.CapacityGrew():
             _touch_blocked(shard, indexes, cause)
         case facts.PolicyChanged() as change:
             for key in _of_policy(change, indexes):
@@ -125,7 +125,7 @@ def _touch_watches(
             elif _evicting(change.old) != _evicting(new):
                 indexes.emptied = cause
         case facts.HealthReported():
-            _hear(shard, indexes, change, cause)
+            _apply_health_report(shard, indexes, change, cause)
         case facts.TaintPolicyChanged():
             for key in shard.watches:
                 intake.touch_by(shard, key, states.CLUSTER, cause)
@@ -146,7 +146,9 @@ def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cau
         intake.touch_by(shard, keys.cluster_key(name), states.CLUSTER, cause)
 
 
-def _hear(shard: ShardState, indexes: Indexes, change: facts.HealthReported, cause: Cause) -> None:
+def _apply_health_report(
+    shard: ShardState, indexes: Indexes, change: facts.HealthReported, cause: Cause
+) -> None:
     """Update the watch of a cluster that this shard owns; touch keys only if the health status changed.
 
     Most reports are heartbeats that change nothing; queueing a key for each would cost a step per report.
@@ -162,11 +164,11 @@ def _hear(shard: ShardState, indexes: Indexes, change: facts.HealthReported, cau
         if watch.status != health.status:
             watch.known_ms = 0
         watch.status, watch.since_ms, watch.heard_ms = health.status, health.since_ms, health.heard_ms
-        indexes.hear(watch)
+        indexes.health_reported(watch)
         awaited = health.heard_ms and health.grace_seconds
         watch.grace_ms = health.grace_seconds * _SECOND_MS
         watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
-    if change.is_news:
+    if change.is_change:
         if key in shard.watches or change.name in shard.departures:
             intake.touch_by(shard, key, states.CLUSTER, cause)
         indexes.crowd = cause
@@ -192,7 +194,7 @@ def touch_troubled(
     shard.is_crowd = is_crowd
     for key in concerned:
         touched = shard.touched.get(key)
-        is_newer = touched is not None and _place(touched.cause) > _place(cause)
+        is_newer = touched is not None and _fold_order(touched.cause) > _fold_order(cause)
         intake.touch_by(shard, key, states.CLUSTER, touched.cause if touched and is_newer else cause)
 
 
@@ -201,7 +203,7 @@ def _evicting(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]
     return tuple(taint for taint in cluster.spec.taints if taint.effect == _NO_EXECUTE)
 
 
-def _place(cause: Cause) -> tuple[bool, int]:
+def _fold_order(cause: Cause) -> tuple[bool, int]:
     """Return the sort key of a fact in fold order: clusters before policies, then by offset."""
     topic, _, offset = cause.position.split("/")
     return topic != topics.CLUSTERS, int(offset)

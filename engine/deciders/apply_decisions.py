@@ -80,7 +80,7 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
         needs.forget_dropped(shard, key)
     binding = shard.bindings.get(key)
     if shard.questions or shard.preemptions or shard.wants:
-        _settle_room(shard, key, binding, at_ms)
+        _settle_capacity_requests(shard, key, binding, at_ms)
     if binding is None:
         return
     binding.asks = []
@@ -93,17 +93,17 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
         del shard.bindings[key]
 
 
-def _settle_room(shard: ShardState, key: str, binding: Binding | None, at_ms: int) -> None:
+def _settle_capacity_requests(shard: ShardState, key: str, binding: Binding | None, at_ms: int) -> None:
     if key == keys.room_key(shard.shard):
         shard.questions = {}
     shard.preemptions.pop(key, None)
     want = shard.wants.get(key)
     is_over = want is not None and want.is_decided and want.again_ms <= at_ms
-    if is_over or binding is None or not _may_ask(binding):
+    if is_over or binding is None or not _may_preempt(binding):
         shard.wants.pop(key, None)
 
 
-def _may_ask(binding: Binding) -> bool:
+def _may_preempt(binding: Binding) -> bool:
     """Whether the binding lacks capacity and may preempt; otherwise answers to its capacity request are dropped."""
     rank = binding.rank
     return (

@@ -132,14 +132,14 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
     added, removed = _wanted(cluster, watch.status, facts)
     if watch.status == READY or not _empties(added):
         return Plan(tuple(added), tuple(removed), 0)
-    look_ms = _look_ms(watch, facts, time_ms)
+    look_ms = _next_check_ms(watch, facts, time_ms)
     if look_ms == time_ms:
         return Plan(tuple(added), tuple(removed), 0)
     added = [taint for taint in added if taint.effect != _NO_EXECUTE]
     return Plan(tuple(added), tuple(removed), look_ms, waits=look_ms > 0)
 
 
-def _look_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
+def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     """Return when a cluster in trouble may be emptied or is to be checked again; 0 while too many are in trouble.
 
     The result equals ``time_ms`` if it may be emptied now.

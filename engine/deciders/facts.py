@@ -34,7 +34,7 @@ class ClusterChanged(Struct, frozen=True, gc=False):
     new: manifests.ClusterManifest | None
 
 
-class RoomGrew(Struct, frozen=True, gc=False):
+class CapacityGrew(Struct, frozen=True, gc=False):
     """A cluster reported its capacity, which may have grown."""
 
     name: str
@@ -60,7 +60,7 @@ class HealthReported(Struct, frozen=True, gc=False):
 
     name: str
     health: member_facts.Health
-    is_news: bool
+    is_change: bool
 
 
 class TaintPolicyChanged(Struct, frozen=True, gc=False):
@@ -88,7 +88,7 @@ class FactRefused(Struct, frozen=True, gc=False):
 
 Change = (
     ClusterChanged
-    | RoomGrew
+    | CapacityGrew
     | PolicyChanged
     | InterpreterChanged
     | HealthReported
@@ -330,7 +330,7 @@ class Facts:
             case clusters.CapacityReported() as report:
                 return self._report(report)
             case clusters.ClusterHealthChanged() as said:
-                return self._hear(said, taken.at_ms)
+                return self._apply_health_report(said, taken.at_ms)
             case clusters.ClusterLeft(name=name):
                 old = self.fleet.get(name)
                 self.fleet.remove(name)
@@ -387,13 +387,13 @@ class Facts:
             self.priority_classes[said.name] = new
         return [] if new == known else [PriorityClassChanged(said.name)]
 
-    def _hear(self, said: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
+    def _apply_health_report(self, said: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
         """Fold a health report.
 
         Scheduling ignores health, as in the reference; only taints exclude a cluster.
         """
         known = self.health.get(said.name)
-        health = member_facts.heard(known, said, at_ms)
+        health = member_facts.health_after(known, said, at_ms)
         if health is None:
             return []
         self._put_health(said.name, health)
@@ -430,7 +430,7 @@ class Facts:
             ),
         )
         self.fleet.report(report.name, summary)
-        return [RoomGrew(report.name)]
+        return [CapacityGrew(report.name)]
 
     def _change_cluster(self, taken: verdicts.Taken) -> list[Change]:
         name = taken.record.key

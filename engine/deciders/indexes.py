@@ -135,9 +135,9 @@ class Indexes:
         for binding in bindings:
             self.update(binding.key, binding)
         for watch in watches:
-            self.hear(watch)
+            self.health_reported(watch)
 
-    def hear(self, watch: Watch) -> None:
+    def health_reported(self, watch: Watch) -> None:
         """Update ``troubled`` after a health report of a cluster."""
         if watch.status == READY:
             self.troubled.discard(watch.key)

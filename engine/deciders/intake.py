@@ -247,7 +247,9 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
     match taken.data:
         case links.RescheduleAsked() as asked:
             binding = shard.bindings.setdefault(asked.key, Binding(asked.key))
-            ask = states.Ask(asked.rebalancer, asked.uid, asked.generation, asked.at_ms, asked.workload)
+            ask = states.RescheduleRequest(
+                asked.rebalancer, asked.uid, asked.generation, asked.at_ms, asked.workload
+            )
             binding.asks.append(ask)
             touch(shard, asked.key, states.ASKED, taken)
         case links.RescheduleAnswered() as answer:
@@ -255,7 +257,7 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
         case links.DependencyNeeded() | links.DependencyDropped() as said:
             _take_need(shard, taken, said)
         case links.RoomAsked() | links.RoomOffered() | links.PreemptionAsked() as said:
-            _take_room(shard, taken, said)
+            _take_preemption_link(shard, taken, said)
         case links.ClusterCleared() as said:
             _take_clearance(shard, said)
         case _:
@@ -295,7 +297,7 @@ def _take_need(
     touch(shard, key, states.REQUIRED, taken)
 
 
-def _take_room(
+def _take_preemption_link(
     shard: ShardState,
     taken: verdicts.Taken,
     said: links.RoomAsked | links.RoomOffered | links.PreemptionAsked,

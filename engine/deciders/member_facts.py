@@ -40,7 +40,7 @@ class Queue:
     def __init__(self) -> None:
         self.changed: set[str] = set()
         self._order: list[tuple[int, str]] | None = None
-        self._places: dict[str, tuple[int, str]] = {}
+        self._positions: dict[str, tuple[int, str]] = {}
 
     def ordered(self, every: Iterable[str], since_ms: Callable[[str], int | None]) -> list[tuple[int, str]]:
         """Return (since_ms, name) of the waiting clusters, sorted.
@@ -53,16 +53,16 @@ class Queue:
             self._order, self.changed = [], set(every)
         for name in self.changed:
             # Find the old entry by its stored key: the cluster's current values differ already.
-            if (place := self._places.pop(name, None)) is not None:
+            if (place := self._positions.pop(name, None)) is not None:
                 del self._order[bisect.bisect_left(self._order, place)]
             if (since := since_ms(name)) is not None:
-                self._places[name] = (since, name)
+                self._positions[name] = (since, name)
                 bisect.insort(self._order, (since, name))
         self.changed = set()
         return self._order
 
 
-def heard(known: Health | None, said: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
+def health_after(known: Health | None, said: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
     """Return a cluster's health after a report; None for a silence that a newer report or a departure has overtaken."""
     if said.silent and (known is None or known.heard_ms > said.heard_ms):
         return None

@@ -47,7 +47,7 @@ def decide(binding: Binding, facts: Facts, placements: Placements, emit: step_ou
     if is_answered and want is not None:
         _choose(binding, want, shortage, emit)
     elif shortage.is_there:
-        _ask(binding, want, shortage, emit)
+        _request_capacity(binding, want, shortage, emit)
 
 
 def victims(
@@ -81,7 +81,7 @@ def _leaving(occupant: shapes.Occupant) -> missing_capacity.Leaving:
     )
 
 
-def _ask(
+def _request_capacity(
     binding: Binding, want: Want | None, shortage: missing_capacity.Shortage, emit: step_outputs.Emitter
 ) -> None:
     clusters = shortage.clusters[:CLUSTERS_MAX]

@@ -28,7 +28,7 @@ def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
     """Answer all open capacity requests with the lower-priority bindings of this shard."""
     for key in sorted(emit.shard.questions):
         asked = emit.shard.questions[key]
-        found = sorted(occupants(asked, indexes, emit), key=_place)
+        found = sorted(occupants(asked, indexes, emit), key=_victim_order)
         offered = links.RoomOffered(
             key=key, number=asked.number, shard=emit.shard.shard, occupants=tuple(found[:OFFERS_MAX])
         )
@@ -39,7 +39,7 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
     """Evict the binding from the clusters where preemption is requested, if the request is still valid."""
     asked = emit.shard.preemptions.get(binding.key, [])
     for each in sorted(asked, key=lambda each: (each.cluster, -each.priority, each.by)):
-        if not _stands(binding, each, emit.time_ms):
+        if not _is_valid(binding, each, emit.time_ms):
             continue
         rules = binding.claim.preserved if binding.claim else ()
         state = state_preservation.Preserved(binding, each.cluster, rules)
@@ -96,7 +96,7 @@ def occupants(
                 )
 
 
-def _place(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
+def _victim_order(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
     return occupant.priority, -occupant.replicas, occupant.key, occupant.cluster
 
 
@@ -106,7 +106,7 @@ def _may_leave(binding: Binding, cluster: str) -> bool:
     return claim is not None and not claim.suspended and cluster not in claim.suspended_on
 
 
-def _stands(binding: Binding, asked: links.PreemptionAsked, at_ms: int) -> bool:
+def _is_valid(binding: Binding, asked: links.PreemptionAsked, at_ms: int) -> bool:
     """Whether the request is in time and the binding still has lower priority and at least as many replicas there."""
     replicas = dict(binding.clusters).get(asked.cluster, 0)
     return (

@@ -16,7 +16,7 @@ from engine.deciders import eviction_rules, preemption_victims, rebalance, step_
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
-from engine.deciders.state import Ask, Binding, Claim, Declared
+from engine.deciders.state import Binding, Claim, Declared, RescheduleRequest
 from engine.objects import workloads
 from engine.placement import requests, schedule, triggers
 from engine.placement.decisions import SUCCESS, Decision
@@ -143,7 +143,7 @@ def _decided(
         or binding.condition != SUCCESS
         or binding.affinity != decision.affinity_name
         or binding.applied != claim.placement
-        or not _stands(binding.clusters, names, replicas)
+        or not _is_unchanged(binding.clusters, names, replicas)
     )
     if not is_news:
         return
@@ -165,7 +165,7 @@ def _decided(
         facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
 
 
-def _stands(before: eviction_rules.Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
+def _is_unchanged(before: eviction_rules.Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
     """Whether a result equals the current assignment; replica numbers differ more often and are compared first."""
     return (
         len(before) == len(names)
@@ -200,7 +200,7 @@ def _failed(
     emit.decide(failed, binding.key)
 
 
-def _answer(ask: Ask, result: str, reason: str, emit: step_outputs.Emitter) -> None:
+def _answer(ask: RescheduleRequest, result: str, reason: str, emit: step_outputs.Emitter) -> None:
     answer = links.RescheduleAnswered(
         rebalancer=ask.rebalancer,
         uid=ask.uid,

@@ -129,7 +129,7 @@ class Dispatched(Struct, frozen=True, gc=False):
     first: tuple[int, int] = (0, 0)
 
 
-class Ask(Struct, frozen=True, gc=False):
+class RescheduleRequest(Struct, frozen=True, gc=False):
     """A rebalancer's request to reschedule a workload, not answered yet."""
 
     rebalancer: str
@@ -182,7 +182,7 @@ class Binding(Struct, gc=False):
     attempts: int = 0
     retry_at_ms: int = 0
     ready_to_retry: bool = False
-    asks: list[Ask] = []
+    asks: list[RescheduleRequest] = []
     reports: dict[str, Report] = {}
     works: dict[str, Dispatched] = {}
     shown: str = ""

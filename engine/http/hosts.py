@@ -37,13 +37,13 @@ class Hosts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             for host in Headers(scope=scope).getlist("host"):
-                if not self._is_ours(normal(host), scope):
+                if not self._is_allowed(normal(host), scope):
                     answer = await self._refuse(Request(scope), host[:_SHOWN_CHARS_MAX])
                     await answer(scope, receive, send)
                     return
         await self._app(scope, receive, send)
 
-    def _is_ours(self, host: str, scope: Scope) -> bool:
+    def _is_allowed(self, host: str, scope: Scope) -> bool:
         # The server's own address is the one that the connection was made to.
         server, _port = scope.get("server") or ("", None)
         return host in self._allowed or host == server or is_loopback(host)

@@ -74,7 +74,7 @@ class _Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
         if len(self.connections) > self._connections_max:
-            _tell_full(self.loop.time(), self._connections_max)
+            _log_full(self.loop.time(), self._connections_max)
             transport.write(_FULL)
             transport.close()
         else:
@@ -122,7 +122,7 @@ class _Loop(uvloop.Loop):
 _told_s = -_LOG_PAUSE_SECONDS
 
 
-def _tell_full(now_s: float, connections_max: int) -> None:
+def _log_full(now_s: float, connections_max: int) -> None:
     global _told_s  # noqa: PLW0603  # one line for all connections of the process
     if now_s - _told_s >= _LOG_PAUSE_SECONDS:
         _told_s = now_s

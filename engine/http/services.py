@@ -10,9 +10,9 @@ from prometheus_client.registry import Collector
 
 from engine.http.sessions import NO_LOGIN, Login
 from engine.log.port import NumberedLog
-from engine.writing.write_api import Door
+from engine.writing.write_api import WriteApi
 from events.records import StoredRecord
-from projections.as_of_views import Moments
+from projections.as_of_views import AsOfViews
 from projections.port import Views
 
 _AFTER_FAILURE_S: Final = 1.0
@@ -46,8 +46,8 @@ class Services:
 
     log: NumberedLog
     views: Views
-    moments: Moments
-    door: Door
+    as_of_views: AsOfViews
+    write_api: WriteApi
     inquiry: Inquiry
     token: str
     login: Login = NO_LOGIN

@@ -60,7 +60,7 @@ def short(value: object) -> str:
     return str(value)
 
 
-def making_room(explained: Json) -> Iterator[tuple[str, str]]:
+def preemption_lines(explained: Json) -> Iterator[tuple[str, str]]:
     """Lines about priority and preemption in an explanation, as (heading, text)."""
     priority, preemption = part(explained, "priority"), part(explained, "preemption")
     is_never = priority.get("preemptionPolicy") == "Never"

@@ -41,7 +41,7 @@ class CertificateError(ValueError):
     """The files are not a certificate with its key; the message says what is wrong."""
 
 
-def given(certificate: Path, key: Path) -> Certificates:
+def from_files(certificate: Path, key: Path) -> Certificates:
     """Return the certificate and key in these files; the certificate is its own authority.
 
     Raises CertificateError.

@@ -69,7 +69,7 @@ def rule_causes(value: Json, old: Json | None) -> list[Cause]:
 
 def denial(found: Iterable[Cause]) -> str:
     """Return errors as one line in the wording of a webhook; empty if there are none."""
-    words = [cause.words if cause.field else cause.message for cause in found]
+    words = [cause.text if cause.field else cause.message for cause in found]
     return f"[{', '.join(words)}]" if len(words) > 1 else "".join(words)
 
 

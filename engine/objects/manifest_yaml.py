@@ -103,7 +103,7 @@ class _Composer:
         self._events = _PARSE(text, Loader=_LOADER)
         self._line = line
         self._budget = budget
-        self._places = places
+        self._positions = places
         self._anchors: dict[str, tuple[object, int]] = {}
         self._size = 0
 
@@ -217,8 +217,8 @@ class _Composer:
         return key
 
     def _note(self, place: str, event: events.Event) -> None:
-        if self._places is not None:
-            self._places.setdefault(place, self._line + event.start_mark.line)
+        if self._positions is not None:
+            self._positions.setdefault(place, self._line + event.start_mark.line)
 
 
 def plain(text: str) -> object:

@@ -161,21 +161,21 @@ def _walk(root: object, path: str) -> object:
 def _requests(pod: _PodSpec) -> Requests | None:
     """Requests of one pod: per resource, the sum over its containers or the largest init container; plus overhead."""
     if len(pod.containers) == 1 and not pod.init_containers and not pod.overhead:
-        only = _asked(pod.containers[0])
+        only = _container_requests(pod.containers[0])
         return tuple(sorted(only.items())) or None
     total: dict[str, int] = {}
     for container in pod.containers:
-        for name, text in _asked(container).items():
+        for name, text in _container_requests(container).items():
             total[name] = total.get(name, 0) + quantity.nano_units(text)
     for container in pod.init_containers:
-        for name, text in _asked(container).items():
+        for name, text in _container_requests(container).items():
             total[name] = max(total.get(name, 0), quantity.nano_units(text))
     for name, text in pod.overhead.items():
         total[name] = total.get(name, 0) + quantity.nano_units(text)
     return tuple(sorted((name, _text(nano)) for name, nano in total.items())) or None
 
 
-def _asked(container: _Container) -> dict[str, str]:
+def _container_requests(container: _Container) -> dict[str, str]:
     """A container's requests; a resource with only a limit requests the limit, as Kubernetes defaults it."""
     resources = container.resources
     return {name: str(value) for name, value in (resources.limits | resources.requests).items()}

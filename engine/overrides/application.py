@@ -158,9 +158,9 @@ class Overriding:
         for place, image in enumerate(overriders.image_overrider):
             yield "imageOverrider", place, partial(self._with_images, image)
         for place, words in enumerate(overriders.command_overrider):
-            yield "commandOverrider", place, partial(self._with_words, "command", words)
+            yield "commandOverrider", place, partial(self._with_list_items, "command", words)
         for place, words in enumerate(overriders.args_overrider):
-            yield "argsOverrider", place, partial(self._with_words, "args", words)
+            yield "argsOverrider", place, partial(self._with_list_items, "args", words)
         for place, marks in enumerate(overriders.labels_overrider):
             yield "labelsOverrider", place, partial(self._with_marks, "labels", marks)
         for place, marks in enumerate(overriders.annotations_overrider):
@@ -193,7 +193,7 @@ class Overriding:
             ]
         )
 
-    def _with_words(self, part: str, overrider: ListOverrider) -> object:
+    def _with_list_items(self, part: str, overrider: ListOverrider) -> object:
         operations: list[Json] = []
         size = sum(map(len, overrider.value))
         for path, container in self._containers("containers"):

@@ -129,8 +129,8 @@ _NO_SELECTION: Final = Selection(())
 
 def same(one: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, ...]) -> bool:
     """Whether both name the same rules with the same content; the policies' offsets are ignored."""
-    return one == other or list(map(_said, one)) == list(map(_said, other))
+    return one == other or list(map(_order_key, one)) == list(map(_order_key, other))
 
 
-def _said(ref: shapes.OverrideRef) -> tuple[str, str, str, tuple[int, ...], str]:
+def _order_key(ref: shapes.OverrideRef) -> tuple[str, str, str, tuple[int, ...], str]:
     return (ref.kind, ref.namespace, ref.name, ref.rules, ref.digest)

@@ -36,23 +36,23 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     tier: int | None = None
 
 
-def assign(scene: scheduling_context.Scene, chosen: encoded_columns.Integers | None) -> list[Share]:
+def assign(context: scheduling_context.Context, chosen: encoded_columns.Integers | None) -> list[Share]:
     """Divide the replicas over the chosen positions (None: all candidates); return one share per overflow tier.
 
     The replicas of several shares are to be added. Raises `failures.UnschedulableError` if the capacity is
     insufficient, `failures.PlacementError` if no cluster is chosen or the strategy is unknown.
     """
-    if scene.tiers is None:
-        return [_share(scene, chosen, scene.request.replicas, None)]
-    order = scene.order if chosen is None else chosen
-    tiers = scene.tiers[order]
-    left = scene.request.replicas
+    if context.tiers is None:
+        return [_share(context, chosen, context.request.replicas, None)]
+    order = context.order if chosen is None else chosen
+    tiers = context.tiers[order]
+    left = context.request.replicas
     shares: list[Share] = []
     for tier in np.unique(tiers).tolist():
         members = order[tiers == tier]
-        taken = min(left, int(scene.available[members].sum()))
+        taken = min(left, int(context.available[members].sum()))
         if taken:
-            shares.append(_share(scene, members, taken, tier))
+            shares.append(_share(context, members, taken, tier))
             left -= taken
     if left:
         msg = "failed to assign replicas: Clusters available replicas are not enough to schedule."
@@ -61,11 +61,14 @@ def assign(scene: scheduling_context.Scene, chosen: encoded_columns.Integers | N
 
 
 def _share(
-    scene: scheduling_context.Scene, chosen: encoded_columns.Integers | None, replicas: int, tier: int | None
+    context: scheduling_context.Context,
+    chosen: encoded_columns.Integers | None,
+    replicas: int,
+    tier: int | None,
 ) -> Share:
-    match scene.masks.strategy:
+    match context.masks.strategy:
         case compiled.DUPLICATED:
-            column = np.full(len(scene.index), replicas, dtype=np.int64)
+            column = np.full(len(context.index), replicas, dtype=np.int64)
             return Share(
                 kind=ALL_ALIKE,
                 seats=replicas,
@@ -75,12 +78,12 @@ def _share(
                 tier=tier,
             )
         case compiled.STATIC:
-            votes = _only(_static_votes(scene, chosen), chosen)
-            return _divided(scene, BY_WEIGHT, votes, replicas, None, tier)
+            votes = _only(_static_votes(context, chosen), chosen)
+            return _divided(context, BY_WEIGHT, votes, replicas, None, tier)
         case compiled.DYNAMIC | compiled.AGGREGATED:
-            return _by_room(scene, chosen, replicas, tier)
+            return _by_capacity(context, chosen, replicas, tier)
         case _:
-            preference = scene.masks.preference
+            preference = context.masks.preference
             kind = "" if preference is None else preference.replica_scheduling_type
             division_kind = "" if preference is None else preference.replica_division_preference
             msg = (
@@ -90,17 +93,20 @@ def _share(
             raise failures.PlacementError(msg)
 
 
-def _by_room(
-    scene: scheduling_context.Scene, chosen: encoded_columns.Integers | None, replicas: int, tier: int | None
+def _by_capacity(
+    context: scheduling_context.Context,
+    chosen: encoded_columns.Integers | None,
+    replicas: int,
+    tier: int | None,
 ) -> Share:
     """Divide by capacity (dynamic weight and Aggregated).
 
     The weights are free replicas; in a scale-down the running replicas, in fresh mode the sum of both.
     """
-    room = _only(scene.room, chosen)
-    own = None if scene.own is None else _only(scene.own, chosen)
+    room = _only(context.free, chosen)
+    own = None if context.own is None else _only(context.own, chosen)
     held = 0 if own is None else int(own.sum())
-    if scene.request.fresh:
+    if context.request.fresh:
         kind, votes, seats, kept = FRESH, room if own is None else room + own, replicas, None
     elif own is not None and held > replicas:
         kind, votes, seats, kept = SCALE_DOWN, own, replicas, None
@@ -113,37 +119,37 @@ def _by_room(
     if total < seats:
         lack = f"Clusters available replicas {total} are not enough to schedule."
         raise failures.UnschedulableError(f"failed to assign replicas: failed to {kind}: {lack}")
-    if scene.masks.strategy == compiled.AGGREGATED:
-        votes = _only(votes, _shortest_prefix(votes, _aggregated_order(scene, chosen, kind, votes), seats))
-    return _divided(scene, kind, votes, seats, kept, tier)
+    if context.masks.strategy == compiled.AGGREGATED:
+        votes = _only(votes, _shortest_prefix(votes, _aggregated_order(context, chosen, kind, votes), seats))
+    return _divided(context, kind, votes, seats, kept, tier)
 
 
 def _divided(
-    scene: scheduling_context.Scene,
+    context: scheduling_context.Context,
     kind: str,
     votes: encoded_columns.Integers,
     seats: int,
     kept: encoded_columns.Integers | None,
     tier: int | None,
 ) -> Share:
-    descending = division.breaks_ties_descending(scene.request.resource.uid)
+    descending = division.breaks_ties_descending(context.request.resource.uid)
     given = division.divide(votes, seats, descending=descending)
     replicas = given if kept is None else given + kept
     return Share(kind=kind, seats=seats, votes=votes, kept=kept, replicas=replicas, tier=tier)
 
 
 def _static_votes(
-    scene: scheduling_context.Scene, chosen: encoded_columns.Integers | None
+    context: scheduling_context.Context, chosen: encoded_columns.Integers | None
 ) -> encoded_columns.Integers:
     """Static weights of the candidates; equal weights if no rule matches any chosen cluster."""
-    weights = scene.masks.weights
-    votes = np.zeros(len(scene.index), dtype=np.int64) if weights is None else weights[scene.index]
+    weights = context.masks.weights
+    votes = np.zeros(len(context.index), dtype=np.int64) if weights is None else weights[context.index]
     among = votes if chosen is None else votes[chosen]
     return votes if among.any() else np.ones_like(votes)
 
 
 def _aggregated_order(
-    scene: scheduling_context.Scene,
+    context: scheduling_context.Context,
     chosen: encoded_columns.Integers | None,
     kind: str,
     votes: encoded_columns.Integers,
@@ -154,14 +160,14 @@ def _aggregated_order(
     their own order.
     """
     if kind == SCALE_DOWN:
-        order = _once(scene.held.positions)
+        order = _once(context.held.positions)
         return order[np.argsort(-votes[order], kind="stable")]
-    if chosen is None and not len(scene.held.positions):
-        return scene.order
-    order = scene.order if chosen is None else chosen
+    if chosen is None and not len(context.held.positions):
+        return context.order
+    order = context.order if chosen is None else chosen
     order = order[np.argsort(-votes[order], kind="stable")]
-    if kind == SCALE_UP and scene.own is not None:
-        order = order[np.argsort(scene.own[order] == 0, kind="stable")]
+    if kind == SCALE_UP and context.own is not None:
+        order = order[np.argsort(context.own[order] == 0, kind="stable")]
     return order
 
 

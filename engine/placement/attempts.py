@@ -41,7 +41,7 @@ class Attempt:
         """
         self.request = request
         self.group = masks.groups[group]
-        self.scene: scheduling_context.Scene | None = None
+        self.context: scheduling_context.Context | None = None
         self.chosen: encoded_columns.Integers | None = None
         self.shares: list[assign.Share] = []
         self.result: decisions.Chosen | None = None
@@ -59,42 +59,42 @@ class Attempt:
     ) -> decisions.Chosen:
         if not len(self.found.index):
             raise failures.NoClusterFitError(filters.fit_message(len(fleet), self.found.excluded))
-        scene = self.scene = scheduling_context.Scene(
+        context = self.context = scheduling_context.Context(
             self.request, masks, self.group, self.found, fleet, room
         )
-        chosen = self.chosen = spread.select(scene)
+        chosen = self.chosen = spread.select(context)
         if chosen is not None and not len(chosen):
             msg = "failed to assign replicas: no clusters available to schedule"
             raise failures.PlacementError(msg)
         if not self.request.is_workload or self.request.components > 1:
-            return _result(scene, None if chosen is None else np.sort(chosen), 0)
-        self.shares = assign.assign(scene, chosen)
-        alike = scene.tiers is None and masks.strategy == compiled.DUPLICATED
+            return _result(context, None if chosen is None else np.sort(chosen), 0)
+        self.shares = assign.assign(context, chosen)
+        alike = context.tiers is None and masks.strategy == compiled.DUPLICATED
         if alike and chosen is None and self.request.replicas:
-            return _result(scene, None, self.request.replicas)
-        replicas = self.shares[0].replicas if self.shares else np.zeros(len(scene.index), dtype=np.int64)
+            return _result(context, None, self.request.replicas)
+        replicas = self.shares[0].replicas if self.shares else np.zeros(len(context.index), dtype=np.int64)
         for share in self.shares[1:]:
             replicas = replicas + share.replicas
         if self.request.empty_workload_propagation:
             positions = None if chosen is None else np.sort(chosen)
         else:
             positions = np.flatnonzero(replicas != 0)
-        return _result(scene, positions, replicas)
+        return _result(context, positions, replicas)
 
 
 def _result(
-    scene: scheduling_context.Scene,
+    context: scheduling_context.Context,
     positions: encoded_columns.Integers | None,
     replicas: encoded_columns.Integers | int,
 ) -> decisions.Chosen:
     """The chosen positions (None: all) as columns; available replicas only if they were estimated."""
-    room = scene.room if scene.request.replicas else None
-    if positions is None or len(positions) == len(scene.index):
-        told = scene.found.pool.told if scene.index is scene.found.pool.index else None
-        return decisions.Chosen(scene.names, scene.index, replicas, room, told=told)
+    room = context.free if context.request.replicas else None
+    if positions is None or len(positions) == len(context.index):
+        told = context.found.pool.cache if context.index is context.found.pool.index else None
+        return decisions.Chosen(context.names, context.index, replicas, room, told=told)
     return decisions.Chosen(
-        scene.names,
-        scene.index[positions],
+        context.names,
+        context.index[positions],
         replicas if isinstance(replicas, int) else replicas[positions],
         room,
         positions=positions,

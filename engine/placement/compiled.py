@@ -61,7 +61,7 @@ class Group:
             self.tiers[inline] = 0
 
 
-class Told:
+class PoolCache:
     """Cached results that decisions for exactly the clusters of one pool share.
 
     ``names`` are the pool's clusters. ``numbers`` and ``pairs`` are results with the same replicas in every
@@ -80,6 +80,7 @@ class Pool:
     """The clusters that pass the filters of a group for one kind of template, before exceptions of a binding."""
 
     __slots__ = (
+        "cache",
         "excludable",
         "excluded",
         "excusable",
@@ -87,7 +88,6 @@ class Pool:
         "fits",
         "index",
         "present",
-        "told",
         "whole",
     )
 
@@ -95,7 +95,7 @@ class Pool:
         """Combine the filters; ``present`` excludes clusters that are being deleted."""
         self.filters = filters
         self.present = present
-        self.told = Told()
+        self.cache = PoolCache()
         failed = np.zeros(len(present), dtype=np.bool_)
         self.excusable = np.zeros(len(present), dtype=np.bool_)
         self.excluded: dict[str, int] = {}
@@ -252,7 +252,7 @@ def _field_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> en
 
 def _name_mask(names: tuple[str, ...], fleet: "fleets.Fleet") -> encoded_columns.Mask:
     mask = np.zeros(len(fleet), dtype=np.bool_)
-    mask[[fleet.places[name] for name in names if name in fleet.places]] = True
+    mask[[fleet.positions[name] for name in names if name in fleet.positions]] = True
     return mask
 
 

@@ -29,14 +29,14 @@ class Chosen:
 
     __slots__ = (
         "_available",
+        "_cache",
         "_columns",
+        "_free",
         "_index",
         "_names",
         "_pairs",
         "_positions",
         "_replicas",
-        "_room",
-        "_told",
     )
 
     def __init__(
@@ -47,7 +47,7 @@ class Chosen:
         available: npt.NDArray[np.int64] | None,
         *,
         positions: npt.NDArray[np.int64] | None = None,
-        told: compiled.Told | None = None,
+        told: compiled.PoolCache | None = None,
     ) -> None:
         """``index`` points into ``names``; an integer ``replicas`` applies to all chosen clusters.
 
@@ -58,9 +58,9 @@ class Chosen:
         self._names = names
         self._index = index
         self._replicas = replicas
-        self._room = available
+        self._free = available
         self._positions = positions
-        self._told = told
+        self._cache = told
         self._columns: Columns | None = None
         self._pairs: tuple[tuple[str, int], ...] | None = None
         self._available: dict[str, int] | None = None
@@ -89,10 +89,10 @@ class Chosen:
     def available(self) -> dict[str, int]:
         """Return the free replicas of each chosen cluster when decided; empty for templates without replicas."""
         if self._available is None:
-            if self._room is None:
+            if self._free is None:
                 self._available = {}
             else:
-                room = self._room if self._positions is None else self._room[self._positions]
+                room = self._free if self._positions is None else self._free[self._positions]
                 self._available = dict(zip(self._name_list(), room.tolist(), strict=True))
         return self._available
 
@@ -100,24 +100,24 @@ class Chosen:
         def build() -> tuple[tuple[str, int], ...]:
             return tuple(zip(*self.columns(), strict=True))
 
-        if self._told is None or not isinstance(self._replicas, int):
+        if self._cache is None or not isinstance(self._replicas, int):
             return build()
-        return _kept(self._told.pairs, self._replicas, build)
+        return _kept(self._cache.pairs, self._replicas, build)
 
     def _numbers(self) -> Sequence[int]:
         number = self._replicas
         if not isinstance(number, int):
             return number.tolist()
-        if self._told is None:
+        if self._cache is None:
             return (number,) * len(self)
-        return _kept(self._told.numbers, number, lambda: (number,) * len(self))
+        return _kept(self._cache.numbers, number, lambda: (number,) * len(self))
 
     def _name_list(self) -> Sequence[str]:
-        if self._told is None:
+        if self._cache is None:
             return self._names[self._index].tolist()
-        if self._told.names is None:
-            self._told.names = tuple(self._names[self._index].tolist())
-        return self._told.names
+        if self._cache.names is None:
+            self._cache.names = tuple(self._names[self._index].tolist())
+        return self._cache.names
 
 
 def _kept(known: dict[int, Result], number: int, build: Callable[[], Result]) -> Result:

@@ -34,8 +34,8 @@ def allocatable(
         np.minimum(room, (column if candidates.whole else column[candidates.index]) // amount, out=room)
     models = fleet.nodes()
     if models is not None:
-        nodes = np.minimum(models.replicas(asked), fleet.pods[models.places])
-        _put(room, nodes, models.places, candidates)
+        nodes = np.minimum(models.replicas(asked), fleet.pods[models.positions])
+        _put(room, nodes, models.positions, candidates)
     if fleet.reaches_sentinel:
         np.minimum(room, capacity.ROOM_MAX, out=room)
         # Karmada uses this value for "not estimated" and replaces it by the requested replicas, even if it is

@@ -83,7 +83,7 @@ def _group(
             terminating=not attempt.found.pool.present[place],
             failed=tuple(filters.failures(attempt.found.pool, request, place, name)),
         )
-        for name, place in fleet.places.items()
+        for name, place in fleet.positions.items()
     ]
     return GroupExplanation(
         affinity_name=attempt.group.name,
@@ -105,17 +105,19 @@ def _chosen(attempt: "attempts.Attempt") -> encoded_columns.Mask:
 def _cluster(
     attempt: "attempts.Attempt", position: int, name: str, *, chosen: encoded_columns.Mask
 ) -> ClusterExplanation:
-    scene = attempt.scene
-    if scene is None:
+    context = attempt.context
+    if context is None:
         return ClusterExplanation(name=name)
-    shares = [share for share in attempt.shares if share.tier is None or _tier(scene, position) == share.tier]
+    shares = [
+        share for share in attempt.shares if share.tier is None or _tier(context, position) == share.tier
+    ]
     share = shares[0] if shares and chosen[position] else None
     return ClusterExplanation(
         name=name,
-        score=scheduling_context.SCORE_OF_CURRENT if scene.current[position] else 0,
-        allocatable=int(scene.room[position]),
-        available=int(scene.available[position]),
-        tier=_tier(scene, position),
+        score=scheduling_context.SCORE_OF_CURRENT if context.current[position] else 0,
+        allocatable=int(context.free[position]),
+        available=int(context.available[position]),
+        tier=_tier(context, position),
         selected=bool(chosen[position]) and attempt.error is None,
         weight=None if share is None or share.votes is None else int(share.votes[position]),
         kept=None if share is None or share.kept is None else int(share.kept[position]),
@@ -123,5 +125,5 @@ def _cluster(
     )
 
 
-def _tier(scene: scheduling_context.Scene, position: int) -> int | None:
-    return None if scene.tiers is None else int(scene.tiers[position])
+def _tier(context: scheduling_context.Context, position: int) -> int | None:
+    return None if context.tiers is None else int(context.tiers[position])

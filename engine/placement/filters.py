@@ -77,11 +77,11 @@ def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: "fleets.F
     """Positions where the binding differs from the pool, with the reason that now applies (empty: it fits)."""
     exceptions: dict[int, str] = {}
     if pool.excludable:
-        known = fleet.former(request.current).known
+        known = fleet.previous(request.current).known
         for place in known[pool.excusable[known]].tolist():
             exceptions[place] = pool.first_reason(place, excused=True)
     for name in request.evicting:
-        place = fleet.places.get(name)
+        place = fleet.positions.get(name)
         if place is not None and pool.present[place]:
             exceptions[place] = EVICTED
     return exceptions

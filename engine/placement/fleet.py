@@ -99,12 +99,12 @@ class Fleet:
     def names(self) -> tuple[str, ...]:
         """Return all clusters in bytewise name order."""
         self._settle()
-        return tuple(self.places)
+        return tuple(self.positions)
 
     def matches(self, affinity: placements.ClusterAffinity | None, name: str) -> bool:
         """Return whether a known cluster is selected by an affinity; no affinity selects all."""
         self._settle()
-        place = self.places.get(name)
+        place = self.positions.get(name)
         return place is not None and (affinity is None or bool(self._mask(affinity)[place]))
 
     def compile(self, placement: placements.Placement) -> compiled.Compiled:
@@ -140,10 +140,10 @@ class Fleet:
         """Return the free units of a resource in each cluster; None if no cluster reports it."""
         return self.pods if resource == "pods" else self._units.get(resource)
 
-    def former(self, pairs: previous_assignment.Pairs) -> previous_assignment.Former:
+    def previous(self, pairs: previous_assignment.Pairs) -> previous_assignment.PreviousAssignment:
         """Return a previous assignment as columns in the current order of clusters."""
         self._settle()
-        return self._formers.of(pairs)
+        return self._previous_assignments.of(pairs)
 
     def learn(
         self,
@@ -152,7 +152,7 @@ class Fleet:
         replicas: encoded_columns.Integers,
     ) -> None:
         """Cache the columns of a new result; call it before the fleet changes, as ``places`` are current positions."""
-        self._formers.learn(pairs, places, replicas)
+        self._previous_assignments.learn(pairs, places, replicas)
 
     def nodes(self) -> resource_models.Models | None:
         """Return the nodes of all clusters with a resource model; None if no cluster has one."""
@@ -174,7 +174,7 @@ class Fleet:
         return mask
 
     def _in_order(self) -> list[clusters.ClusterManifest]:
-        return [self._manifests[name] for name in self.places]
+        return [self._manifests[name] for name in self.positions]
 
     def _settle(self) -> None:
         if not self._ordered:
@@ -196,8 +196,8 @@ class Fleet:
         # New strings, allocated one after another: reading thousands of names is twice as fast from adjacent
         # memory.
         names = [name.encode().decode() for name in known]
-        self.places = {name: place for place, name in enumerate(names)}
-        self._formers = previous_assignment.Formers(self.places)
+        self.positions = {name: place for place, name in enumerate(names)}
+        self._previous_assignments = previous_assignment.PreviousAssignments(self.positions)
         self.name_column: npt.NDArray[np.object_] = np.array([*names, None], dtype=np.object_)[:-1]
         self.pods: encoded_columns.Integers = np.array([room.pods for room in rooms], dtype=np.int64)
         resources = sorted({resource for room in rooms for resource in room.units})
@@ -214,7 +214,7 @@ class Fleet:
         # The columns are rebuilt at their next use anyway.
         if not self._ordered:
             return
-        place = self.places[name]
+        place = self.positions[name]
         self.pods[place] = room.pods
         for resource in room.units.keys() - self._units.keys():
             self._units[resource] = np.zeros(len(self), dtype=np.int64)

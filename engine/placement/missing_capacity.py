@@ -48,15 +48,15 @@ class Shortage:
     def clusters(self) -> tuple[str, ...]:
         """The clusters, in name order, where freed capacity would help."""
         models = self._fleet.nodes()
-        modelled = frozenset(() if models is None else models.places.tolist())
+        modelled = frozenset(() if models is None else models.positions.tolist())
         names = self._fleet.name_column
         return tuple(str(names[place]) for place in self._candidates.tolist() if place not in modelled)
 
     @property
     def missing(self) -> int:
         """The number of replicas without capacity, at least 1."""
-        scene = self._attempt.scene
-        there = 0 if scene is None else int(scene.available.sum())
+        context = self._attempt.context
+        there = 0 if context is None else int(context.available.sum())
         return max(self._request.replicas - there, 1)
 
     def worth(self, leaving: Leaving) -> int:
@@ -69,14 +69,14 @@ class Shortage:
 
     def is_over_without(self, leaving: Iterable[Leaving]) -> bool:
         """Return whether the workload could be scheduled if all of these were evicted."""
-        room = self._room_without(_freed(leaving))
+        room = self._capacity_without(_freed(leaving))
         return attempts.Attempt(self._request, self._masks, self._group, self._fleet, room).error is None
 
-    def _room_without(self, freed: Mapping[str, Mapping[str, int]]) -> encoded_columns.Integers | None:
-        scene = self._attempt.scene
-        if scene is None:
+    def _capacity_without(self, freed: Mapping[str, Mapping[str, int]]) -> encoded_columns.Integers | None:
+        context = self._attempt.context
+        if context is None:
             return None
-        room = scene.room.copy()
+        room = context.free.copy()
         for position, place in enumerate(self._candidates.tolist()):
             units = freed.get(str(self._fleet.name_column[place]))
             if units is not None:

@@ -21,32 +21,32 @@ CELLS_MAX: Final = 2**22
 _NOWHERE: Final = -1
 
 
-class Former(NamedTuple):
+class PreviousAssignment(NamedTuple):
     """A previous assignment: each cluster's fleet position (-1: no longer known) and its replicas.
 
     ``whole`` means that all clusters are known.
     """
 
-    places: encoded_columns.Integers
+    positions: encoded_columns.Integers
     replicas: encoded_columns.Integers
     whole: bool
 
     @property
     def known(self) -> encoded_columns.Integers:
         """The positions of the known clusters."""
-        return self.places if self.whole else self.places[self.places != _NOWHERE]
+        return self.positions if self.whole else self.positions[self.positions != _NOWHERE]
 
 
-class Formers:
+class PreviousAssignments:
     """Previous assignments over one order of clusters, by the identity of their pairs."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
         """``places`` are the clusters' positions by name."""
-        self._places = places
-        self._kept: dict[int, tuple[Pairs, Former]] = {}
+        self._positions = places
+        self._kept: dict[int, tuple[Pairs, PreviousAssignment]] = {}
         self._cells = 0
 
-    def of(self, pairs: Pairs) -> Former:
+    def of(self, pairs: Pairs) -> PreviousAssignment:
         """Return the columns of a previous assignment; short ones are not cached, since computing them is cheaper."""
         if len(pairs) <= encoded_columns.FEW:
             return self._made(pairs)
@@ -62,19 +62,19 @@ class Formers:
     ) -> None:
         """Cache the columns from which the pairs were made; neither may change afterwards."""
         if len(pairs) > encoded_columns.FEW:
-            self._keep(pairs, Former(places, replicas, whole=True))
+            self._keep(pairs, PreviousAssignment(places, replicas, whole=True))
 
-    def _made(self, pairs: Pairs) -> Former:
-        place_of = self._places.get
+    def _made(self, pairs: Pairs) -> PreviousAssignment:
+        place_of = self._positions.get
         places = [place_of(name, _NOWHERE) for name, _ in pairs]
         replicas = [number for _, number in pairs]
-        return Former(
+        return PreviousAssignment(
             np.array(places, dtype=np.int64),
             np.array(replicas, dtype=np.int64),
             whole=_NOWHERE not in places,
         )
 
-    def _keep(self, pairs: Pairs, former: Former) -> None:
+    def _keep(self, pairs: Pairs, former: PreviousAssignment) -> None:
         if self._cells + len(pairs) > CELLS_MAX:
             self._kept.clear()
             self._cells = 0

@@ -16,7 +16,7 @@ FEW: Final = 24
 
 
 def select(
-    scene: scheduling_context.Scene,
+    context: scheduling_context.Context,
     constraint: placements.SpreadConstraint,
     cluster_constraint: placements.SpreadConstraint | None,
     ranks: tuple[list[str], encoded_columns.Integers],
@@ -26,10 +26,10 @@ def select(
     Raises `failures.SpreadError` if there are too few regions, or too few clusters in every combination.
     """
     clusters = cluster_constraint or placements.SpreadConstraint(spread_by_field="cluster")
-    if len(scene.index) <= FEW:
-        by_region, found = _score_few(scene, constraint, clusters, ranks)
+    if len(context.index) <= FEW:
+        by_region, found = _score_few(context, constraint, clusters, ranks)
     else:
-        by_region, found = _score(scene, constraint, clusters, ranks)
+        by_region, found = _score(context, constraint, clusters, ranks)
     if len(found) < constraint.min_groups:
         msg = "the number of feasible region is less than spreadConstraint.MinGroups"
         raise failures.SpreadError(msg)
@@ -44,29 +44,29 @@ def select(
     left = np.zeros(len(by_region), dtype=np.bool_)
     for region in chosen:
         left[by_region[region.start + 1 : region.start + region.size]] = True
-    return np.concatenate((best, scene.order[left[scene.order]][:more]))
+    return np.concatenate((best, context.order[left[context.order]][:more]))
 
 
-def _target(scene: scheduling_context.Scene, constraint: placements.SpreadConstraint) -> int:
+def _target(context: scheduling_context.Context, constraint: placements.SpreadConstraint) -> int:
     """Replicas that each region should hold; 0 without minGroups, as in Karmada's scheduler."""
-    return -(-scene.request.replicas // constraint.min_groups) if constraint.min_groups > 0 else 0
+    return -(-context.request.replicas // constraint.min_groups) if constraint.min_groups > 0 else 0
 
 
 def _score_few(
-    scene: scheduling_context.Scene,
+    context: scheduling_context.Context,
     constraint: placements.SpreadConstraint,
     clusters: placements.SpreadConstraint,
     ranks: tuple[list[str], encoded_columns.Integers],
 ) -> tuple[encoded_columns.Integers, list[combinations.Region]]:
     """The same as `_score` for few candidates."""
     names, codes = ranks
-    coded = codes[scene.index].tolist()
+    coded = codes[context.index].tolist()
     members: dict[int, list[int]] = {}
-    for position in scene.order.tolist():
+    for position in context.order.tolist():
         members.setdefault(coded[position], []).append(position)
-    available = scene.available.tolist()
-    current = set(scene.held.positions.tolist())
-    target = _target(scene, constraint)
+    available = context.available.tolist()
+    current = set(context.held.positions.tolist())
+    target = _target(context, constraint)
     least = max(clusters.min_groups, constraint.min_groups, 1)
     by_region: list[int] = []
     found: list[combinations.Region] = []
@@ -74,11 +74,11 @@ def _score_few(
         inside = members[code]
         rooms = [available[position] for position in inside]
         held = [position in current for position in inside]
-        if scene.masks.duplicates:
+        if context.masks.duplicates:
             able = [
                 held_here
                 for room, held_here in zip(rooms, held, strict=True)
-                if room >= scene.request.replicas
+                if room >= context.request.replicas
             ]
             score = _duplicated_score(len(able), sum(able))
         else:
@@ -100,28 +100,28 @@ def _divided_score(rooms: list[int], held: list[bool], target: int, least: int) 
 
 
 def _score(
-    scene: scheduling_context.Scene,
+    context: scheduling_context.Context,
     constraint: placements.SpreadConstraint,
     clusters: placements.SpreadConstraint,
     ranks: tuple[list[str], encoded_columns.Integers],
 ) -> tuple[encoded_columns.Integers, list[combinations.Region]]:
     """All candidates ordered by region, the best of each first; and the regions with their scores."""
     names, codes = ranks
-    order = scene.order
-    coded = codes[scene.index]
+    order = context.order
+    coded = codes[context.index]
     by_region = order[np.argsort(coded[order].astype(np.uint16), kind="stable")]
     sizes = np.bincount(coded, minlength=len(names))
     present = np.flatnonzero(sizes)
     sizes = sizes[present]
     starts = np.cumsum(sizes) - sizes
-    if scene.masks.duplicates:
-        takes_all = scene.available[by_region] >= scene.request.replicas
+    if context.masks.duplicates:
+        takes_all = context.available[by_region] >= context.request.replicas
         able = np.add.reduceat(takes_all, starts, dtype=np.int64).tolist()
-        current = np.add.reduceat(takes_all & scene.current[by_region], starts, dtype=np.int64).tolist()
+        current = np.add.reduceat(takes_all & context.current[by_region], starts, dtype=np.int64).tolist()
         scores = [_duplicated_score(able_here, held) for able_here, held in zip(able, current, strict=True)]
     else:
         least = max(clusters.min_groups, constraint.min_groups, 1)
-        scores = _divided_scores(scene, by_region, _target(scene, constraint), least, starts, sizes)
+        scores = _divided_scores(context, by_region, _target(context, constraint), least, starts, sizes)
     return by_region, [
         combinations.Region(names[code], start, size, score)
         for code, start, size, score in zip(
@@ -136,7 +136,7 @@ def _duplicated_score(able: int, current: int) -> int:
 
 
 def _divided_scores(
-    scene: scheduling_context.Scene,
+    context: scheduling_context.Context,
     by_region: encoded_columns.Integers,
     target: int,
     least: int,
@@ -144,8 +144,8 @@ def _divided_scores(
     sizes: encoded_columns.Integers,
 ) -> list[int]:
     """The same as `_divided_score` for all regions at once."""
-    sums = _running(scene.available[by_region])
-    current = _running(scene.current[by_region])
+    sums = _running(context.available[by_region])
+    current = _running(context.current[by_region])
     reached = np.searchsorted(sums[1:], sums[starts] + target) - starts + 1
     used = np.minimum(np.maximum(reached, least), sizes)
     fit = scheduling_context.SCORE_OF_CURRENT * (current[starts + used] - current[starts]) // used

@@ -29,7 +29,7 @@ class Models:
     def __init__(self, graded: Mapping[int, tuple[capacity.Grade, ...]]) -> None:
         """Encode the kinds of nodes by first appearance; ``graded`` maps fleet positions to grades."""
         ordered = sorted(graded)
-        self.places: encoded_columns.Integers = np.array(ordered, dtype=np.int64)
+        self.positions: encoded_columns.Integers = np.array(ordered, dtype=np.int64)
         self._column = {place: column for column, place in enumerate(ordered)}
         rows = max(len(grades) for grades in graded.values())
         # Bound the counts so that the sum over a cluster's nodes cannot overflow int64; more would not matter

@@ -31,7 +31,7 @@ class Held(NamedTuple):
 NOTHING: Final = Held(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
-class Scene:
+class Context:
     """Candidates with free and running replicas; positions count from 0 in name order."""
 
     def __init__(
@@ -50,14 +50,14 @@ class Scene:
         self.found = found
         self.index = found.index
         self.names = fleet.name_column
-        self.room = estimate.allocatable(request, found, fleet) if room is None else room
+        self.free = estimate.allocatable(request, found, fleet) if room is None else room
         self._fleet = fleet
 
     @functools.cached_property
     def held(self) -> Held:
         """The clusters of the previous assignment that are candidates, in its order."""
         return (
-            _held(self._fleet.former(self.request.current), self.found) if self.request.current else NOTHING
+            _held(self._fleet.previous(self.request.current), self.found) if self.request.current else NOTHING
         )
 
     @functools.cached_property
@@ -74,7 +74,7 @@ class Scene:
     @functools.cached_property
     def available(self) -> encoded_columns.Integers:
         """Free plus running replicas."""
-        return self.room if self.own is None else self.room + self.own
+        return self.free if self.own is None else self.free + self.own
 
     @functools.cached_property
     def current(self) -> encoded_columns.Mask:
@@ -111,7 +111,7 @@ class Scene:
         return last - (keys[::-1] & _PLACES)
 
 
-def _held(before: previous_assignment.Former, found: filters.Candidates) -> Held:
+def _held(before: previous_assignment.PreviousAssignment, found: filters.Candidates) -> Held:
     """Keep the clusters of the previous assignment that are candidates."""
     places, replicas, whole = before
     if found.whole:

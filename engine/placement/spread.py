@@ -11,40 +11,40 @@ from engine.objects import placements
 from engine.placement import encoded_columns, failures, regions, scheduling_context
 
 
-def select(scene: scheduling_context.Scene) -> encoded_columns.Integers | None:
+def select(context: scheduling_context.Context) -> encoded_columns.Integers | None:
     """Return positions of the chosen candidates, in the order of choice; None means all.
 
     Raises `failures.SpreadError` if a constraint cannot be satisfied.
     """
-    masks = scene.masks
+    masks = context.masks
     if masks.ignores_spread:
         return None
     if masks.regions is not None:
-        return regions.select(scene, masks.spread["region"], masks.spread.get("cluster"), masks.regions)
+        return regions.select(context, masks.spread["region"], masks.spread.get("cluster"), masks.regions)
     if "cluster" in masks.spread:
-        return _select_clusters(scene, masks.spread["cluster"])
+        return _select_clusters(context, masks.spread["cluster"])
     msg = "just support cluster and region spread constraint"
     raise failures.SpreadError(msg)
 
 
 def _select_clusters(
-    scene: scheduling_context.Scene, constraint: placements.SpreadConstraint
+    context: scheduling_context.Context, constraint: placements.SpreadConstraint
 ) -> encoded_columns.Integers:
     """The first clusters in order, at most maxGroups; for divided replicas, with enough capacity together."""
-    if len(scene.index) < constraint.min_groups:
+    if len(context.index) < constraint.min_groups:
         msg = "the number of feasible clusters is less than spreadConstraint.MinGroups"
         raise failures.SpreadError(msg)
-    wanted = max(min(len(scene.index), constraint.max_groups), 0)
-    order = scene.order
-    if not scene.masks.duplicates:
-        order = _with_room(order, scene.available, wanted, scene.request.replicas)
+    wanted = max(min(len(context.index), constraint.max_groups), 0)
+    order = context.order
+    if not context.masks.duplicates:
+        order = _with_more_capacity(order, context.available, wanted, context.request.replicas)
         if order is None:
             msg = f"no enough resource when selecting {wanted} clusters"
             raise failures.SpreadError(msg)
     return order[:wanted]
 
 
-def _with_room(
+def _with_more_capacity(
     order: encoded_columns.Integers, available: encoded_columns.Integers, wanted: int, replicas: int
 ) -> encoded_columns.Integers | None:
     """Replace the last chosen clusters by ones with more capacity until all replicas fit; None if they never do."""

@@ -78,7 +78,7 @@ class Options(Struct, frozen=True, kw_only=True):
     hosts: Sequence[str] = ()
     connections_max: int = http_server.CONNECTIONS_MAX
     tls: bool = False
-    given: certificates.Certificates | None = None
+    configured_certificates: certificates.Certificates | None = None
     members: Sequence[specs.MemberSpec] = ()
     log: str | None = None
     works: bool = True
@@ -113,11 +113,11 @@ async def serve(options: Options) -> None:
     ):
         async with loop_lag.measured() as lag, _running(options) as running:
             running.collectors.append(lag)
-            entrance = _door(running, options.tolerated)
+            entrance = _write_api(running, options.tolerated)
             if options.log is not None:
                 await shared_keys.share(options.directory, entrance, running.views)
             own = await asyncio.to_thread(_certificates, options)
-            shown = (options.given or own) if options.tls else None
+            shown = (options.configured_certificates or own) if options.tls else None
             endpoint = await asyncio.to_thread(_endpoint, options, (listening, secured), own, shown)
             login = sessions.Login(endpoint.login, time.time() + options.login_seconds)
             parts = _services(running, entrance, endpoint.token, login, options)
@@ -268,8 +268,8 @@ async def project(where: str, directory: Path) -> None:
             await stopping.wait()
 
 
-def _door(running: Replica, tolerated: TolerationSeconds) -> write_api.Door:
-    return write_api.Door(
+def _write_api(running: Replica, tolerated: TolerationSeconds) -> write_api.WriteApi:
+    return write_api.WriteApi(
         running.log,
         stored_objects.StoredViews(running.views),
         clock_ms,
@@ -279,13 +279,13 @@ def _door(running: Replica, tolerated: TolerationSeconds) -> write_api.Door:
 
 
 def _services(
-    running: Replica, entrance: write_api.Door, token: str, login: sessions.Login, options: Options
+    running: Replica, entrance: write_api.WriteApi, token: str, login: sessions.Login, options: Options
 ) -> services.Services:
     return services.Services(
         log=running.log,
         views=running.views,
-        moments=as_of_views.Moments(running.log, manifests.check),
-        door=entrance,
+        as_of_views=as_of_views.AsOfViews(running.log, manifests.check),
+        write_api=entrance,
         inquiry=LogInquiry(running.directory, options.log),
         token=token,
         login=login,

@@ -30,7 +30,7 @@ class Installation(replica.Replica):
     def __init__(self, log: sqlite.SqliteLog, directory: Path, members: Sequence[specs.MemberSpec]) -> None:
         super().__init__(log, directory, members)
         self.worker = worker.Worker(
-            log, clock_ms, places=snapshot_storage.OnePlace(snapshot_storage.Files(directory))
+            log, clock_ms, places=snapshot_storage.SingleSnapshotStorage(snapshot_storage.Files(directory))
         )
         self.collectors.append(worker_metrics.WorkerFigures(self.worker, log))
 

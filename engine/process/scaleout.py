@@ -40,8 +40,8 @@ class OwningWorker:
     def __init__(self, at: address.Address) -> None:
         self.log = partition_followers.FollowedLog(at)
         self.shards = shard_ownership.Shards(at, self.log, replica.clock_ms)
-        self.places = snapshot_topic.Places(at)
-        self.worker = worker.Worker(self.log, replica.clock_ms, (), places=self.places, owner=self.shards)
+        self.snapshots = snapshot_topic.SnapshotTopic(at)
+        self.worker = worker.Worker(self.log, replica.clock_ms, (), places=self.snapshots, owner=self.shards)
         self.figures = worker_figures.WorkerFigures(self.worker, self.log, lambda: self.shards.fences)
         self._is_assigned = False
 
@@ -80,7 +80,7 @@ async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
     finally:
         with anyio.CancelScope(shield=True):
             await owning_worker.shards.aclose()
-            await owning_worker.places.close()
+            await owning_worker.snapshots.close()
             await owning_worker.log.aclose()
 
 

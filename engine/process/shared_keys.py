@@ -34,7 +34,7 @@ from engine.log.port import LogError
 from engine.writing import targets as wishes
 from engine.writing.object_changes import Change, Removal
 from engine.writing.stored_objects import StoredViews
-from engine.writing.write_api import Door
+from engine.writing.write_api import WriteApi
 from projections import object_tables
 from projections.port import ProjectionError, Rows, Views
 
@@ -68,7 +68,9 @@ def kept(directory: Path) -> Keys:
     return Keys(certificate=certificate.decode(), key=key.decode(), token=server_token.kept(directory))
 
 
-async def share(directory: Path, door: Door, views: Views, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+async def share(
+    directory: Path, door: WriteApi, views: Views, *, answer_seconds: float = ANSWER_SECONDS
+) -> None:
     """Take over the keys of the log, or publish those of the directory if the log has none or no replica has them."""
     stored = StoredViews(views)
     try:
@@ -76,7 +78,7 @@ async def share(directory: Path, door: Door, views: Views, *, answer_seconds: fl
         unanswered = ""
         # Another newcomer may publish its own keys first; its keys are requested in the next iteration.
         while (counting := await _counting(door, own, unanswered)) != own.fingerprint:
-            found = await _asked(door, stored, counting, answer_seconds)
+            found = await _requested_keys(door, stored, counting, answer_seconds)
             if found is not None:
                 await asyncio.to_thread(_keep, directory, found)
                 _log.info("took over the keys of the other replicas")
@@ -94,16 +96,16 @@ async def answer(services: Services, directory: Path) -> None:
     while await services.is_more(after):
         after = services.views.folded
         try:
-            for name, reader in await asyncio.to_thread(_asking, services.views, own.fingerprint):
+            for name, reader in await asyncio.to_thread(_open_requests, services.views, own.fingerprint):
                 with contextlib.suppress(sealing.SealError):
-                    await _change(services.door, name, _sealed(own, reader))
+                    await _change(services.write_api, name, _sealed(own, reader))
         except (StatusError, LogError, ProjectionError) as error:
             _log.warning("a replica waits for an answer", error=str(error))
             after = 0
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def _counting(door: Door, own: Keys, instead: str) -> str:
+async def _counting(door: WriteApi, own: Keys, instead: str) -> str:
     """Return the valid fingerprint; publish that of ``own`` if there is none or it equals ``instead``."""
 
     def compute(live: Json | None) -> Json:
@@ -117,7 +119,7 @@ async def _counting(door: Door, own: Keys, instead: str) -> str:
     return str(_data(outcome).get("fingerprint"))
 
 
-async def _asked(door: Door, views: StoredViews, wanted: str, seconds: float) -> Keys | None:
+async def _requested_keys(door: WriteApi, views: StoredViews, wanted: str, seconds: float) -> Keys | None:
     """Request the keys with this fingerprint from the other replicas; None if none answers."""
     own = X25519PrivateKey.generate()
     name = reserved_objects.ASKING + secrets.token_hex(_ID_BYTES)
@@ -147,7 +149,7 @@ def _opened(text: str, own: X25519PrivateKey, wanted: str) -> Keys | None:
     return keys if keys.fingerprint == wanted else None
 
 
-def _asking(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
+def _open_requests(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
     """Return the requests for the keys with this fingerprint: object name and public key."""
     with views.store.reading() as rows:
         return list(_waiting(rows, fingerprint))
@@ -188,7 +190,7 @@ def _keep(directory: Path, keys: Keys) -> None:
     server_token.keep(directory, keys.token)
 
 
-async def _change(door: Door, name: str, compute: Callable[[Json | None], Json]) -> Json:
+async def _change(door: WriteApi, name: str, compute: Callable[[Json | None], Json]) -> Json:
     change = Change(target=_target(name), compute=compute)
     result = await door.change(change, dry_run=False, source=_SOURCE)
     if result.problem is not None:

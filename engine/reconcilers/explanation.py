@@ -74,7 +74,7 @@ class _Newest(Struct):
     required_by: dict[str, tuple[str, ...]]
     labels: dict[str, dict[str, str]] = {}
     not_preserved: dict[str, dict[str, str]] = {}
-    room: preemption_explanation.Room = msgspec.field(default_factory=preemption_explanation.Room)
+    preemption: preemption_explanation.History = msgspec.field(default_factory=preemption_explanation.History)
 
 
 async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
@@ -97,9 +97,9 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
         required_by={by: newest.required_by[by] for by in sorted(newest.required_by)},
         labels={name: newest.labels[name] for name in sorted(newest.labels)},
         not_preserved={name: newest.not_preserved[name] for name in sorted(newest.not_preserved)},
-        priority=newest.room.priority,
-        preemption=newest.room.preemption,
-        preempted={name: newest.room.by_cluster[name] for name in sorted(newest.room.by_cluster)},
+        priority=newest.preemption.priority,
+        preemption=newest.preemption.preemption,
+        preempted={name: newest.preemption.by_cluster[name] for name in sorted(newest.preemption.by_cluster)},
     )
 
 
@@ -113,7 +113,7 @@ async def _placed(log: port.Log, key: str, wanted: int) -> Explained | None:
             continue
         taken = step.taken
         again = fold.decide(facts, taken.time_ms, taken.processed, term=taken.term, explained=key)
-        return _told(key, step, again.explanations) or _unclaimed(key, step)
+        return _explained(key, step, again.explanations) or _unclaimed(key, step)
     return None
 
 
@@ -125,7 +125,7 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
             break
         for data in step.data:
             if getattr(data, "key", None) == key:
-                found.room.take(data, step.taken.time_ms)
+                found.preemption.take(data, step.taken.time_ms)
                 _take(found, step, data)
     return found
 
@@ -177,7 +177,7 @@ def _named(ref: shapes.OverrideRef) -> str:
     return f"{ref.kind} {ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind} {ref.name}"
 
 
-def _told(
+def _explained(
     key: str, step: recovery.RecordedStep, explanations: Sequence[tuple[Request, Decision]]
 ) -> Explained | None:
     if not explanations:

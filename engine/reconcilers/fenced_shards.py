@@ -12,7 +12,7 @@ PAUSE_MS: Final = 5_000
 PAUSE_MS_MAX: Final = 80_000
 
 
-class Barred:
+class FencedShards:
     """The shards that one worker leaves to others for now."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -33,7 +33,7 @@ class Barred:
         self._until_ms.clear()
         self._pauses_ms.clear()
 
-    def is_barred(self, shard: int) -> bool:
+    def is_fenced(self, shard: int) -> bool:
         """Whether the pause of a shard is still running."""
         return self._until_ms.get(shard, 0) > self._clock()
 

@@ -56,7 +56,7 @@ class Preempted(Struct, frozen=True, rename="camel"):
     until: str = ""
 
 
-class Room(Struct):
+class History(Struct):
     """Priority and preemption of one binding.
 
     ``by_cluster`` holds clusters it was preempted from and has not returned to.
@@ -85,7 +85,7 @@ class Room(Struct):
             case decisions.PreemptionDecided():
                 self._choose(data)
             case decisions.ScheduleDecided():
-                self._place(data)
+                self._apply_decision(data)
             case decisions.EvictionStarted() | decisions.EvictionFinished():
                 self._leave(data)
             case decisions.BindingWithdrawn():
@@ -118,7 +118,7 @@ class Room(Struct):
             again_at=times.to_text(decided.again_ms),
         )
 
-    def _place(self, decided: decisions.ScheduleDecided) -> None:
+    def _apply_decision(self, decided: decisions.ScheduleDecided) -> None:
         if self.is_placed:
             self.preemption = None
         self.is_placed = True

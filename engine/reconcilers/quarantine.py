@@ -29,7 +29,7 @@ class _Failure(Struct):
     pause_ms: int
 
 
-class Aside:
+class Quarantine:
     """The quarantined shards of one worker."""
 
     def __init__(self, clock: Callable[[], int]) -> None:

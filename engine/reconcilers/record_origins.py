@@ -52,7 +52,7 @@ class Written:
         self._seen: dict[tuple[str, int], int] = {}
         self._early: dict[tuple[int, int, int], _Early] = {}
         self._broken: dict[int, Finding] = {}
-        self._former: dict[str, int] = {}
+        self._previous: dict[str, int] = {}
 
     def take(self, record: StoredRecord) -> None:
         """Check the next record; call it for all records in number order."""
@@ -90,7 +90,7 @@ class Written:
         for shard, finding in sorted(self._broken.items()):
             del shard
             self.findings.append(finding)
-        for where, count in sorted(self._former.items()):
+        for where, count in sorted(self._previous.items()):
             message = f"{count} outputs of its steps have smaller numbers than the step, as former releases gave them"
             self.notes.append(Finding(kind="order", where=where, message=message))
         for output, checksum, topic, where in self._left():
@@ -175,7 +175,7 @@ class Written:
                 continue
             if step.release != release.RELEASE:
                 shard = f"shard {step.shard}"
-                self._former[shard] = self._former.get(shard, 0) + 1
+                self._previous[shard] = self._previous.get(shard, 0) + 1
             else:
                 message = f"output {output} has a smaller number than its step, {where}"
                 self.findings.append(Finding(kind="order", where=place, message=message))

@@ -22,34 +22,34 @@ Fewer are read again in less than a second.
 """
 
 
-class Keeping:
+class SnapshotSchedule:
     """Snapshots of one worker; none without ``places``. ``clock`` returns milliseconds since 1970."""
 
     def __init__(
-        self, log: port.Log, clock: Callable[[], int], places: snapshot_storage.Places | None
+        self, log: port.Log, clock: Callable[[], int], places: snapshot_storage.SnapshotStorage | None
     ) -> None:
         self._log = log
         self._clock = clock
-        self._places = places
+        self._storage = places
         self._kept_moves = 0
         self._kept_ms = 0
 
     @property
     def is_on(self) -> bool:
         """Whether snapshots are stored at all."""
-        return self._places is not None
+        return self._storage is not None
 
     async def newest(self, shards: Sequence[int]) -> dict[int, snapshots.Snapshot]:
         """Return the newest snapshot of each shard that has one, and start counting new records from it."""
         found: dict[int, snapshots.Snapshot] = {}
         self._kept_moves, self._kept_ms = 0, self._clock()
-        if self._places is None:
+        if self._storage is None:
             return found
-        for keeper, its in self._places.of(shards):
+        for keeper, its in self._storage.of(shards):
             snapshot = await snapshots.newest(self._log, keeper, its)
             if snapshot is not None:
                 found.update(dict.fromkeys(its, snapshot))
-                self._kept_moves = snapshot.number if self._places.is_shared else self._log.moves()
+                self._kept_moves = snapshot.number if self._storage.is_shared else self._log.moves()
         return found
 
     def due_ms(self, *, is_storm: bool) -> int | None:
@@ -58,7 +58,7 @@ class Keeping:
         None with few new records, or if ``is_storm`` (keys wait) and there are not too many.
         """
         new = self._log.moves() - self._kept_moves
-        if self._places is None or new < SNAPSHOT_RECORDS_MIN:
+        if self._storage is None or new < SNAPSHOT_RECORDS_MIN:
             return None
         if new < SNAPSHOT_RECORDS_MAX and is_storm:
             return None
@@ -68,13 +68,15 @@ class Keeping:
         self, facts: Facts, level: Sequence[tuple[shard_fold.ShardFold, int]], *, is_whole: bool
     ) -> None:
         """Store the shards, each given with the offset of its last step; ``is_whole``: no assigned shard is missing."""
-        if self._places is None or (self._places.is_shared and not is_whole):
+        if self._storage is None or (self._storage.is_shared and not is_whole):
             # An incomplete snapshot must not replace one that has all shards.
             return
         # Set before writing: if the storage fails, the next attempt waits until the next snapshot is due.
         self._kept_moves, self._kept_ms = self._log.moves(), self._clock()
         by_shard = {fold.state.shard: (fold, offset) for fold, offset in level}
-        for keeper, shards in self._places.of(list(by_shard)):
+        for keeper, shards in self._storage.of(list(by_shard)):
             its = [by_shard[shard] for shard in shards]
-            number = self._kept_moves if self._places.is_shared else sum(fold.state.number for fold, _ in its)
+            number = (
+                self._kept_moves if self._storage.is_shared else sum(fold.state.number for fold, _ in its)
+            )
             await snapshots.save(keeper, number, facts, its)

@@ -30,7 +30,7 @@ class Keeper(Protocol):
         ...
 
 
-class Places(Protocol):
+class SnapshotStorage(Protocol):
     """The snapshot storage for each shard; ``is_shared`` if one snapshot holds all shards of a process."""
 
     is_shared: bool
@@ -40,7 +40,7 @@ class Places(Protocol):
         ...
 
 
-class OnePlace:
+class SingleSnapshotStorage:
     """``Places`` for a process that stores all its shards in one snapshot."""
 
     def __init__(self, keeper: Keeper) -> None:

@@ -28,7 +28,7 @@ from engine.reconcilers import (
     snapshot_storage,
     turn_pacing,
 )
-from engine.reconcilers.snapshot_schedule import Keeping
+from engine.reconcilers.snapshot_schedule import SnapshotSchedule
 from events import topics
 from events.records import Record
 
@@ -70,16 +70,16 @@ class Worker:
         log: port.Log,
         clock: Clock,
         shards: Iterable[int] = range(topics.SHARDS),
-        places: snapshot_storage.Places | None = None,
+        places: snapshot_storage.SnapshotStorage | None = None,
         owner: port.Owner | None = None,
     ) -> None:
         self._log = log
         self._clock = clock
         self._owner = owner or sole_ownership.SoleOwner(log)
         self._assigned = tuple(sorted(shards))
-        self._barred = fenced_shards.Barred(clock)
-        self._aside = quarantine.Aside(clock)
-        self._keeping = Keeping(log, clock, places)
+        self._fenced = fenced_shards.FencedShards(clock)
+        self._quarantine = quarantine.Quarantine(clock)
+        self._keeping = SnapshotSchedule(log, clock, places)
         self.measures = measurements.Measures()
         self._has_failed = True
         self.facts = Facts()
@@ -95,8 +95,8 @@ class Worker:
     def assign(self, shards: Iterable[int]) -> None:
         """Set the shards to own from the next turn on; shards that stay keep their state in memory."""
         self._assigned = tuple(sorted(shards))
-        self._barred.forget()
-        self._aside.keep(self._assigned)
+        self._fenced.forget()
+        self._quarantine.keep(self._assigned)
 
     async def recover(self) -> None:
         """Rebuild the shards from the log, bring their facts to one end and begin a new term in each.
@@ -131,7 +131,7 @@ class Worker:
             try:
                 fold, facts = await recovery.rebuilt(self._log, shard, kept.get(shard))
             except quarantine.UNREADABLE as error:
-                await self._set_aside(shard, error)
+                await self._quarantine_shard(shard, error)
                 continue
             # The empty step of a new term comes first: from then on the fold ignores steps that a former
             # owner appends late.
@@ -147,7 +147,7 @@ class Worker:
         with anyio.CancelScope(shield=True):
             await self._owner.commit([(fold.state.shard, steps[fold.state.shard]) for fold in adopted])
         self._is_level = True
-        self._aside.take_back(fold.state.shard for fold in adopted)
+        self._quarantine.take_back(fold.state.shard for fold in adopted)
         self.measures.took_over(len(adopted))
         _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
 
@@ -166,14 +166,14 @@ class Worker:
                     await recovery.follow_facts(self._log, sharing, facts, topic, end)
             except quarantine.UNREADABLE as error:
                 for fold in sharing:
-                    await self._set_aside(fold.state.shard, error)
+                    await self._quarantine_shard(fold.state.shard, error)
             else:
                 found += [(fold, facts) for fold in sharing]
         return found
 
-    async def _set_aside(self, shard: int, error: port.LogError) -> None:
+    async def _quarantine_shard(self, shard: int, error: port.LogError) -> None:
         """Quarantine an unreadable shard; the other shards go on."""
-        self._aside.put(shard, error)
+        self._quarantine.put(shard, error)
         await self._release([shard])
 
     async def _release(self, shards: Sequence[int]) -> None:
@@ -186,7 +186,7 @@ class Worker:
         return [
             shard
             for shard in self._assigned
-            if not self._barred.is_barred(shard) and not self._aside.is_resting(shard)
+            if not self._fenced.is_fenced(shard) and not self._quarantine.is_resting(shard)
         ]
 
     async def _adjust(self) -> None:
@@ -250,7 +250,7 @@ class Worker:
         # It raises if that commit failed, and the steps above, which build on it, are discarded.
         await self._landed()
         for shard, error in unreadable.items():
-            await self._set_aside(shard, error)
+            await self._quarantine_shard(shard, error)
         self._handed_over = sum(len(step.records) for step in steps)
         self._landing = asyncio.create_task(self._land(steps))
         # Last, and only with a commit under way; ``_landed`` clears it again if that commit fails.
@@ -336,7 +336,7 @@ class Worker:
 
     def unreadable(self) -> dict[int, port.LogError]:
         """Return the error of each quarantined shard; its message names the remedy."""
-        return self._aside.errors()
+        return self._quarantine.errors()
 
     def next_timer_ms(self) -> int | None:
         """Return the time at which the next timer of any shard is due; None for never."""
@@ -378,7 +378,7 @@ class Worker:
 
     def bar(self, shards: Sequence[int]) -> None:
         """Stop claiming shards that another worker fenced; the group coordinator reassigns them if they become ours."""
-        self._barred.bar(shards)
+        self._fenced.bar(shards)
 
     async def _wait(self) -> None:
         """Return when new inputs, a timer, a due snapshot or a retry of a shard need a turn."""
@@ -387,8 +387,8 @@ class Worker:
         dues = (
             self.next_timer_ms(),
             self._snapshot_due_ms(),
-            *self._barred.dues_ms(),
-            *self._aside.dues_ms(),
+            *self._fenced.dues_ms(),
+            *self._quarantine.dues_ms(),
         )
         due_ms = min((due for due in dues if due is not None), default=None)
         delay_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000

@@ -26,7 +26,7 @@ class Capacity(Struct):
     pending: dict[str, int] = {}
 
 
-def room_of(nodes: Iterable[specs.NodeGroup]) -> Capacity:
+def capacity_of(nodes: Iterable[specs.NodeGroup]) -> Capacity:
     """Return the capacity of a cluster with these nodes; raises quantity.QuantityError for malformed quantities."""
     total: dict[str, int] = {}
     for group in nodes:

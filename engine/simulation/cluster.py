@@ -10,7 +10,7 @@ import heapq
 from typing import Final
 
 from engine.simulation import capacity, pod_priorities, reports
-from engine.simulation.state import TOMBSTONES_MAX, Cohort, Gone, MemberState, Version, Why, Workload
+from engine.simulation.state import TOMBSTONES_MAX, Cohort, Gone, MemberState, ReportCause, Version, Workload
 from engine.works.templates import EMPTY, PRIORITY_CLASS, Template
 from events import works
 
@@ -29,7 +29,7 @@ def apply_work(
     at_ms: int,
     *,
     template: Template = EMPTY,
-    why: Why = reports.NO_WORK,
+    why: ReportCause = reports.NO_WORK,
     fault: str = "",
 ) -> bool:
     """Apply a work; return False and change nothing if a newer work of the binding is known.
@@ -56,7 +56,7 @@ def apply_work(
     return True
 
 
-def advance(state: MemberState, at_ms: int) -> list[reports.Said]:
+def advance(state: MemberState, at_ms: int) -> list[reports.Report]:
     """Advance the member to ``at_ms`` and return its reports.
 
     A member that is down does not advance; it catches up with time and works when it is healed.
@@ -82,13 +82,13 @@ def is_behind(state: MemberState) -> bool:
     return bool(state.dirty) and not state.faults.down
 
 
-def ask(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
+def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
     """Create ``count`` more replicas of a workload; they wait for capacity."""
     workload.pending += count
     workload.pending_since_ms = at_ms
     state.is_ranked = state.is_ranked or bool(workload.template.priority_class)
     capacity.add(state.capacity.pending, workload.template.amounts, count)
-    state.room_changed = True
+    state.capacity_changed = True
     state.unplaced[workload.key] = None
 
 
@@ -96,7 +96,7 @@ def rank(state: MemberState, workload: Workload) -> None:
     """Record the content of a PriorityClass; workloads that wait for it are tried again."""
     if workload.ref.kind == PRIORITY_CLASS and workload.template.rank is not None:
         state.ranks[workload.ref.name] = workload.template.rank
-        state.room_freed = True
+        state.capacity_freed = True
 
 
 def settle(state: MemberState, workload: Workload, cohort: Cohort) -> None:
@@ -111,7 +111,7 @@ def settle(state: MemberState, workload: Workload, cohort: Cohort) -> None:
     else:
         capacity.add(state.capacity.starting, amounts, cohort.count)
         heapq.heappush(state.starts, (cohort.ready_ms, workload.key))
-    state.room_changed = True
+    state.capacity_changed = True
 
 
 def _apply(
@@ -120,7 +120,7 @@ def _apply(
     work: works.WorkApplied,
     template: Template,
     at_ms: int,
-    why: Why,
+    why: ReportCause,
 ) -> None:
     version = (work.term, work.step)
     if workload is None or work.key not in state.workloads:
@@ -132,7 +132,7 @@ def _apply(
         _shrink(state, workload, workload.admitted + workload.pending)
     workload.version = workload.known = version
     workload.shard, workload.offset = work.shard, work.offset
-    workload.ref, workload.replicas, workload.template, workload.why = (
+    workload.ref, workload.replicas, workload.template, workload.cause = (
         work.template,
         work.replicas,
         template,
@@ -146,7 +146,7 @@ def _apply(
     rank(state, workload)
     more = (work.replicas or 0) - workload.admitted - workload.pending
     if more > 0:
-        ask(state, workload, more, at_ms)
+        add_replicas(state, workload, more, at_ms)
     elif more < 0:
         _shrink(state, workload, -more)
     state.dirty[work.key] = None
@@ -158,7 +158,7 @@ def _refuse(
     work: works.WorkApplied,
     fault: str,
     at_ms: int,
-    why: Why,
+    why: ReportCause,
 ) -> None:
     """Record a work that cannot be applied; the former one goes on running."""
     version = (work.term, work.step)
@@ -166,14 +166,14 @@ def _refuse(
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
         state.refused[work.key] = workload
     workload.version = workload.known = version
-    workload.fault, workload.why = fault, why
+    workload.fault, workload.cause = fault, why
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)
     state.gone.pop(work.key, None)
     state.dirty[work.key] = None
 
 
-def _remove(state: MemberState, key: str, version: Version, why: Why, *, preserved: bool) -> None:
+def _remove(state: MemberState, key: str, version: Version, why: ReportCause, *, preserved: bool) -> None:
     workload = state.workloads.get(key)
     state.refused.pop(key, None)
     if preserved and workload is not None:
@@ -211,13 +211,15 @@ def _shrink(state: MemberState, workload: Workload, count: int) -> None:
     while count:
         youngest = workload.cohorts[-1]
         dropped = min(count, youngest.count)
-        capacity.add(state.capacity.running if youngest.running else state.capacity.starting, amounts, -dropped)
+        capacity.add(
+            state.capacity.running if youngest.running else state.capacity.starting, amounts, -dropped
+        )
         youngest.count -= dropped
         count -= dropped
         if not youngest.count:
             workload.cohorts.pop()
-        state.room_freed = True
-    state.room_changed = True
+        state.capacity_freed = True
+    state.capacity_changed = True
 
 
 def _start_due(state: MemberState, at_ms: int) -> None:
@@ -232,15 +234,15 @@ def _start_due(state: MemberState, at_ms: int) -> None:
                 cohort.running = True
                 capacity.add(state.capacity.starting, workload.template.amounts, -cohort.count)
                 capacity.add(state.capacity.running, workload.template.amounts, cohort.count)
-                state.room_changed = True
+                state.capacity_changed = True
         _merge(workload)
         state.dirty[key] = None
 
 
 def _admit(state: MemberState, at_ms: int) -> None:
     """Admit pending replicas: first those that waited already, if capacity was freed, then new ones."""
-    keys = [*state.waiting, *state.unplaced] if state.room_freed else list(state.unplaced)
-    state.room_freed = False
+    keys = [*state.waiting, *state.unplaced] if state.capacity_freed else list(state.unplaced)
+    state.capacity_freed = False
     state.unplaced.clear()
     is_ranked = pod_priorities.is_used(state)
     if is_ranked:

@@ -54,7 +54,7 @@ def heal(state: MemberState) -> None:
     state.dirty.update(state.lost)
     state.lost.clear()
     state.retry_ms = None
-    state.room_changed = True
+    state.capacity_changed = True
 
 
 def status_of(state: MemberState) -> MemberStatus:

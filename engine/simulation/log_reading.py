@@ -13,7 +13,7 @@ from engine.log import port
 from engine.simulation import recovery, specs, state
 from engine.simulation.cluster import Work
 from engine.simulation.counted_works import CountingWorks
-from engine.simulation.state import MemberState, Why
+from engine.simulation.state import MemberState, ReportCause
 from engine.works import manifests, template_loading
 from engine.works.templates import Template
 from events import codec, envelope, health, keys, times, topics, works
@@ -67,9 +67,9 @@ def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
             return None
 
 
-def why_of(record: StoredRecord, head: envelope.Envelope) -> Why:
+def cause_of(record: StoredRecord, head: envelope.Envelope) -> ReportCause:
     """Return the cause of a report, from the work's record and envelope."""
-    return Why(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid, head.trace)
+    return ReportCause(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid, head.trace)
 
 
 async def _take_works(
@@ -87,7 +87,7 @@ async def _take_works(
                 behind.setdefault(record.key, record.offset)
                 continue
             work, head = found
-            recovery.take_work(history, work, _time_of(head), why_of(record, head))
+            recovery.take_work(history, work, _time_of(head), cause_of(record, head))
     for name, history in histories.items():
         if history.down_since:
             behind.setdefault(name, ends.get((topics.WORKS, keys.shard_of(name)), 0))

@@ -66,7 +66,7 @@ class Members:
         self._due_of: dict[str, int] = {}
         self._is_stale = True
         self._ids = ""
-        self._said = 0
+        self._reported = 0
         self.seen_number = 0
 
     async def recover(self) -> None:
@@ -151,7 +151,7 @@ class Members:
         """Return at most ``limit`` workloads, by member and key; None selects all. Raises UnknownMemberError."""
         return lists.workloads(self._listed(member), namespace, limit)
 
-    def look(self, name: str) -> MemberState:
+    def state_of(self, name: str) -> MemberState:
         """Return the live state of a member; do not change it. Raises UnknownMemberError."""
         return self._member(name)
 
@@ -235,20 +235,20 @@ class Members:
     def _join(self, name: str, now_ms: int) -> records.Record:
         state = self._states[name]
         state.joined = True
-        return self._record(name, reports.Said(specs.joined(state.spec), name, reports.NO_WORK), now_ms)
+        return self._record(name, reports.Report(specs.joined(state.spec), name, reports.NO_WORK), now_ms)
 
-    def _record(self, name: str, said: reports.Said, now_ms: int) -> records.Record:
-        self._said += 1
+    def _record(self, name: str, said: reports.Report, now_ms: int) -> records.Record:
+        self._reported += 1
         head = Envelope(
-            id=f"{self._ids}-{self._said}",
+            id=f"{self._ids}-{self._reported}",
             source=SOURCE + name,
             type="",
             subject=said.key,
             time=times.to_text(now_ms),
-            traceparent=said.why.trace.parent,
-            tracestate=said.why.trace.state,
-            correlationid=said.why.story,
-            causationid=said.why.cause,
+            traceparent=said.cause.trace.parent,
+            tracestate=said.cause.trace.state,
+            correlationid=said.cause.story,
+            causationid=said.cause.cause,
         )
         topic = codec.catalogue.BY_STRUCT[type(said.data)].topic
         partition = 0 if topic == topics.CLUSTERS else keys.shard_of(said.key)
@@ -303,7 +303,7 @@ class Members:
                 template, fault = mine.template, mine.fault
             elif isinstance(work, works.WorkApplied):
                 template = templates.get((work.shard, work.offset), template_loading.EMPTY)
-            why = log_reading.why_of(record, head)
+            why = log_reading.cause_of(record, head)
             state = self._states[record.key]
             cluster.apply_work(state, applied, now_ms, template=template, why=why, fault=fault)
             self._touched[record.key] = None

@@ -87,7 +87,9 @@ def _frees(workload: Workload, scarce: set[str]) -> bool:
 
 def _fitting_without(state: MemberState, victims: list[_Victim], amounts: Amounts, wanted: int) -> int:
     """Return how many replicas would fit if all victims were removed."""
-    sums = capacity.Capacity(state.capacity.allocatable, dict(state.capacity.running), dict(state.capacity.starting))
+    sums = capacity.Capacity(
+        state.capacity.allocatable, dict(state.capacity.running), dict(state.capacity.starting)
+    )
     for victim in victims:
         for cohort in victim.workload.cohorts:
             taken = sums.running if cohort.running else sums.starting
@@ -108,7 +110,7 @@ def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:
     workload.pending_since_ms = at_ms
     state.waiting[workload.key] = None
     state.dirty[workload.key] = None
-    state.room_changed = state.room_freed = True
+    state.capacity_changed = state.capacity_freed = True
 
 
 def _value(rank: Rank) -> int:

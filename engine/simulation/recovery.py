@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.simulation import capacity as simulation_capacity
 from engine.simulation import cluster
-from engine.simulation.state import Cohort, MemberState, Version, Why, Workload
+from engine.simulation.state import Cohort, MemberState, ReportCause, Version, Workload
 from engine.works.templates import EMPTY, Template
 from events import clusters, health, works
 
@@ -41,7 +41,7 @@ class Past(Struct):
     suspended: bool = False
     removed: bool = False
     preserved: bool = False
-    why: Why = Why()
+    cause: ReportCause = ReportCause()
 
 
 class History(Struct):
@@ -76,7 +76,7 @@ def take_cluster(history: History, data: object, number: int) -> None:
             pass
 
 
-def take_work(history: History, work: cluster.Work, at_ms: int, why: Why) -> None:
+def take_work(history: History, work: cluster.Work, at_ms: int, why: ReportCause) -> None:
     """Fold one work of the member."""
     version = (work.term, work.step)
     past = history.pasts.get(work.key)
@@ -95,11 +95,11 @@ def take_work(history: History, work: cluster.Work, at_ms: int, why: Why) -> Non
                 past.earlier = [past.applied, *past.earlier][:EARLIER_MAX]
             past.applied = work
             past.suspended = past.removed = past.preserved = False
-            past.why = why
+            past.cause = why
             _scale(past.ages, work.replicas or 0, at_ms)
         case works.WorkRemoved(preserved=preserved):
             past.removed, past.preserved = True, preserved
-            past.why = why
+            past.cause = why
             if not preserved:
                 past.applied = None
                 past.earlier = []
@@ -122,8 +122,8 @@ def take_report(history: History, report: Report) -> None:
 def restore(state: MemberState, history: History, templates: Mapping[str, Template], at_ms: int) -> None:
     """Restore a state from a history; ``templates`` by key, for workloads whose templates have content."""
     state.joined = history.joined
-    state.said_capacity = history.capacity
-    state.said_ready = history.ready
+    state.reported_capacity = history.capacity
+    state.reported_ready = history.ready
     state.faults.down = history.down_since > 0
     for key, past in history.pasts.items():
         report = history.reports.get(key)
@@ -160,7 +160,7 @@ def _restore_workload(
         fault=past.fault,
         suspended=past.suspended,
         preserved=past.preserved,
-        why=past.why,
+        cause=past.cause,
     )
     state.workloads[applied.key] = workload
     cluster.rank(state, workload)
@@ -171,7 +171,7 @@ def _restore_workload(
     else:
         # A preserved workload stopped reporting when it was given up; take it as ready.
         ready = (applied.replicas or 0) if past.preserved else 0
-    cluster.ask(state, workload, applied.replicas or 0, at_ms)
+    cluster.add_replicas(state, workload, applied.replicas or 0, at_ms)
     ready = simulation_capacity.fitting(state.capacity, template.amounts, min(ready, workload.pending))
     for count, created_ms in past.ages:
         running = min(count, ready)
@@ -183,7 +183,7 @@ def _restore_workload(
 def _restore_refusal(
     state: MemberState, past: Past, newest: works.WorkApplied, report: Report | None
 ) -> None:
-    cluster.apply_work(state, newest, past.created_ms, why=past.why, fault=past.fault)
+    cluster.apply_work(state, newest, past.created_ms, why=past.cause, fault=past.fault)
     workload = state.refused[newest.key]
     workload.known = past.known
     workload.suspended = past.suspended
@@ -196,7 +196,7 @@ def _restore_removal(state: MemberState, key: str, past: Past, report: Report | 
         cluster.bury(state, key, past.known)
     told = (report.term, report.step) if isinstance(report, health.WorkloadGone) else None
     if told is None or told < past.known:
-        state.gone[key] = cluster.Gone(past.known, past.why)
+        state.gone[key] = cluster.Gone(past.known, past.cause)
         state.dirty[key] = None
 
 

@@ -13,7 +13,7 @@ from msgspec import structs
 from engine.kubeapi.values import quantity
 from engine.objects import status_fields, workloads
 from engine.simulation import capacity, statuses
-from engine.simulation.state import MemberState, Why, Workload
+from engine.simulation.state import MemberState, ReportCause, Workload
 from events import clusters, health, shapes
 
 RETRY_MS: Final = 1_000
@@ -25,19 +25,19 @@ SHIFT_MS: Final = 1_000
 REPORTS_MAX: Final = 1_000
 """Maximum number of workloads that a member reports per turn; bounds how long others wait."""
 
-NO_WORK: Final = Why()
+NO_WORK: Final = ReportCause()
 """Cause of reports about the member itself."""
 
 
-class Said(NamedTuple):
+class Report(NamedTuple):
     """A report: its data, its record key, and the work that caused it."""
 
     data: shapes.Event
     key: str
-    why: Why
+    cause: ReportCause
 
 
-def collect(state: MemberState, at_ms: int) -> list[Said]:
+def collect(state: MemberState, at_ms: int) -> list[Report]:
     """Return due reports and mark them as sent, except for lost ones.
 
     At most REPORTS_MAX workloads are reported; the others stay ``dirty`` and come first next time.
@@ -46,39 +46,39 @@ def collect(state: MemberState, at_ms: int) -> list[Said]:
         state.dirty.update(state.lost)
         state.lost.clear()
         state.retry_ms = None
-        state.room_changed = True
+        state.capacity_changed = True
     if state.shift_ms is not None and at_ms >= state.shift_ms:
-        state.room_changed = True
+        state.capacity_changed = True
     said = collect_health(state)
     for key in list(itertools.islice(state.dirty, REPORTS_MAX)):
         del state.dirty[key]
-        if not _say_workload(state, key, said):
+        if not _report_workload(state, key, said):
             state.lost[key] = None
             _retry(state, at_ms)
-    if state.room_changed and not _say_capacity(state, said, at_ms):
+    if state.capacity_changed and not _report_capacity(state, said, at_ms):
         _retry(state, at_ms)
-    state.room_changed = False
+    state.capacity_changed = False
     return said
 
 
-def collect_health(state: MemberState) -> list[Said]:
+def collect_health(state: MemberState) -> list[Report]:
     """Return a health report if the member went up or down. It represents an outside observer, so no fault loses it."""
     ready = not state.faults.down
-    if not state.joined or ready == state.said_ready:
+    if not state.joined or ready == state.reported_ready:
         return []
-    state.said_ready = ready
+    state.reported_ready = ready
     reason = "ClusterReady" if ready else "ClusterNotReachable"
     message = "cluster is healthy and ready to accept workloads" if ready else "cluster is not reachable"
     data = clusters.ClusterHealthChanged(name=state.spec.name, ready=ready, reason=reason, message=message)
-    return [Said(data, state.spec.name, NO_WORK)]
+    return [Report(data, state.spec.name, NO_WORK)]
 
 
 def belong(state: MemberState, *, joined: bool) -> None:
     """Record that the member joined or left; when it joins again it reports its own state from scratch."""
     if state.joined and not joined:
-        state.said_capacity = state.said_ready = None
+        state.reported_capacity = state.reported_ready = None
     state.joined = joined
-    state.room_changed = True
+    state.capacity_changed = True
 
 
 def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported:
@@ -120,7 +120,7 @@ def capacity_report(state: MemberState) -> clusters.CapacityReported:
     )
 
 
-def _say_workload(state: MemberState, key: str, said: list[Said]) -> bool:
+def _report_workload(state: MemberState, key: str, said: list[Report]) -> bool:
     """Report a workload or its removal; return False if a fault lost the report."""
     gone = state.gone.get(key)
     if gone is not None:
@@ -129,7 +129,7 @@ def _say_workload(state: MemberState, key: str, said: list[Said]) -> bool:
         if not _passes(state):
             return False
         del state.gone[key]
-        said.append(Said(data, key, gone.why))
+        said.append(Report(data, key, gone.cause))
         return True
     workload = state.workloads.get(key) or state.refused.get(key)
     if workload is None or workload.preserved:
@@ -140,26 +140,26 @@ def _say_workload(state: MemberState, key: str, said: list[Said]) -> bool:
     if not _passes(state):
         return False
     workload.reported = report
-    said.append(Said(report, key, workload.why))
+    said.append(Report(report, key, workload.cause))
     return True
 
 
-def _say_capacity(state: MemberState, said: list[Said], at_ms: int) -> bool:
+def _report_capacity(state: MemberState, said: list[Report], at_ms: int) -> bool:
     if not state.joined:
         return True
     report = capacity_report(state)
-    if report == state.said_capacity:
+    if report == state.reported_capacity:
         state.shift_ms = None
         return True
-    if state.said_capacity is not None and _is_shift(report, state.said_capacity):
+    if state.reported_capacity is not None and _is_shift(report, state.reported_capacity):
         state.shift_ms = at_ms + SHIFT_MS if state.shift_ms is None else state.shift_ms
         if at_ms < state.shift_ms:
             return True
     state.shift_ms = None
     if not _passes(state):
         return False
-    state.said_capacity = report
-    said.append(Said(report, state.spec.name, NO_WORK))
+    state.reported_capacity = report
+    said.append(Report(report, state.spec.name, NO_WORK))
     return True
 
 

@@ -24,7 +24,7 @@ class Cohort(Struct):
     running: bool = False
 
 
-class Why(Struct, frozen=True, gc=False):
+class ReportCause(Struct, frozen=True, gc=False):
     """The work that caused a report: position in the log, correlation id (``story``) and trace."""
 
     cause: str = ""
@@ -60,7 +60,7 @@ class Workload(Struct, kw_only=True):
     pending_since_ms: int = 0
     suspended: bool = False
     preserved: bool = False
-    why: Why = Why()
+    cause: ReportCause = ReportCause()
     reported: health.WorkloadReported | None = None
 
     @property
@@ -77,7 +77,7 @@ class Gone(Struct, frozen=True, gc=False):
     """A removal that is still to be reported."""
 
     version: Version
-    why: Why
+    cause: ReportCause
 
 
 class Faults(Struct):
@@ -117,18 +117,18 @@ class MemberState(Struct, kw_only=True):
     unplaced: dict[str, None] = {}
     waiting: dict[str, None] = {}
     starts: list[tuple[int, str]] = []
-    room_freed: bool = False
-    room_changed: bool = True
+    capacity_freed: bool = False
+    capacity_changed: bool = True
     dirty: dict[str, None] = {}
     lost: dict[str, None] = {}
     retry_ms: int | None = None
     reports: int = 0
     joined: bool = False
     shift_ms: int | None = None
-    said_capacity: clusters.CapacityReported | None = None
-    said_ready: bool | None = None
+    reported_capacity: clusters.CapacityReported | None = None
+    reported_ready: bool | None = None
 
 
 def initial_state(spec: specs.MemberSpec) -> MemberState:
     """Return a member that runs nothing and has reported nothing; raises quantity.QuantityError for malformed nodes."""
-    return MemberState(spec=spec, capacity=capacity.room_of(spec.nodes), faults=Faults())
+    return MemberState(spec=spec, capacity=capacity.capacity_of(spec.nodes), faults=Faults())

@@ -20,10 +20,10 @@ _PHASES: Final[dict[tuple[str, str], Json]] = {
 def status(held: Workload) -> Json:
     """Return the status of a workload: its counts and the simulated status in its template; empty without either."""
     if held.replicas is not None:
-        return _said(held.template.status) | _counted(held)
+        return _decoded(held.template.status) | _counted(held)
     kind = held.ref.api_version, held.ref.kind
     usual = _running(held) if kind == _POD else _PHASES.get(kind, {})
-    return usual | _said(held.template.status)
+    return usual | _decoded(held.template.status)
 
 
 def _running(held: Workload) -> Json:
@@ -36,7 +36,7 @@ def _running(held: Workload) -> Json:
     }
 
 
-def _said(text: bytes) -> Json:
+def _decoded(text: bytes) -> Json:
     try:
         return msgspec.json.decode(text, type=Json) if text else {}
     except (msgspec.MsgspecError, ValueError, RecursionError):

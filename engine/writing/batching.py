@@ -20,11 +20,11 @@ MEMBERS_MAX: Final = 256
 
 
 class _Waiting(Struct, Generic[_Ask, _Answer]):
-    ask: _Ask
+    change: _Ask
     answer: asyncio.Future[_Answer]
 
 
-class Joining(Generic[_Ask, _Answer]):
+class WriteBatching(Generic[_Ask, _Answer]):
     """Batch asks into groups; ``carry_out`` returns one value or one error for each ask, in order."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Joining(Generic[_Ask, _Answer]):
         while self._waiting:
             group, self._waiting = self._waiting[:MEMBERS_MAX], self._waiting[MEMBERS_MAX:]
             try:
-                answers = await self._carry_out([each.ask for each in group])
+                answers = await self._carry_out([each.change for each in group])
             except Exception as error:  # noqa: BLE001  # an error of the group fails all its members
                 answers = [error] * len(group)
             for each, answer in zip(group, answers, strict=True):

@@ -28,7 +28,7 @@ class Leave(Struct, frozen=True, kw_only=True):
 
     target: wishes.Target
 
-    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+    def decide(self, standing: asks.StoredState) -> asks.Write | Result:
         cluster = cast("Cluster | None", standing)
         if cluster is None:
             return asks.not_found(self.target)

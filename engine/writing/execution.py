@@ -39,13 +39,13 @@ Answer = Result | StatusError
 class Turn(Struct):
     """One operation in flight: its index among the answers, its trace, and the number of retries so far."""
 
-    place: int
-    ask: asks.Ask
+    index: int
+    operation: asks.Operation
     trace: Trace
     tries: int = 0
 
 
-class Rounds:
+class WriteExecution:
     """Carry out operations, round after round, until all have answers."""
 
     def __init__(self, log: port.NumberedLog, views: Views, appending: Appending) -> None:
@@ -80,9 +80,9 @@ class Rounds:
             if isinstance(decided, asks.Write) and not dry_run:
                 written.append((turn, decided))
             elif isinstance(decided, asks.Write):
-                answers[turn.place] = Result(action=f"{decided.action} (dry run)")
+                answers[turn.index] = Result(action=f"{decided.action} (dry run)")
             else:
-                answers[turn.place] = decided
+                answers[turn.index] = decided
         if written:
             later = [*await self._write(written, starts, answers, source), *later]
         return later
@@ -97,15 +97,16 @@ class Rounds:
         """
         # Sample the ends before reading the objects: a later end could include a record that they do not.
         ends = dict(self._log.ends())
-        standing = await self._look(turns, number=number)
+        standing = await self._stored(turns, number=number)
         starts: dict[str, int] = {}
         for turn in turns:
-            target = turn.ask.target
+            target = turn.operation.target
             # The views may be ahead of the ends sampled before the look.
             end = ends.get((target.topic, partition_of(target)), 0)
             starts[target.key] = max(end, _version(standing.get(target.key)))
         return [
-            await loop_share.apart(_size(turn.ask, standing), _decide, turn.ask, standing) for turn in turns
+            await loop_share.apart(_size(turn.operation, standing), _decide, turn.operation, standing)
+            for turn in turns
         ], starts
 
     async def _write(
@@ -116,33 +117,33 @@ class Rounds:
         source: str,
     ) -> list[Turn]:
         """Append, wait for the views, and set the answers; return the late turns, to be tried again."""
-        batch = [Writing(turn.ask.target, write.events, turn.trace) for turn, write in written]
+        batch = [Writing(turn.operation.target, write.events, turn.trace) for turn, write in written]
         try:
             appended = await self._appending.write(batch, source)
         except port.OutcomeUnknownError as error:
             # Never retry after an unknown outcome: the write may be stored, and a second one could undo a
             # later write.
             for turn, _write in written:
-                answers[turn.place] = _problem(UNKNOWN, str(error))
+                answers[turn.index] = _problem(UNKNOWN, str(error))
             return []
         # On Kafka the last record of a batch over several partitions need not have the highest number.
         newest = max(place.number for place in appended)
-        standing = await self._look([turn for turn, _ in written], number=newest)
+        standing = await self._stored([turn for turn, _ in written], number=newest)
         late: list[Turn] = []
         for (turn, write), place in zip(written, appended, strict=True):
-            target = turn.ask.target
+            target = turn.operation.target
             now = standing.get(target.key)
             if await self._took_effect(target, write, now, place, starts[target.key]):
-                answers[turn.place] = _done(turn.ask, write, now, place)
+                answers[turn.index] = _done(turn.operation, write, now, place)
             elif turn.tries < _TRIES_MAX:
-                late.append(Turn(turn.place, turn.ask, turn.trace, turn.tries + 1))
+                late.append(Turn(turn.index, turn.operation, turn.trace, turn.tries + 1))
             else:
                 reason = f"tried {_TRIES_MAX} times, and somebody else wrote it each time"
-                answers[turn.place] = _problem(LATE, reason)
+                answers[turn.index] = _problem(LATE, reason)
         return late
 
     async def _took_effect(
-        self, target: wishes.Target, write: asks.Write, now: asks.Standing, place: Appended, start: int
+        self, target: wishes.Target, write: asks.Write, now: asks.StoredState, place: Appended, start: int
     ) -> bool:
         """Whether a write was accepted by the fold.
 
@@ -162,16 +163,16 @@ class Rounds:
         end = self._log.ends().get((target.topic, partition_of(target)), 0)
         return not await self._appending.untouched(target, place.last + 1, end)
 
-    async def _look(self, turns: Sequence[Turn], *, number: int) -> dict[str, asks.Standing]:
+    async def _stored(self, turns: Sequence[Turn], *, number: int) -> dict[str, asks.StoredState]:
         """Current state of the turns' objects and their namespaces, by key, from views that have folded ``number``."""
         await self._views.settle(number)
-        wanted = {turn.ask.target.key for turn in turns if turn.ask.target.route != "cluster"}
-        wanted |= {_namespace_key(turn.ask.target) for turn in turns}
-        found: dict[str, asks.Standing] = {}
+        wanted = {turn.operation.target.key for turn in turns if turn.operation.target.route != "cluster"}
+        wanted |= {_namespace_key(turn.operation.target) for turn in turns}
+        found: dict[str, asks.StoredState] = {}
         found.update(await self._views.objects(sorted(wanted)))
         for turn in turns:
-            if turn.ask.target.route == "cluster":
-                found[turn.ask.target.key] = await self._views.cluster(turn.ask.target.name)
+            if turn.operation.target.route == "cluster":
+                found[turn.operation.target.key] = await self._views.cluster(turn.operation.target.name)
         return found
 
 
@@ -184,7 +185,7 @@ def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
     later: list[Turn] = []
     busy: set[str] = set()
     for turn in waiting:
-        target = turn.ask.target
+        target = turn.operation.target
         if target.key in busy or _namespace_key(target) in busy or len(turns) >= _WRITES_MAX:
             later.append(turn)
         else:
@@ -194,20 +195,20 @@ def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
     return turns, later
 
 
-def _size(ask: asks.Ask, standing: dict[str, asks.Standing]) -> int:
+def _size(ask: asks.Operation, standing: dict[str, asks.StoredState]) -> int:
     held = standing.get(ask.target.key)
     held_bytes = len(held.manifest) if isinstance(held, Held) else 0
     return max(held_bytes, getattr(ask, "body_bytes", 0))
 
 
-def _decide(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:
+def _decide(ask: asks.Operation, standing: dict[str, asks.StoredState]) -> asks.Write | Answer:
     try:
         return _decide_admitted(ask, standing)
     except StatusError as error:
         return error
 
 
-def _decide_admitted(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:
+def _decide_admitted(ask: asks.Operation, standing: dict[str, asks.StoredState]) -> asks.Write | Answer:
     """Decide one operation, after checking that a new object's namespace exists and is not terminating."""
     target = ask.target
     if isinstance(ask, changes.Change) and target.key not in standing:
@@ -225,11 +226,11 @@ def _namespace_key(target: wishes.Target) -> str:
     return keys.object_key("Namespace", "", target.namespace)
 
 
-def _version(standing: asks.Standing) -> int:
+def _version(standing: asks.StoredState) -> int:
     return standing.head.version if standing is not None else 0
 
 
-def _done(ask: asks.Ask, write: asks.Write, now: asks.Standing, place: Appended) -> Result:
+def _done(ask: asks.Operation, write: asks.Write, now: asks.StoredState, place: Appended) -> Result:
     if isinstance(ask, changes.Change):
         ask.held = now if isinstance(now, Held) and now.head.version == place.last + 1 else None
     return Result(action=write.action, resource_version=place.number)

@@ -65,7 +65,7 @@ class Change(Struct, kw_only=True):
     resource: Resource | None = None
     body_bytes: int = 0
 
-    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+    def decide(self, standing: asks.StoredState) -> asks.Write | Result:
         if isinstance(standing, Cluster) or self.target.route == "cluster":
             return self._decide_cluster(standing if isinstance(standing, Cluster) else None)
         _check_name(self.target, standing)
@@ -109,7 +109,7 @@ class StatusChange(Struct, kw_only=True):
     held: Held | None = None
     body_bytes: int = 0
 
-    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+    def decide(self, standing: asks.StoredState) -> asks.Write | Result:
         if isinstance(standing, Cluster):
             self.outcome = self.compute(cluster_document(standing, managed=True))
             return cluster_status.changed(self.target, standing, self.outcome)
@@ -147,7 +147,7 @@ class Removal(Struct, kw_only=True):
     is_kept: bool = False
     is_final: bool = False
 
-    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+    def decide(self, standing: asks.StoredState) -> asks.Write | Result:
         if standing is None:
             return asks.not_found(self.target)
         if isinstance(standing, Cluster):

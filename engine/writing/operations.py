@@ -16,7 +16,7 @@ from events import policies, shapes, specs
 from projections.clusters import Cluster
 
 Json = dict[str, object]
-Standing = Held | Cluster | None
+StoredState = Held | Cluster | None
 
 
 class Write(Struct, frozen=True, kw_only=True):
@@ -31,13 +31,13 @@ class Write(Struct, frozen=True, kw_only=True):
     is_report: bool = False
 
 
-class Ask(Protocol):
+class Operation(Protocol):
     """An operation on one object."""
 
     @property
     def target(self) -> wishes.Target: ...
 
-    def decide(self, standing: Standing) -> "Write | Result":
+    def decide(self, standing: StoredState) -> "Write | Result":
         """Return the events to append, or the result if nothing has to be written.
 
         Must be pure: it is called again with a newer object if the first write came too late.
@@ -51,7 +51,7 @@ class AllowDeletion(Struct, frozen=True, kw_only=True):
     target: wishes.Target
     clusters: tuple[str, ...]
 
-    def decide(self, standing: Standing) -> Write | Result:
+    def decide(self, standing: StoredState) -> Write | Result:
         held = cast("Held | None", standing)
         if held is None:
             return not_found(self.target)
@@ -72,7 +72,7 @@ def not_found(target: wishes.Target) -> Result:
     return Result(problem=Problem(verdict=NOT_FOUND, reason=reason))
 
 
-def done(action: str, standing: Standing) -> Result:
+def done(action: str, standing: StoredState) -> Result:
     """The result if nothing has to be written."""
     return Result(action=action, resource_version=standing.number if standing else 0)
 

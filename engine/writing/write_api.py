@@ -17,8 +17,8 @@ from engine.writing import operations as asks
 from engine.writing import targets as wishes
 from engine.writing import tracing
 from engine.writing.appending import Appending, Report
-from engine.writing.batching import Joining
-from engine.writing.execution import Answer, Rounds, Turn
+from engine.writing.batching import WriteBatching
+from engine.writing.execution import Answer, Turn, WriteExecution
 from engine.writing.results import Result
 from engine.writing.stored_objects import Views
 from events.tracing import Trace
@@ -28,12 +28,12 @@ from events.validation import known_kinds as kinds
 class _Change(Struct, frozen=True):
     """One queued change, with the envelope source and trace of its request."""
 
-    ask: changes.Change | changes.StatusChange | changes.Removal | asks.AllowDeletion
+    operation: changes.Change | changes.StatusChange | changes.Removal | asks.AllowDeletion
     source: str
     trace: Trace
 
 
-class Door:
+class WriteApi:
     """Turn changes of objects into events. ``clock_ms`` and ``new_id`` are the only sources of time and randomness.
 
     ``tolerated`` is the default toleration of failing clusters for policies that set none.
@@ -50,8 +50,8 @@ class Door:
     ) -> None:
         self.tolerated = tolerated or TolerationSeconds()
         self._appending = Appending(log, clock_ms, new_id)
-        self._rounds = Rounds(log, views, self._appending)
-        self._joining = Joining(self._change_all)
+        self._rounds = WriteExecution(log, views, self._appending)
+        self._joining = WriteBatching(self._change_all)
 
     async def change(
         self,
@@ -81,10 +81,12 @@ class Door:
         # One append has one envelope source, so changes are grouped by it.
         for source in dict.fromkeys(each.source for each in group):
             waiting = [
-                Turn(place, each.ask, each.trace) for place, each in enumerate(group) if each.source == source
+                Turn(place, each.operation, each.trace)
+                for place, each in enumerate(group)
+                if each.source == source
             ]
             answers = await self._rounds.carry_out(waiting, {}, dry_run=False, source=source)
-            found |= {turn.place: answer for turn, answer in zip(waiting, answers, strict=True)}
+            found |= {turn.index: answer for turn, answer in zip(waiting, answers, strict=True)}
         return [answer for _, answer in sorted(found.items())]
 
 

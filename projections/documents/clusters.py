@@ -6,7 +6,7 @@ import msgspec
 
 from events import clusters as events
 from events import keys, times
-from projections.clusters import Cluster, Room, Spec
+from projections.clusters import Cluster, ReportedCapacity, Spec
 from projections.documents import field_owners
 from projections.documents.objects import Json, identity, instant
 from projections.works import Work
@@ -138,7 +138,7 @@ def _enablements(cluster: Cluster) -> Json:
     }
 
 
-def _summary(room: Room) -> Json:
+def _summary(room: ReportedCapacity) -> Json:
     summary: Json = {
         "allocatable": room.allocatable,
         "allocated": room.allocated,

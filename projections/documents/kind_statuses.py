@@ -64,8 +64,8 @@ def _ingress(values: dict[str, str]) -> list[Json]:
 
     Addresses and host names are paired if there are equally many, otherwise listed separately.
     """
-    addresses = _words(values, status_values.ADDRESSES)
-    names = _words(values, status_values.HOST_NAMES)
+    addresses = _split(values, status_values.ADDRESSES)
+    names = _split(values, status_values.HOST_NAMES)
     if len(addresses) == len(names):
         return [{"ip": ip, "hostname": name} for ip, name in zip(addresses, names, strict=True)]
     return [*({"ip": ip} for ip in addresses), *({"hostname": name} for name in names)]
@@ -75,7 +75,7 @@ def _cron_job(ref: shapes.WorkloadRef, told: Sequence[dict[str, str]]) -> Json:
     active = [
         {"apiVersion": "batch/v1", "kind": "Job", "namespace": ref.namespace, "name": name}
         for values in told
-        for name in _words(values, status_values.ACTIVE)
+        for name in _split(values, status_values.ACTIVE)
     ]
     scheduled = _latest(told, status_values.LAST_SCHEDULED)
     successful = _latest(told, status_values.LAST_SUCCESSFUL)
@@ -108,13 +108,13 @@ def _phase(kind: tuple[str, str], told: Sequence[dict[str, str]]) -> Json:
 
 def _containers(told: Sequence[dict[str, str]]) -> Json:
     """Readiness of each container; the state is known (running) only for ready ones."""
-    ready = [word == "true" for values in told for word in _words(values, status_values.CONTAINERS_READY)]
+    ready = [word == "true" for values in told for word in _split(values, status_values.CONTAINERS_READY)]
     running: Json = {"ready": True, "state": {"running": {}}}
     waiting: Json = {"ready": False}
     return {"containerStatuses": [running if each else waiting for each in ready]} if ready else {}
 
 
-def _words(values: dict[str, str], path: str) -> list[str]:
+def _split(values: dict[str, str], path: str) -> list[str]:
     """Split a value into words; drops the last word of a value of maximal length, since it may have been cut."""
     text = values.get(path, "")
     words = text.split()

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.agent import messages, reconciliation
-from engine.agent.reconciliation import Applied, Apply, Entry, Forget, Remove, Seen
-from engine.agent.statuses import Standing
+from engine.agent.reconciliation import Applied, Apply, Entry, Forget, Observed, Remove
+from engine.agent.statuses import ObjectState
 from events.shapes import WorkloadRef
 
 REF = WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
@@ -47,7 +47,9 @@ def done(entry: Entry) -> Entry:
         uid="u",
         fields="f",
     )
-    entry.seen = Seen(uid="u", version="1", fields="f", standing=Standing(replicas=2, ready=1, healthy=False))
+    entry.seen = Observed(
+        uid="u", version="1", fields="f", state=ObjectState(replicas=2, ready=1, healthy=False)
+    )
     return entry
 
 
@@ -86,7 +88,7 @@ def test_a_scaled_work_is_applied_and_reports_speak_of_the_older_one_until_then(
 
 
 def test_whoever_changes_or_removes_what_is_ours_makes_a_drift() -> None:
-    for seen in (Seen(), Seen(uid="other", fields="f"), Seen(uid="u", fields="g")):
+    for seen in (Observed(), Observed(uid="other", fields="f"), Observed(uid="u", fields="g")):
         entry = done(taken(None, work(1)))
         entry.seen = seen
         assert reconciliation.decide(entry) == Apply(is_drift=True)
@@ -94,7 +96,7 @@ def test_whoever_changes_or_removes_what_is_ours_makes_a_drift() -> None:
 
 def test_a_suspended_work_is_left_as_it_is_and_goes_on_from_there() -> None:
     entry = taken(done(taken(None, work(1))), work(2, "suspended"))
-    entry.seen = Seen(uid="u", fields="g")
+    entry.seen = Observed(uid="u", fields="g")
     assert reconciliation.decide(entry) == "settled"
     entry = taken(entry, work(3, replicas=9))
     assert reconciliation.decide(entry) == Apply(is_drift=False)

@@ -77,9 +77,9 @@ WORK = messages.Work(key="default/web-deployment", told="applied", term=1, step=
 
 @given(OBJECTS)
 def test_any_template_is_prepared(value: dict[str, object]) -> None:
-    place = object_preparation.Place(cluster="one", work=WORK)
+    place = object_preparation.Owner(cluster="one", work=WORK)
     found = object_preparation.prepared(msgspec.json.encode(value), place)
-    assert object_preparation.is_ours(found, "one")
+    assert object_preparation.has_our_marks(found, "one")
     assert "status" not in found
     assert (
         object_preparation.retaining(
@@ -94,10 +94,10 @@ def test_any_template_is_prepared(value: dict[str, object]) -> None:
 @example({"status": {"phase": []}})
 def test_any_object_of_a_member_is_looked_at(value: dict[str, object]) -> None:
     entry = reconciliation.Entry(work=WORK)
-    entry.seen = reconciliation.Seen(uid="u", standing=statuses.standing(value))
+    entry.seen = reconciliation.Observed(uid="u", state=statuses.object_state(value))
     object_preparation.owned_digest(value, "reballast", [("spec", "replicas")])
     object_preparation.is_owned_by_others(value, ("spec", "replicas"))
-    watch_receivers.place_of(("apps/v1", "Deployment"), value)
+    watch_receivers.identity_of(("apps/v1", "Deployment"), value)
     scalers = watch_receivers.Scalers(lambda _place: None)
     scalers.listed([value])
     pods = [pod for pod in (member_capacity.pod_of(value),) if pod is not None]

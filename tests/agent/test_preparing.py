@@ -28,7 +28,7 @@ def prepared(manifest: Json) -> Json:
         name="web-x",
         template=ref,
     )
-    place = object_preparation.Place(cluster="one", work=work)
+    place = object_preparation.Owner(cluster="one", work=work)
     return object_preparation.prepared(msgspec.json.encode(manifest), place)
 
 
@@ -58,8 +58,8 @@ def test_an_object_bears_our_marks_and_nothing_that_the_server_sets() -> None:
     }
     assert found["spec"] == {"replicas": 3}
     assert "status" not in found
-    assert object_preparation.is_ours(found, "one")
-    assert not object_preparation.is_ours(found, "two")
+    assert object_preparation.has_our_marks(found, "one")
+    assert not object_preparation.has_our_marks(found, "two")
 
 
 @pytest.mark.parametrize(

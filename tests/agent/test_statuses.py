@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.agent import member_capacity, statuses
-from engine.agent.statuses import Standing
+from engine.agent.statuses import ObjectState
 from events import clusters, limits, shapes
 
 Json = dict[str, Any]
@@ -37,40 +37,43 @@ READY = [{"type": "Ready", "status": "True"}]
     [
         (
             value("apps/v1", "Deployment", {"replicas": 2}, {**REPLICAS, "observedGeneration": 1}),
-            Standing(replicas=2, updated=2, ready=2, available=2),
+            ObjectState(replicas=2, updated=2, ready=2, available=2),
         ),
         (
             value("apps/v1", "Deployment", {"replicas": 2}, {**REPLICAS, "observedGeneration": 1}, 2),
-            Standing(replicas=2, updated=2, ready=2, available=2, healthy=False),
+            ObjectState(replicas=2, updated=2, ready=2, available=2, healthy=False),
         ),
-        (value("apps/v1", "StatefulSet", {"replicas": 3}, {}), Standing(healthy=False)),
-        (value("apps/v1", "DaemonSet", {}, DAEMONS), Standing(replicas=3, updated=3, ready=3, available=3)),
+        (value("apps/v1", "StatefulSet", {"replicas": 3}, {}), ObjectState(healthy=False)),
+        (
+            value("apps/v1", "DaemonSet", {}, DAEMONS),
+            ObjectState(replicas=3, updated=3, ready=3, available=3),
+        ),
         (
             value("batch/v1", "Job", {}, {"active": 2, "ready": 1}),
-            Standing(replicas=2, updated=2, ready=1, available=1),
+            ObjectState(replicas=2, updated=2, ready=1, available=1),
         ),
         (
             value("batch/v1", "Job", {}, {"conditions": [{"type": "Failed", "status": "True"}]}),
-            Standing(),
+            ObjectState(),
         ),
         (
             value("v1", "Pod", {}, {"phase": "Running", "conditions": READY}),
-            Standing(replicas=1, updated=1, ready=1, available=1),
+            ObjectState(replicas=1, updated=1, ready=1, available=1),
         ),
-        (value("v1", "Pod", {}, {"phase": "Pending"}), Standing(replicas=1, updated=1, healthy=False)),
-        (value("v1", "Service", {"type": "LoadBalancer"}, {}), Standing(healthy=False)),
-        (value("v1", "Service", {"type": "ClusterIP"}, {}), Standing()),
-        (value("v1", "PersistentVolumeClaim", {}, {"phase": "Pending"}), Standing(healthy=False)),
-        (value("v1", "ConfigMap", {}, {}), Standing()),
+        (value("v1", "Pod", {}, {"phase": "Pending"}), ObjectState(replicas=1, updated=1, healthy=False)),
+        (value("v1", "Service", {"type": "LoadBalancer"}, {}), ObjectState(healthy=False)),
+        (value("v1", "Service", {"type": "ClusterIP"}, {}), ObjectState()),
+        (value("v1", "PersistentVolumeClaim", {}, {"phase": "Pending"}), ObjectState(healthy=False)),
+        (value("v1", "ConfigMap", {}, {}), ObjectState()),
         (
             value("example.io/v1", "Thing", {"replicas": 4}, {"readyReplicas": 4}),
-            Standing(ready=4, available=4),
+            ObjectState(ready=4, available=4),
         ),
-        ({"status": "odd", "spec": [1], "kind": 7}, Standing()),
+        ({"status": "odd", "spec": [1], "kind": 7}, ObjectState()),
     ],
 )
-def test_how_an_object_stands(found: Json, standing: Standing) -> None:
-    assert statuses.standing(found) == standing
+def test_how_an_object_stands(found: Json, standing: ObjectState) -> None:
+    assert statuses.object_state(found) == standing
 
 
 def counted(replicas: int, updated: int, available: int) -> Json:
@@ -128,7 +131,7 @@ UNNAMED: Json = {"loadBalancer": {"ingress": [{"ports": []}]}}
 )
 def test_an_object_is_well_by_the_references_rule(kind: str, spec: Json, status: Json, healthy: bool) -> None:
     api_version, _, name = kind.partition(" ")
-    assert statuses.standing(value(api_version, name, spec, status)).healthy is healthy
+    assert statuses.object_state(value(api_version, name, spec, status)).healthy is healthy
 
 
 def node(cpu: str, *, ready: bool = True, unschedulable: bool = False) -> member_capacity.Node:
@@ -168,17 +171,17 @@ def test_a_reading_tells_the_values_asked_for_and_whether_it_is_well() -> None:
     flink = value("flink.example.io/v1", "FlinkJob", {}, {"job": {"id": "a1", "state": "FAILED", "n": 3}})
     rule = shapes.HealthRule(path=".job.state", values=("RUNNING", "FINISHED"))
     reading = shapes.Reading(values=("{.job.id}", ".job.n", ".job.nothing"), health=rule)
-    found = statuses.standing(flink, reading)
+    found = statuses.object_state(flink, reading)
     assert found.values == {"{.job.id}": "a1", ".job.n": "3"}
     assert not found.healthy
     flink["status"]["job"]["state"] = "RUNNING"
-    assert statuses.standing(flink, reading).healthy
-    assert statuses.standing(flink) == Standing()
+    assert statuses.object_state(flink, reading).healthy
+    assert statuses.object_state(flink) == ObjectState()
 
 
 def test_values_that_are_too_long_are_cut() -> None:
     long = value("v1", "ConfigMap", {}, {"text": "x" * 1000})
-    found = statuses.standing(long, shapes.Reading(values=(".text",)))
+    found = statuses.object_state(long, shapes.Reading(values=(".text",)))
     assert found.values == {".text": "x" * limits.STATUS_VALUE_CHARS_MAX}
 
 

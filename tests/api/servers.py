@@ -22,11 +22,11 @@ from engine.reconcilers import explanation, verification
 from engine.simulation.member_fleet import Members
 from engine.simulation.specs import MemberSpec
 from engine.writing import stored_objects
-from engine.writing.write_api import Door
+from engine.writing.write_api import WriteApi
 from events.records import Record
 from events.validation import manifests
 from projections import view_verification
-from projections.as_of_views import Moments
+from projections.as_of_views import AsOfViews
 from projections.runner import Projector
 from projections.store import Store
 
@@ -68,15 +68,15 @@ async def serving(
     store = await asyncio.to_thread(Store)
     projector = Projector(log, store, manifests.check)
     following = asyncio.create_task(projector.run())
-    moments = Moments(log, manifests.check)
+    moments = AsOfViews(log, manifests.check)
     ids = (f"id-{count}" for count in itertools.count())
     views = stored_objects.StoredViews(projector)
-    door = Door(log, views, lambda: NOW_MS, lambda: next(ids), tolerated=tolerated)
+    door = WriteApi(log, views, lambda: NOW_MS, lambda: next(ids), tolerated=tolerated)
     services = Services(
         log=log,
         views=projector,
-        moments=moments,
-        door=door,
+        as_of_views=moments,
+        write_api=door,
         inquiry=LogInquiry(log, store),
         token=TOKEN,
         login=Login(login),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.writing.batching import GROUPS_MAX, MEMBERS_MAX, Joining
+from engine.writing.batching import GROUPS_MAX, MEMBERS_MAX, WriteBatching
 
 
 class Door:
@@ -14,7 +14,7 @@ class Door:
     def __init__(self) -> None:
         self.groups: list[list[int]] = []
         self.opened = asyncio.Event()
-        self.joining = Joining(self.carry_out)
+        self.joining = WriteBatching(self.carry_out)
 
     async def carry_out(self, group: Sequence[int]) -> list[int | Exception]:
         self.groups.append(list(group))

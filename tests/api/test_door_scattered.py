@@ -9,7 +9,7 @@ import pytest
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.memory import MemoryLog
 from engine.writing import object_changes, stored_objects, targets
-from engine.writing.write_api import Door
+from engine.writing.write_api import WriteApi
 from events import times
 from events.records import Record, StoredRecord
 from events.validation import manifests
@@ -42,13 +42,13 @@ class ExactViews(stored_objects.StoredViews):
 
 
 @pytest.fixture
-async def door() -> AsyncIterator[Door]:
+async def door() -> AsyncIterator[WriteApi]:
     log = ScatteredLog()
     store = await asyncio.to_thread(Store)
     projector = await asyncio.to_thread(Projector, log, store, manifests.check)
     ids = (f"id-{count}" for count in itertools.count())
     try:
-        yield Door(log, ExactViews(projector), lambda: NOW_MS, lambda: next(ids))
+        yield WriteApi(log, ExactViews(projector), lambda: NOW_MS, lambda: next(ids))
     finally:
         projector.close()
         await asyncio.to_thread(store.close)
@@ -71,7 +71,7 @@ def _deleted(name: str) -> object_changes.Removal:
     return object_changes.Removal(target=_target(name), precheck=lambda _live: None, now_ms=NOW_MS)
 
 
-async def test_objects_that_are_created_and_deleted_together_meet_no_conflict(door: Door) -> None:
+async def test_objects_that_are_created_and_deleted_together_meet_no_conflict(door: WriteApi) -> None:
     created = await asyncio.gather(
         *(door.change(_created(name), dry_run=False, source=SOURCE) for name in NAMES)
     )

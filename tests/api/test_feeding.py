@@ -5,7 +5,7 @@ import pytest
 
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.rate_limits import Limits
-from engine.http.kube.watch_feed import Batch, Feed, Happening, Subscriber
+from engine.http.kube.watch_feed import Batch, Feed, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource, control_plane
 from tests.api.test_kube import MAPS, api, config_map, made, version
@@ -19,8 +19,8 @@ def maps() -> Resource:
     return found
 
 
-def told(happened: list[Happening]) -> list[tuple[str, int]]:
-    return [(each.word, each.number) for each in happened]
+def told(happened: list[ObjectChange]) -> list[tuple[str, int]]:
+    return [(each.change_type, each.number) for each in happened]
 
 
 async def changed(client: httpx.AsyncClient, value: str) -> int:
@@ -37,7 +37,7 @@ async def test_who_was_not_told_of_an_object_hears_that_it_came_when_it_changes(
         came = int(version(await made(client, config_map("one"))))
         number = await changed(client, "b")
         behind = await looked_at(services, came - 1, came)
-        assert told(behind.told) == [], "as it stands now is told later"
+        assert told(behind.changes) == [], "as it stands now is told later"
 
         subscriber = Subscriber(maps(), came, Limits())
         subscriber.owe(set(behind.untold))
@@ -58,7 +58,7 @@ async def test_of_an_object_that_is_gone_again_nothing_is_told() -> None:
         subscriber = Subscriber(maps(), came, Limits())
         subscriber.give(await looked_at(services, came, end), end)
         subscriber.owe(set(behind.untold))
-        assert told(behind.told) == told(subscriber.take()) == []
+        assert told(behind.changes) == told(subscriber.take()) == []
 
 
 @pytest.mark.parametrize("before", [0, 1])
@@ -82,7 +82,9 @@ async def test_each_event_carries_its_own_number_also_where_the_object_is_gone_b
         end = services.views.folded
         behind = await looked_at(services, came, end)
 
-        assert [word for word, _ in told(behind.told)] == ["MODIFIED", "DELETED"]
-        assert [int(version(each.value)) for each in behind.told] == [each.number for each in behind.told]
-        assert behind.told[0].number == number < behind.told[1].number
-        assert gone in {0, behind.told[1].number}
+        assert [word for word, _ in told(behind.changes)] == ["MODIFIED", "DELETED"]
+        assert [int(version(each.value)) for each in behind.changes] == [
+            each.number for each in behind.changes
+        ]
+        assert behind.changes[0].number == number < behind.changes[1].number
+        assert gone in {0, behind.changes[1].number}

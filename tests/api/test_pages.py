@@ -109,7 +109,7 @@ def test_room_in_use(
     row = cluster_values.row({"metadata": {"name": "m"}, "spec": {}, "status": {"resourceSummary": summary}})
 
     (meter,) = row.meters
-    assert (meter.words, meter.percent) == (words, percent)
+    assert (meter.text, meter.percent) == (words, percent)
     assert (meter.allocated_pixels, meter.used_pixels) == pixels
 
 

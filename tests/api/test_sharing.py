@@ -21,7 +21,7 @@ MAPS = f"/api/v1/namespaces/{reserved_objects.NAMESPACE}/configmaps"
 
 async def share(services: Services, directory: Path, *, seconds: float = 60.0) -> shared_keys.Keys:
     await asyncio.to_thread(directory.mkdir, exist_ok=True)
-    await shared_keys.share(directory, services.door, services.views, answer_seconds=seconds)
+    await shared_keys.share(directory, services.write_api, services.views, answer_seconds=seconds)
     return await asyncio.to_thread(shared_keys.kept, directory)
 
 
@@ -77,7 +77,7 @@ async def test_a_newcomer_waits_three_seconds_for_keys_that_nobody_has(tmp_path:
         lost = await share(services, tmp_path / "lost")
         await asyncio.to_thread((tmp_path / "fresh").mkdir)
         began_s = time.monotonic()
-        await shared_keys.share(tmp_path / "fresh", services.door, services.views)
+        await shared_keys.share(tmp_path / "fresh", services.write_api, services.views)
         assert 3.0 <= time.monotonic() - began_s < 5.0
         assert await asyncio.to_thread(shared_keys.kept, tmp_path / "fresh") != lost
 

@@ -80,7 +80,7 @@ def test_files_of_a_former_release_become_private(tmp_path: Path) -> None:
 def test_caches_and_checkpoints_are_private(tmp_path: Path) -> None:
     opened = [
         Store(tmp_path / "views.sqlite"),
-        extents.Shelf(tmp_path / "sequence.sqlite"),
+        extents.ExtentFile(tmp_path / "sequence.sqlite"),
         Checkpoint(tmp_path / "agent.sqlite"),
     ]
     snapshot_storage.Files(tmp_path).write(7, [b"a snapshot"])

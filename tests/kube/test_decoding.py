@@ -14,7 +14,7 @@ def words(value: Json) -> str:
     resource = resources.built_in().resource(group, version, PLURALS[str(value["kind"])])
     assert resource
     found = type_errors.mistyped(value, resource.schema)
-    return "" if found is None else found.words
+    return "" if found is None else found.message
 
 
 def of_core(kind: str, **fields: object) -> Json:

@@ -165,7 +165,7 @@ FORMS: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("value", "words"), FORMS)
 def test_forms(value: Json, words: str) -> None:
-    assert words in ", ".join(cause.words for cause in rules.form_causes(value))
+    assert words in ", ".join(cause.text for cause in rules.form_causes(value))
 
 
 AFFINITY: Json = {"clusterNames": ["member1"]}

@@ -101,7 +101,7 @@ def test_faults_of_form_become_causes() -> None:
     }
     raw = msgspec.Raw(msgspec.json.encode(value))
     found = causes.of_faults(manifests.examine(objects.read(raw), raw), value)
-    assert [cause.words for cause in found] == [
+    assert [cause.text for cause in found] == [
         "spec.workloads[0].name: Required value",
         "spec.ttlSecondsAfterFinished: Invalid value: \"x\": is the text 'x', not a whole number",
     ]

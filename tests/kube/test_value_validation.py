@@ -10,7 +10,7 @@ from engine.kubeapi.schema.schemas import Json
 def wrong(group: str, plural: str, spec: Json) -> list[str]:
     resource = resources.control_plane().resource(group, "v1alpha1", plural)
     assert resource
-    return [cause.words for cause in faults({"metadata": {}, "spec": spec}, resource.schema)]
+    return [cause.text for cause in faults({"metadata": {}, "spec": spec}, resource.schema)]
 
 
 SCALED: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -56,4 +56,4 @@ def test_choices() -> None:
 def test_a_spec_that_must_be_there() -> None:
     resource = resources.control_plane().resource("policy.karmada.io", "v1alpha1", "federatedresourcequotas")
     assert resource
-    assert [cause.words for cause in faults({"metadata": {}}, resource.schema)] == ["spec: Required value"]
+    assert [cause.text for cause in faults({"metadata": {}}, resource.schema)] == ["spec: Required value"]

@@ -7,7 +7,7 @@ from tests.members import examples
 NGINX = examples.key_of("nginx")
 
 
-def _workloads(said: list[reports.Said]) -> list[shapes.Event]:
+def _workloads(said: list[reports.Report]) -> list[shapes.Event]:
     return [each.data for each in said if not isinstance(each.data, clusters.CapacityReported)]
 
 

@@ -41,7 +41,7 @@ def plain(path: str, value: object, operator: str = "replace") -> Json:
 
 async def shown(stage: Stage, name: str = "web") -> Json:
     """The workload as the member's own API shows it."""
-    state = stage.members.look("member1")
+    state = stage.members.state_of("member1")
     held = state.workloads[key_of(name)]
     made = await manifests.Maker(stage.log).make(
         manifests.Wanted(held.shard, held.offset, held.replicas, held.overrides)
@@ -74,7 +74,7 @@ async def test_what_runs_is_what_the_overrides_make_of_the_template() -> None:
     spec = msgspec.convert(found["spec"], dict[str, object])
     assert spec["replicas"] == 2
     assert msgspec.json.encode(spec["template"]).count(b'"nginx:2"') == 1
-    workload = stage.members.look("member1").workloads[WEB]
+    workload = stage.members.state_of("member1").workloads[WEB]
     assert dict(workload.template.amounts)["cpu"] == 500_000_000
 
 
@@ -166,10 +166,10 @@ async def test_members_that_begin_again_run_and_say_the_same() -> None:
         await stage.work(work, applied("new", 1, offset=new, step=work.step, overrides=(bad,)))
         await stage.turn()
         await stage.turn(after_ms=60_000)
-        before = stage.members.look("member1").workloads[WEB]
+        before = stage.members.state_of("member1").workloads[WEB]
         stage = stage.restarted()
         assert reports(await stage.turn()) == []
-        after = stage.members.look("member1").workloads[WEB]
+        after = stage.members.state_of("member1").workloads[WEB]
         assert (after.ready, after.admitted) == expected
         assert (after.version, after.fault, after.overrides) == (
             before.version,

@@ -140,7 +140,7 @@ def test_who_preempted_whom_survives_a_restart(member: state.MemberState) -> Non
     found: dict[str, Template] = {}
     for step, (name, replicas, kind) in enumerate((("plain", 4, ""), ("vital", 3, "high")), 1):
         work = examples.applied(name, replicas, step=step)
-        recovery.take_work(history, work, step, state.Why())
+        recovery.take_work(history, work, step, state.ReportCause())
         found[work.key] = of_class(kind)
         asked(member, name, replicas, found[work.key], step)
     for each in member.workloads.values():
@@ -149,7 +149,7 @@ def test_who_preempted_whom_survives_a_restart(member: state.MemberState) -> Non
     for name, value in CLASSES.items():
         if name:
             work = examples.applied(name, None, kind="PriorityClass")
-            recovery.take_work(history, work, 0, state.Why())
+            recovery.take_work(history, work, 0, state.ReportCause())
             found[work.key] = Template((), {}, "", rank=templates.Rank(value))
 
     again = examples.new_state(startup_ms=0, cpu="4")

@@ -94,7 +94,7 @@ def test_a_resource_that_the_cluster_lacks_fits_nowhere() -> None:
 def test_nodes_of_several_sizes_add_up() -> None:
     big = specs.NodeGroup(count=2, allocatable={"cpu": "1500m", "pods": "10"})
     small = specs.NodeGroup(count=3, allocatable={"cpu": "500m", "pods": "5"})
-    total = capacity.room_of((big, small))
+    total = capacity.capacity_of((big, small))
     assert capacity.texts(total, total.allocatable) == {"cpu": "4500m", "pods": "35"}
 
 
@@ -143,7 +143,7 @@ def _check_report(member: state.MemberState, report: clusters.CapacityReported) 
 
 def _check_sums(member: state.MemberState) -> None:
     """The sums are what adding everything up again gives."""
-    again = capacity.room_of(member.spec.nodes)
+    again = capacity.capacity_of(member.spec.nodes)
     for workload in member.workloads.values():
         capacity.add(again.pending, workload.template.amounts, workload.pending)
         for cohort in workload.cohorts:

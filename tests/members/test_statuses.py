@@ -28,7 +28,7 @@ def _reported(template: templates.Template, reading: shapes.Reading | None) -> h
     return report
 
 
-def _said(member: state.MemberState) -> list[reports.Said]:
+def _said(member: state.MemberState) -> list[reports.Report]:
     return cluster.advance(member, 0)
 
 

@@ -13,20 +13,22 @@ MANY = tuple((name, number) for number, name in enumerate(strategies.NAMES))
 
 
 def test_clusters_become_places_and_unknown_ones_are_told_apart() -> None:
-    former = previous_assignment.Formers({"a": 0, "b": 1}).of((("b", 3), ("gone", 7), ("a", 0), ("b", 1)))
-    assert former.places.tolist() == [1, -1, 0, 1]
+    former = previous_assignment.PreviousAssignments({"a": 0, "b": 1}).of(
+        (("b", 3), ("gone", 7), ("a", 0), ("b", 1))
+    )
+    assert former.positions.tolist() == [1, -1, 0, 1]
     assert former.replicas.tolist() == [3, 7, 0, 1]
     assert former.known.tolist() == [1, 0, 1]
 
 
 def test_columns_of_a_long_result_are_made_once() -> None:
-    kept = previous_assignment.Formers(PLACES)
+    kept = previous_assignment.PreviousAssignments(PLACES)
     assert kept.of(MANY) is kept.of(MANY)
     assert kept.of(MANY[:3]) is not kept.of(MANY[:3])
 
 
 def test_another_tuple_has_columns_of_its_own() -> None:
-    kept = previous_assignment.Formers(PLACES)
+    kept = previous_assignment.PreviousAssignments(PLACES)
     for start in range(10):
         assert kept.of(MANY[start:]).replicas.tolist() == list(range(start, len(MANY)))
 
@@ -51,10 +53,10 @@ def test_a_rescale_from_what_was_learned_is_the_same(replicas: int, data: st.Dat
     first = schedule.schedule(request, known)
     assert first.chosen is not None
     places, numbers = first.chosen.numbers()
-    made = previous_assignment.Formers({name: place for place, name in enumerate(known.names())}).of(
-        first.clusters
-    )
-    assert (made.places.tolist(), made.replicas.tolist()) == (places.tolist(), numbers.tolist())
+    made = previous_assignment.PreviousAssignments(
+        {name: place for place, name in enumerate(known.names())}
+    ).of(first.clusters)
+    assert (made.positions.tolist(), made.replicas.tolist()) == (places.tolist(), numbers.tolist())
     known.learn(first.clusters, places, numbers)
     for name in (None, *first.columns[0][:2]):
         if name is not None:

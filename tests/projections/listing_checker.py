@@ -50,7 +50,7 @@ def shown(rows: Rows) -> Shown:
             places = rows.select(
                 "SELECT id, 0 FROM objects WHERE kind = ? AND api_version = ?", (kind.kind, kind.api_version)
             )
-        for (key_id, member), document in object_tables.by_places(
+        for (key_id, member), document in object_tables.by_keys(
             rows, kind, [(a, b) for a, b in places]
         ).items():
             # By way of JSON, as clients see it.

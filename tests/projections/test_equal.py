@@ -13,7 +13,7 @@ from engine.log.memory import MemoryLog
 from events import clusters, specs
 from events.records import StoredRecord
 from events.validation import manifests
-from projections.as_of_views import Moments
+from projections.as_of_views import AsOfViews
 from projections.port import Found, ProjectionError
 from projections.runner import Projector
 from projections.store import FILE, Store
@@ -86,7 +86,7 @@ async def test_a_moment_is_what_the_views_showed_then(store: Store) -> None:
     log = await a_log(seed=5)
     middle = log.last_number() // 2
     then = await fold(log, store, middle)
-    moments = Moments(log, manifests.check)
+    moments = AsOfViews(log, manifests.check)
 
     for number in (middle - 20, middle, middle):
         async with moments.at(number) as moment:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from events.validation import manifests
-from projections.as_of_views import Moments, number_at
+from projections.as_of_views import AsOfViews, number_at
 from projections.port import Found, NotKeptError
 from projections.runner import Projector
 from projections.store import Store
@@ -51,7 +51,7 @@ async def test_what_is_folded_ends_with_the_number_that_was_asked_for(missing: i
 
 async def test_a_moment_between_two_records_is_that_of_the_first() -> None:
     log = await a_log(20)
-    moments = Moments(log, manifests.check)
+    moments = AsOfViews(log, manifests.check)
     number = log.records[len(log.records) // 2].number
     async with moments.at(number + 1) as store:
         between = await asyncio.to_thread(store.dump)

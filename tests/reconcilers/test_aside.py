@@ -57,7 +57,7 @@ class Places:
 class Cut(Story):
     """A story on a log that is cut, with a place for snapshots where there is to be one."""
 
-    def __init__(self, places: snapshot_storage.Places | None = None) -> None:
+    def __init__(self, places: snapshot_storage.SnapshotStorage | None = None) -> None:
         self.cutting = CutLog()
         super().__init__(self.cutting)
         self.places = places
@@ -74,7 +74,7 @@ class Cut(Story):
         assert self.worker.unreadable() == {}
 
 
-async def begun(places: snapshot_storage.Places | None = None) -> Cut:
+async def begun(places: snapshot_storage.SnapshotStorage | None = None) -> Cut:
     story = Cut(places)
     await story.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
     await story.say(*(deployment(name, 2) for name in NAMES))
@@ -199,7 +199,7 @@ async def test_a_snapshot_before_what_is_kept_is_passed_over_and_stays() -> None
 
 async def test_a_snapshot_of_all_shards_is_not_replaced_by_one_that_lacks_some() -> None:
     kept = Kept()
-    story = await begun(snapshot_storage.OnePlace(kept))
+    story = await begun(snapshot_storage.SingleSnapshotStorage(kept))
     await story.worker.keep()
     before = dict(kept.snapshots)
     await story.write(*(deployment(name, 3) for name in NAMES))

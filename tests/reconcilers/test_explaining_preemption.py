@@ -55,7 +55,7 @@ async def explained(story: Story, binding: str, at_number: int | None = None) ->
 async def said(story: Story, binding: str) -> list[str]:
     """What people read of it, with its times cut down to what a story moves."""
     found = msgspec.json.decode(msgspec.json.encode(await explained(story, binding)))
-    return list(_lines(summaries.making_room(found)))
+    return list(_lines(summaries.preemption_lines(found)))
 
 
 def _lines(told: Iterator[tuple[str, str]]) -> Iterator[str]:

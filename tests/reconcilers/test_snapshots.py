@@ -79,8 +79,8 @@ async def differing(log: port.NumberedLog, kept: snapshot_storage.Keeper) -> lis
     ]
 
 
-def places(kept: snapshot_storage.Keeper | None) -> snapshot_storage.Places | None:
-    return None if kept is None else snapshot_storage.OnePlace(kept)
+def places(kept: snapshot_storage.Keeper | None) -> snapshot_storage.SnapshotStorage | None:
+    return None if kept is None else snapshot_storage.SingleSnapshotStorage(kept)
 
 
 async def begun(log: port.NumberedLog | None = None, kept: snapshot_storage.Keeper | None = None) -> Story:

@@ -108,7 +108,7 @@ async def leveller(address: Address, log: partition_followers.FollowedLog) -> As
 
     async def is_shown() -> bool:
         written = await consumer.end_offsets(list(places))
-        return await log.look(slots) == {places[place]: end for place, end in written.items()}
+        return await log.unfollowed_ends(slots) == {places[place]: end for place, end in written.items()}
 
     async def level() -> None:
         # Only asking again tells.

@@ -23,13 +23,13 @@ async def address(kafka: str) -> Address:
 
 
 @pytest.fixture
-async def places(address: Address) -> AsyncIterator[snapshot_topic.Places]:
-    found = snapshot_topic.Places(address)
+async def places(address: Address) -> AsyncIterator[snapshot_topic.SnapshotTopic]:
+    found = snapshot_topic.SnapshotTopic(address)
     yield found
     await found.close()
 
 
-def keeper(places: snapshot_topic.Places) -> snapshot_topic.ShardKeeper:
+def keeper(places: snapshot_topic.SnapshotTopic) -> snapshot_topic.ShardKeeper:
     ((found, shards),) = places.of([SHARD])
     assert shards == [SHARD]
     return found
@@ -40,18 +40,18 @@ async def done(work: Callable[..., _Result], *args: object) -> _Result:
     return await anyio.to_thread.run_sync(work, *args)
 
 
-async def test_nothing_is_kept_at_first(places: snapshot_topic.Places) -> None:
+async def test_nothing_is_kept_at_first(places: snapshot_topic.SnapshotTopic) -> None:
     assert await done(keeper(places).numbers) == []
 
 
 async def test_the_two_newest_can_be_read_by_another_worker(
-    places: snapshot_topic.Places, address: Address
+    places: snapshot_topic.SnapshotTopic, address: Address
 ) -> None:
     large = secrets.token_bytes(3_000_000)
     for number, parts in ((5, [b"old"]), (9, [large[:1_000], large[1_000:]]), (12, [b"new"])):
         await done(keeper(places).write, number, parts)
 
-    other = snapshot_topic.Places(address)
+    other = snapshot_topic.SnapshotTopic(address)
     assert await done(keeper(other).numbers) == [12, 9]
     assert await done(keeper(other).read, 12) == b"new"
     assert await done(keeper(other).read, 9) == large
@@ -60,7 +60,9 @@ async def test_the_two_newest_can_be_read_by_another_worker(
     await other.close()
 
 
-async def test_one_that_was_not_written_to_its_end_does_not_count(places: snapshot_topic.Places) -> None:
+async def test_one_that_was_not_written_to_its_end_does_not_count(
+    places: snapshot_topic.SnapshotTopic,
+) -> None:
     await done(keeper(places).write, 5, [b"whole"])
     for index in range(40):
         await places.append(SHARD, f"b-{index}", b"half")
@@ -70,7 +72,7 @@ async def test_one_that_was_not_written_to_its_end_does_not_count(places: snapsh
 
 
 async def test_one_that_was_dropped_is_gone_and_the_one_before_it_is_left(
-    places: snapshot_topic.Places,
+    places: snapshot_topic.SnapshotTopic,
 ) -> None:
     await done(keeper(places).write, 5, [b"first"])
     await done(keeper(places).write, 7, [b"second"])

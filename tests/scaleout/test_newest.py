@@ -44,7 +44,7 @@ async def test_one_question_answers_all_who_wait_and_none_who_came_after_it_was_
         await answering.wait()
         return mine
 
-    question = shared_requests.Coalesced(ask)
+    question = shared_requests.SharedRequest(ask)
     first = asyncio.create_task(question.answer())
     for _ in range(3):
         await asyncio.sleep(0)

@@ -69,7 +69,7 @@ class Snapshots:
         asyncio.run(self._with(shard, lambda keeper: keeper.write(number, [snapshot])))
 
     async def _with(self, shard: int, work: Callable[[snapshot_topic.ShardKeeper], _Result]) -> _Result:
-        places = snapshot_topic.Places(self._at)
+        places = snapshot_topic.SnapshotTopic(self._at)
         try:
             ((keeper, _),) = places.of([shard])
             return await anyio.to_thread.run_sync(work, keeper)

@@ -130,7 +130,7 @@ def long_sequence(order: sequence.Sequence, count: int) -> None:
         assert order.take(Extents(order.next, "a", (Extent(*slot, start, start + 1 + index % 3),)))
 
 
-def put_away(order: sequence.Sequence, shelf: extents.Shelf) -> None:
+def put_away(order: sequence.Sequence, shelf: extents.ExtentFile) -> None:
     state, rows = order.put(7, b"seven")
     shelf.put(state, rows)
     order.was_put(len(rows))
@@ -148,7 +148,7 @@ def test_numbers_are_the_same_wherever_they_are_kept(
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(sequence, "KEPT", kept)
         whole, path = sequence.Sequence(), Path(folder, extents.FILE)
-        shelf = extents.Shelf(path)
+        shelf = extents.ExtentFile(path)
         order = sequence.Sequence(shelf)
         for count, is_put in steps:
             long_sequence(whole, count)
@@ -158,7 +158,7 @@ def test_numbers_are_the_same_wherever_they_are_kept(
         if is_restarted:
             put_away(order, shelf)
             shelf.close()
-            shelf = extents.Shelf(path)
+            shelf = extents.ExtentFile(path)
             order = sequence.Sequence(shelf)
 
         assert (order.next, order.by, len(order)) == (whole.next, whole.by, len(whole))
@@ -173,19 +173,19 @@ def test_numbers_are_the_same_wherever_they_are_kept(
 def test_a_file_that_is_no_shelf_is_made_anew(tmp_path: Path) -> None:
     path = tmp_path / extents.FILE
     path.write_bytes(b"something else" * 1_000)
-    shelf = extents.Shelf(path)
+    shelf = extents.ExtentFile(path)
     order = sequence.Sequence(shelf)
     long_sequence(order, 10)
     put_away(order, shelf)
     shelf.close()
 
-    again = extents.Shelf(path)
+    again = extents.ExtentFile(path)
     assert (again.state.read, again.state.record, again.state.count) == (7, b"seven", 10)
     again.close()
 
 
 def test_a_disk_that_is_full_takes_nothing_and_costs_nothing(tmp_path: Path) -> None:
-    shelf = extents.Shelf(tmp_path / extents.FILE)
+    shelf = extents.ExtentFile(tmp_path / extents.FILE)
     order = sequence.Sequence(shelf)
     long_sequence(order, 20_000)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -204,7 +204,7 @@ def test_a_disk_that_is_full_takes_nothing_and_costs_nothing(tmp_path: Path) -> 
 
 def test_where_there_can_be_no_file_that_is_told(tmp_path: Path) -> None:
     with pytest.raises(extents.UnwritableError, match="can't be made"):
-        extents.Shelf(tmp_path / "missing" / extents.FILE)
+        extents.ExtentFile(tmp_path / "missing" / extents.FILE)
 
 
 @pytest.mark.slow

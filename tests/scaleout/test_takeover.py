@@ -35,7 +35,7 @@ class CountingLog(partition_followers.FollowedLog):
 @asynccontextmanager
 async def owner(at: Address) -> AsyncGenerator[tuple[worker.Worker, CountingLog]]:
     """A worker with a place for snapshots; it takes turns when it is told to."""
-    log, places = CountingLog(at), snapshot_topic.Places(at)
+    log, places = CountingLog(at), snapshot_topic.SnapshotTopic(at)
     await log.open()
     running = asyncio.create_task(log.run())
     shards = shard_ownership.Shards(at, log, clock_ms)

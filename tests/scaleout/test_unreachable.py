@@ -48,7 +48,7 @@ async def test_failed_reads_leave_no_consumer_open(address: Address) -> None:
 
 async def test_failed_snapshot_writes_leave_no_producer_open(address: Address) -> None:
     with no_client_stays_open():
-        places = snapshot_topic.Places(address)
+        places = snapshot_topic.SnapshotTopic(address)
         for _ in range(RETRIES):
             with pytest.raises(OSError, match="KafkaConnectionError"):
                 await places.append(0, "a-0", b"piece")

@@ -220,7 +220,7 @@ async def _is_over(world: World, record: records.StoredRecord) -> bool:
     decoded = codec.decode(record)
     match decoded.data if isinstance(decoded, codec.Decoded) else None:
         case health.WorkloadReported(cluster=cluster, key=key, term=term, step=step):
-            state = world.members.look(cluster)
+            state = world.members.state_of(cluster)
             workload = state.workloads.get(key)
             newest = workload.known if workload else state.tombstones.get(key, (0, 0))
             return (term, step) < newest
@@ -231,7 +231,7 @@ async def _is_over(world: World, record: records.StoredRecord) -> bool:
 async def all_again(world: World) -> str:
     """Repeat all reports of a member, as an agent without its checkpoint does."""
     name = world.chance.choice(world.names)
-    for workload in world.members.look(name).workloads.values():
+    for workload in world.members.state_of(name).workloads.values():
         if workload.reported is not None and name not in world.log.slow:
             report = reports.workload_report(name, workload)
             if report == workload.reported:

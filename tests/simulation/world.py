@@ -205,7 +205,9 @@ class World:
         self.rested_ms = end_ms
 
     def _renew_worker(self) -> None:
-        self.worker = worker.Worker(self.log, self.clock, places=snapshot_storage.OnePlace(self.kept))
+        self.worker = worker.Worker(
+            self.log, self.clock, places=snapshot_storage.SingleSnapshotStorage(self.kept)
+        )
 
     def _renew_members(self) -> None:
         self.members = member_fleet.Members(self.log, self.clock, self.specs)

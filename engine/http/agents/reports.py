@@ -9,7 +9,7 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.schemas import Json, as_object
 from engine.writing.appending import Report
 from engine.writing.object_changes import StatusChange
-from engine.writing.write_api import Door, cluster_target
+from engine.writing.write_api import WriteApi, cluster_target
 from events import clusters, health, shapes
 from events.validation import clusters as validation_clusters
 
@@ -20,8 +20,8 @@ SOURCE: Final = "/reballast/agents/"
 class Reporting:
     """Append agents' reports to the log."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, door: WriteApi) -> None:
+        self._write_api = door
 
     async def report(self, cluster: str, said: messages.Reports, *, is_member: bool) -> None:
         """Append the reports of one request; for a cluster that is not a member, only those on workloads.
@@ -39,7 +39,7 @@ class Reporting:
             for fault in validation_clusters.examine(event):
                 raise RefusalError(422, f"reports[{place}].{fault.field}", fault.reason, fault.remedy)
             found.append(Report(key, event, f"{said.id}-{place}"))
-        await self._door.report(found, SOURCE + cluster)
+        await self._write_api.report(found, SOURCE + cluster)
 
     async def _serve(self, cluster: str, said: messages.ApisReport) -> None:
         """Write the cluster's API kinds and release to the status of its Cluster object, if they changed."""
@@ -57,7 +57,7 @@ class Reporting:
 
         change = StatusChange(target=cluster_target(cluster), compute=served)
         try:
-            await self._door.change(change, dry_run=False, source=SOURCE + cluster)
+            await self._write_api.change(change, dry_run=False, source=SOURCE + cluster)
         except StatusError as error:
             raise RefusalError(422, "apis", str(error), "see /openapi.json") from None
 

@@ -123,7 +123,7 @@ class _Agents:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._reader = Reader(services)
-        self._reporting = Reporting(services.door)
+        self._reporting = Reporting(services.write_api)
         self._maker = manifests.Maker(services.log)
         self._followers = 0
 
@@ -141,7 +141,7 @@ class _Agents:
         return Route(PREFIX + route.path, guarded, methods=[route.method])
 
     async def cluster(self, _request: Request, _name: str, cluster: Cluster | None) -> Response:
-        return _json(_told(cluster))
+        return _json(_cluster_message(cluster))
 
     async def token(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         if not tokens.is_servers_own(self._services, request):
@@ -183,9 +183,9 @@ class _Agents:
         return _json(found)
 
     async def reports(self, request: Request, name: str, cluster: Cluster | None) -> Response:
-        said = await _said(request)
+        said = await _parsed_reports(request)
         await self._reporting.report(name, said, is_member=cluster is not None)
-        return _json(_told(cluster))
+        return _json(_cluster_message(cluster))
 
     async def _follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
         self._followers += 1
@@ -296,10 +296,10 @@ def _work(record: records.StoredRecord) -> messages.Work | None:
     decoded = codec.decode(record)
     if not isinstance(decoded, codec.Decoded):
         return None
-    return _told_work(decoded.data)
+    return _work_message(decoded.data)
 
 
-def _told_work(data: shapes.Event) -> messages.Work | None:
+def _work_message(data: shapes.Event) -> messages.Work | None:
     match data:
         case works.WorkApplied():
             return messages.Work(
@@ -333,13 +333,13 @@ def _digest(work: Work | works.WorkApplied) -> str:
     return hashlib.blake2b(differs, digest_size=8).hexdigest() if differs else ""
 
 
-def _told(cluster: Cluster | None) -> messages.Cluster:
+def _cluster_message(cluster: Cluster | None) -> messages.Cluster:
     if cluster is None:
         return messages.Cluster(is_member=False)
     return messages.Cluster(is_member=True, resource_models=cluster.spec.resource_models)
 
 
-async def _said(request: Request) -> messages.Reports:
+async def _parsed_reports(request: Request) -> messages.Reports:
     try:
         return msgspec.json.decode(
             await bodies.read(request, messages.REPORT_BYTES_MAX), type=messages.Reports

@@ -27,7 +27,7 @@ def made(services: Services, cluster: Cluster) -> str:
 
 def is_servers_own(services: Services, request: Request) -> bool:
     """Whether the request carries the server's own (administrator's) token."""
-    return hmac.compare_digest(_given(request).encode("utf-8", "replace"), services.token.encode())
+    return hmac.compare_digest(_bearer_token(request).encode("utf-8", "replace"), services.token.encode())
 
 
 def read(services: Services, request: Request, name: str) -> str | None:
@@ -38,7 +38,7 @@ def read(services: Services, request: Request, name: str) -> str | None:
     if is_servers_own(services, request):
         return None
     try:
-        claims = service_tokens.read(_given(request), service_tokens.key_of(services.token), 0)
+        claims = service_tokens.read(_bearer_token(request), service_tokens.key_of(services.token), 0)
     except service_tokens.TokenError as error:
         raise RefusalError(401, "authorization", str(error), _REMEDY) from None
     if not claims.agent or claims.agent != name:
@@ -52,6 +52,6 @@ def check(uid: str | None, cluster: Cluster | None) -> None:
         raise RefusalError(403, "authorization", "the token is that of a former cluster", _REMEDY)
 
 
-def _given(request: Request) -> str:
+def _bearer_token(request: Request) -> str:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from engine.http.kube import rendering, requests
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.paths import Place
+from engine.http.kube.paths import ApiPath
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights import rbac, service_tokens
@@ -37,7 +37,7 @@ class AccountTokens:
         self._plane = plane
         self._clock_ms = clock_ms
 
-    async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def answer(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle POST of a TokenRequest; raises StatusError."""
         if request.method != "POST":
             raise status_objects.method_not_allowed()
@@ -76,7 +76,7 @@ class AccountTokens:
         head: Json = {"apiVersion": _REQUEST.api_version, "kind": _REQUEST.kind, "metadata": metadata}
         return rendering.answer({**head, "spec": shown, "status": status}, 201)
 
-    async def _bound(self, place: Place, reference: Json | None) -> dict[str, str]:
+    async def _bound(self, place: ApiPath, reference: Json | None) -> dict[str, str]:
         """Claims that bind the token to a Pod or Secret; the token is invalid once that object is deleted."""
         if reference is None:
             return {}

@@ -23,12 +23,12 @@ from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.member_api import MemberApis, Members, elsewhere
-from engine.http.kube.paths import Place
+from engine.http.kube.paths import ApiPath
 from engine.http.kube.rate_limits import Limits, Meter
 from engine.http.kube.reviews import Reviews
 from engine.http.kube.routing import KubeApi
 from engine.http.kube.watches import Watching
-from engine.http.kube.write_requests import Writing
+from engine.http.kube.write_requests import WriteRequests
 from engine.http.services import Services
 from engine.http.tracing import Traced
 from engine.kubeapi.errors import status_objects
@@ -62,21 +62,21 @@ def create_app(
     known = Users(plane, authorizer, services.token, clock_ms)
     reviews = Reviews(known, authorizer).answer
 
-    async def guard_member(request: Request, place: Place | None, path: str) -> None:
+    async def guard_member(request: Request, place: ApiPath | None, path: str) -> None:
         if path not in _OPEN and not authentication.of(request).member:
             await authorizer.check_request(request, authentication.of(request), place, path)
 
     proxied = MemberApis(members, services, clock_ms, guard_member, reviews)
     plane.figures = proxied.figures
 
-    async def guard(request: Request, place: Place | None, path: str) -> None:
+    async def guard(request: Request, place: ApiPath | None, path: str) -> None:
         if path not in _OPEN:
             await authorizer.check_request(request, authentication.of(request), place, path)
 
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms, bounds),
-        Writing(services.door, plane, clock_ms, authorizer),
+        WriteRequests(services.write_api, plane, clock_ms, authorizer),
         clock_ms,
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
@@ -92,7 +92,7 @@ def create_app(
         # The path below this application's root, since it may be mounted in another application.
         path = f"/{request.path_params['path']}"
         # Health and version are public.
-        user = authentication.NOBODY if path in _OPEN else await known.asking(request.headers)
+        user = authentication.NOBODY if path in _OPEN else await known.authenticate(request.headers)
         authentication.keep(request, user)
         if path not in _OPEN:
             meter.spend(user)

@@ -42,7 +42,7 @@ class Users:
         self._key = service_tokens.key_of(token)
         self._clock_ms = clock_ms
 
-    async def asking(self, headers: Headers) -> User:
+    async def authenticate(self, headers: Headers) -> User:
         """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted."""
         scheme, _, given = headers.get("authorization", "").partition(" ")
         found = await self.known(given.strip()) if scheme.lower() == "bearer" else None

@@ -7,7 +7,7 @@ import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 
-from engine.http.kube.paths import Place
+from engine.http.kube.paths import ApiPath
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.requests import field_selectors
@@ -51,7 +51,7 @@ class Authorizer:
                 await self._services.views.wait_folded(number)
                 # Check again: another request may have read the rights while this one waited for the lock.
                 if number > self._number:
-                    await anyio.to_thread.run_sync(self._look)
+                    await anyio.to_thread.run_sync(self._refresh)
         return self._rights
 
     async def check(self, user: User, act: Act) -> None:
@@ -66,7 +66,7 @@ class Authorizer:
             raise status_objects.forbidden_path(user.name, act.verb, act.path)
         raise status_objects.forbidden_act(user.name, act)
 
-    async def check_request(self, request: Request, user: User, place: Place | None, path: str) -> None:
+    async def check_request(self, request: Request, user: User, place: ApiPath | None, path: str) -> None:
         """Raise StatusError (403) if the user may not send this request; ``path`` counts if ``place`` is None."""
         if user.member:
             if not _is_members(user, place) and place is not None:
@@ -79,7 +79,7 @@ class Authorizer:
         else:
             await self.check(user, act_of(request, place))
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         with self._services.views.store.reading() as rows:
             number = query.checkpoint(rows)
             if not self._is_known(rows, number):
@@ -94,7 +94,7 @@ class Authorizer:
         return not rows.select(_CHANGED, (*places, *_KINDS))
 
 
-def act_of(request: Request, place: Place) -> Act:
+def act_of(request: Request, place: ApiPath) -> Act:
     """The verb and resource of a request, as RBAC rules name them."""
     verb = _VERBS.get(request.method, "get")
     name = place.name
@@ -121,7 +121,7 @@ def _named(chosen: str) -> str:
     return ""
 
 
-def _is_members(user: User, place: Place | None) -> bool:
+def _is_members(user: User, place: ApiPath | None) -> bool:
     return (
         place is not None
         and (place.group, place.plural, place.part) == ("cluster.karmada.io", "clusters", "proxy")

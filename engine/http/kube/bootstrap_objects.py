@@ -53,7 +53,7 @@ def _roles() -> dict[tuple[str, str], Json]:
 _ROLES: Final = _roles()
 
 
-class Given:
+class BootstrapObjects:
     """Read bootstrap objects; ``authority`` is the CA certificate (PEM) of the servers, empty for none."""
 
     def __init__(self, services: Services, authority: bytes) -> None:
@@ -104,16 +104,16 @@ class Given:
         return {**head, "data": {"ca.crt": self._authority}}
 
     async def _namespace(self, name: str) -> Json | None:
-        if name in GIVEN_NAMESPACES or name in await self._ask(_works_namespaces):
-            return await self._given(name)
+        if name in GIVEN_NAMESPACES or name in await self._read(_works_namespaces):
+            return await self._namespace_object(name)
         return None
 
     async def _namespaces(self) -> list[Json]:
-        names = {*GIVEN_NAMESPACES, *await self._ask(_works_namespaces)}
-        return [await self._given(name) for name in sorted(names)]
+        names = {*GIVEN_NAMESPACES, *await self._read(_works_namespaces)}
+        return [await self._namespace_object(name) for name in sorted(names)]
 
     async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> Json | None:
-        stored = await self._ask(lambda rows: object_tables.get(rows, NAMESPACE, "", namespace))
+        stored = await self._read(lambda rows: object_tables.get(rows, NAMESPACE, "", namespace))
         found = stored or await self._namespace(namespace)
         return None if found is None else self.of_namespace(kind, found)
 
@@ -122,7 +122,7 @@ class Given:
             found = await self._of_namespace(kind, namespace)
             return [] if found is None else [found]
         given = {str((as_object(each["metadata"]) or {})["name"]): each for each in await self._namespaces()}
-        page = await self._ask(lambda rows: object_tables.page(rows, object_tables.Wanted(kind=NAMESPACE)))
+        page = await self._read(lambda rows: object_tables.page(rows, object_tables.Wanted(kind=NAMESPACE)))
         stored = {str((as_object(each["metadata"]) or {})["name"]): each for each in page.items}
         return [self.of_namespace(kind, each) for each in {**given, **stored}.values()]
 
@@ -130,7 +130,7 @@ class Given:
         metadata = as_object(role["metadata"]) or {}
         return {**role, "metadata": {**metadata, **await self._identity(str(metadata["name"]))}}
 
-    async def _given(self, name: str) -> Json:
+    async def _namespace_object(self, name: str) -> Json:
         labels = {"kubernetes.io/metadata.name": name}
         return {
             "apiVersion": "v1",
@@ -152,7 +152,7 @@ class Given:
             found["creationTimestamp"] = times.to_seconds_text(times.from_text(self._began))
         return found
 
-    async def _ask(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+    async def _read(self, ask: Callable[[Rows], _Answer]) -> _Answer:
         return await anyio.to_thread.run_sync(self._within, ask)
 
     def _within(self, ask: Callable[[Rows], _Answer]) -> _Answer:
@@ -160,7 +160,7 @@ class Given:
             return ask(rows)
 
 
-def is_given(resource: Resource) -> bool:
+def has_bootstrap_objects(resource: Resource) -> bool:
     """Whether the kind has bootstrap objects."""
     kind = object_tables.Kind(resource.api_version, resource.kind)
     return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {held for held, _name in _ROLES}

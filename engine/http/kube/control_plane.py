@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 import anyio.to_thread
 import msgspec
 
-from engine.http.kube.bootstrap_objects import Given, is_given
+from engine.http.kube.bootstrap_objects import BootstrapObjects, has_bootstrap_objects
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.event_lists import Events
 from engine.http.kube.list_filters import Fitting
-from engine.http.kube.paths import Place
+from engine.http.kube.paths import ApiPath
 from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.schema import custom_kinds
@@ -51,18 +51,18 @@ class ControlPlane:
     def __init__(self, services: Services, authority: bytes = b"") -> None:
         self._services = services
         self.events = Events(services)
-        self.given = Given(services, authority)
+        self.bootstrap = BootstrapObjects(services, authority)
         self.shown = Showing(services.token, authority)
         self.figures: Figures | None = None
         self._catalogue = control_plane()
         self._signature = (0, 0)
-        self._looked_at = -1
+        self._refreshed_at = -1
 
     async def catalogue(self) -> Catalogue:
         """The kinds that are served now, including custom ones."""
         return await self._known_kinds(await self._services.catch_up())
 
-    async def resource(self, place: Place) -> Resource | None:
+    async def resource(self, place: ApiPath) -> Resource | None:
         """The kind that a path names.
 
         Custom kinds need a read of the views; an unknown name also waits for the log, since its definition
@@ -111,19 +111,19 @@ class ControlPlane:
             return None
         if is_fresh:
             await self._services.catch_up()
-        return await self.standing(resource, namespace, name)
+        return await self.current(resource, namespace, name)
 
-    async def standing(self, resource: Resource, namespace: str, name: str) -> Json | None:
+    async def current(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """One object from the views as they are; current enough for a client that has just written it."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
         found = await self.peek(lambda rows: object_tables.get(rows, kind, namespace, name))
-        if found is None and is_given(resource):
-            found = await self.given.get(resource, namespace, name)
+        if found is None and has_bootstrap_objects(resource):
+            found = await self.bootstrap.get(resource, namespace, name)
         return found if found is None else self.shown(resource, found)
 
-    async def is_given(self, resource: Resource, namespace: str, name: str) -> bool:
+    async def is_bootstrap_object(self, resource: Resource, namespace: str, name: str) -> bool:
         """Whether an object is a bootstrap object that no stored object replaces."""
-        if not is_given(resource) or await self.given.get(resource, namespace, name) is None:
+        if not has_bootstrap_objects(resource) or await self.bootstrap.get(resource, namespace, name) is None:
             return False
         kind = object_tables.Kind(resource.api_version, resource.kind)
         return await self.peek(lambda rows: object_tables.get(rows, kind, namespace, name)) is None
@@ -152,8 +152,8 @@ class ControlPlane:
             return Listed(used, "", self._services.views.folded)
         kind = object_tables.Kind(resource.api_version, resource.kind)
         given: list[Json] = []
-        if is_given(resource) and not after:
-            given = await self.given.listed(resource, namespace)
+        if has_bootstrap_objects(resource) and not after:
+            given = await self.bootstrap.listed(resource, namespace)
         chosen: dict[int, Json] = {}
 
         # The filter needs the rendered object, so keep it by the stored dict's id(). The page returns the same
@@ -175,21 +175,23 @@ class ControlPlane:
             items = [chosen[id(item)] for item in page.items]
             # Bootstrap objects are part of the first page, unless a stored object replaces them.
             kept = [
-                item for item in filter(fits, given) if object_tables.get(rows, kind, *_place(item)) is None
+                item
+                for item in filter(fits, given)
+                if object_tables.get(rows, kind, *_list_order(item)) is None
             ]
-            listed = sorted([*kept, *items], key=_place) if kept else items
+            listed = sorted([*kept, *items], key=_list_order) if kept else items
             return Listed(listed, page.after, number, page.left)
 
         return await self.read(ask, is_fresh=is_fresh)
 
     async def _known_kinds(self, number: int) -> Catalogue:
         """The kinds in views that have folded this number."""
-        if number != self._looked_at:
-            await self.peek(self._look)
-            self._looked_at = number
+        if number != self._refreshed_at:
+            await self.peek(self._refresh_kinds)
+            self._refreshed_at = number
         return self._catalogue
 
-    def _look(self, rows: Rows) -> None:
+    def _refresh_kinds(self, rows: Rows) -> None:
         (signature,) = rows.select(_SIGNATURE)
         if signature != self._signature:
             found: list[Resource] = []
@@ -218,6 +220,6 @@ def _custom(manifest: bytes) -> Iterable[Resource]:
         return ()
 
 
-def _place(value: Json) -> tuple[str, str]:
+def _list_order(value: Json) -> tuple[str, str]:
     metadata = as_object(value.get("metadata")) or {}
     return str(metadata.get("namespace", "")), str(metadata.get("name", ""))

@@ -24,7 +24,7 @@ BindingOf = Callable[[str], Binding | None]
 """Return the binding with a key, None if the views have none."""
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class Message(Struct, frozen=True, kw_only=True):
     """Reason, message and reporter of an Event; ``of_binding`` and ``of_template`` are the objects that it is about."""
 
     reason: str
@@ -35,11 +35,11 @@ class Told(Struct, frozen=True, kw_only=True):
     of_template: bool = True
 
 
-class Happened(Struct, frozen=True, kw_only=True):
+class DecisionEvent(Struct, frozen=True, kw_only=True):
     """One Event: the object it is about (``involved``), its text, and how often and when it occurred."""
 
     involved: Json
-    told: Told
+    message: Message
     count: int
     first_number: int
     last_number: int
@@ -47,18 +47,18 @@ class Happened(Struct, frozen=True, kw_only=True):
     last: str
 
 
-def happened(records: Iterable[StoredRecord], binding_of: BindingOf) -> list[Happened]:
+def happened(records: Iterable[StoredRecord], binding_of: BindingOf) -> list[DecisionEvent]:
     """Derive Events from records, merging repeated ones; ordered by their last occurrence."""
-    found: dict[tuple[str, str, str, str], Happened] = {}
+    found: dict[tuple[str, str, str, str], DecisionEvent] = {}
     overrides = override_outcomes.Overrides()
     for record in records:
-        for told, involved in _tell(record, binding_of, overrides):
+        for told, involved in _messages_of_record(record, binding_of, overrides):
             time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
             identity = (str(involved["kind"]), str(involved["uid"]), told.reason, told.message)
             before = found.pop(identity, None)
-            found[identity] = Happened(
+            found[identity] = DecisionEvent(
                 involved=involved,
-                told=told,
+                message=told,
                 count=before.count + 1 if before else 1,
                 first_number=before.first_number if before else record.number,
                 last_number=record.number,
@@ -68,9 +68,9 @@ def happened(records: Iterable[StoredRecord], binding_of: BindingOf) -> list[Hap
     return list(found.values())
 
 
-def event(found: Happened, api_version: str) -> Json:
+def event(found: DecisionEvent, api_version: str) -> Json:
     """The Event as an object of the core group or of ``events.k8s.io``."""
-    involved, told = found.involved, found.told
+    involved, told = found.involved, found.message
     namespace = str(involved.get("namespace", "default"))
     metadata: Json = {
         "name": f"{involved['name']}.{found.first_number:016x}",
@@ -108,9 +108,9 @@ def event(found: Happened, api_version: str) -> Json:
     }
 
 
-def _tell(
+def _messages_of_record(
     record: StoredRecord, binding_of: BindingOf, overrides: override_outcomes.Overrides
-) -> Iterator[tuple[Told, Json]]:
+) -> Iterator[tuple[Message, Json]]:
     decoded = codec.decode(record)
     if not isinstance(decoded, codec.Decoded):
         return
@@ -121,7 +121,7 @@ def _tell(
     if binding is None:
         return
     for told in (
-        *_told(decoded.data, binding),
+        *_messages(decoded.data, binding),
         *_ranked(decoded.data),
         *_overridden(decoded.data, overrides),
     ):
@@ -142,10 +142,10 @@ def _tell(
             yield told, _involved(*place, binding.template_uid)
 
 
-def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> Iterator[Told]:
+def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> Iterator[Message]:
     """Events of override policies; as in Karmada, success is reported on the template only."""
     for done, message in overrides.take(data):
-        yield Told(
+        yield Message(
             reason=f"ApplyOverridePolicy{'Succeed' if done else 'Failed'}",
             message=message,
             reporter="override-manager",
@@ -154,30 +154,30 @@ def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> I
         )
 
 
-def _ranked(data: shapes.Event) -> Iterator[Told]:
+def _ranked(data: shapes.Event) -> Iterator[Message]:
     """Events about priorities and preemption."""
     match data:
         case decisions.PriorityResolved(fault=fault) if fault:
             message = f"{fault}; until then the scheduling priority is 0."
-            yield Told(
+            yield Message(
                 reason="PriorityClassNotFound", message=message, reporter="resource-detector", type=WARNING
             )
         case decisions.RoomWanted(missing=missing):
             message = f"{missing} replicas find no room: all shards are asked who of lower priority has some."
-            yield Told(reason="RoomWanted", message=message, reporter="default-scheduler")
+            yield Message(reason="RoomWanted", message=message, reporter="default-scheduler")
         case decisions.PreemptionDecided(victims=victims, reason=reason):
             left = "; ".join(f"{each.key} leaves {each.cluster} ({each.replicas})" for each in victims)
             message = f"Preempted: {left}." if left else f"Nobody is preempted: {summaries.NOBODY[reason]}."
             reason = "PreemptionSucceed" if left else "PreemptionFailed"
-            yield Told(reason=reason, message=message, reporter="default-scheduler")
+            yield Message(reason=reason, message=message, reporter="default-scheduler")
         case decisions.EvictionStarted(cluster=cluster, replicas=replicas, by=by) if by:
             message = f"Preempted by {by} in cluster {cluster}: {replicas} replicas leave it."
-            yield Told(reason="Preempted", message=message, reporter="default-scheduler", type=WARNING)
+            yield Message(reason="Preempted", message=message, reporter="default-scheduler", type=WARNING)
         case _:
             return
 
 
-def _told(data: shapes.Event, binding: Binding) -> list[Told]:
+def _messages(data: shapes.Event, binding: Binding) -> list[Message]:
     name = keys.binding_name(binding.template.kind, binding.template.name)
     namespace = binding.template.namespace
     kind, place = (
@@ -188,14 +188,14 @@ def _told(data: shapes.Event, binding: Binding) -> list[Told]:
             chosen = ", ".join(f"{target.name}:{target.replicas}" for target in clusters)
             colon = ":" if namespace else ""
             message = f"Binding has been scheduled successfully. Result{colon} {{{chosen}}}"
-            return [Told(reason="ScheduleBindingSucceed", message=message, reporter="default-scheduler")]
+            return [Message(reason="ScheduleBindingSucceed", message=message, reporter="default-scheduler")]
         case decisions.ScheduleFailed(message=message):
             reason = "ScheduleBindingFailed"
-            return [Told(reason=reason, message=message, reporter="default-scheduler", type=WARNING)]
+            return [Message(reason=reason, message=message, reporter="default-scheduler", type=WARNING)]
         case decisions.BindingClaimed(policy=policy):
             named = f"{policy.namespace}/{policy.name}" if policy.namespace else policy.name
             return [
-                Told(
+                Message(
                     reason="ApplyPolicySucceed",
                     message=f"Apply policy({named}) succeed",
                     reporter="resource-detector",
@@ -204,12 +204,12 @@ def _told(data: shapes.Event, binding: Binding) -> list[Told]:
             ]
         case decisions.BindingDispatched():
             message = f"Sync work of {kind}({place}) successful."
-            return [Told(reason="SyncWorkSucceed", message=message, reporter=_controller(namespace))]
+            return [Message(reason="SyncWorkSucceed", message=message, reporter=_controller(namespace))]
         case decisions.EvictionStarted(cluster=cluster, not_preserved=missing, by=""):
             reason = "EvictWorkloadFromClusterSucceed"
             lost = (f" {label} is not preserved: {missing[label]}." for label in sorted(missing))
             message = f"Evict from cluster {cluster} succeed.{''.join(lost)}"
-            return [Told(reason=reason, message=message, reporter="taint-manager")]
+            return [Message(reason=reason, message=message, reporter="taint-manager")]
         case decisions.DependenciesDistributed(dependencies=dependencies):
             return _distributed(dependencies)
         case decisions.StatusAggregated():
@@ -218,7 +218,7 @@ def _told(data: shapes.Event, binding: Binding) -> list[Told]:
             return []
 
 
-def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> list[Told]:
+def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> list[Message]:
     reporter = "dependencies-distributor"
     found = " ".join(
         f"{{APIVersion:{each.api_version} Kind:{each.kind} Namespace:{each.namespace} Name:{each.name} "
@@ -228,8 +228,8 @@ def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> list[Told]:
     of_template = f"Get dependencies([{found}]) succeed."
     of_binding = "Sync schedule results to dependencies succeed."
     return [
-        Told(reason="GetDependenciesSucceed", message=of_template, reporter=reporter, of_binding=False),
-        Told(
+        Message(reason="GetDependenciesSucceed", message=of_template, reporter=reporter, of_binding=False),
+        Message(
             reason="SyncScheduleResultToDependenciesSucceed",
             message=of_binding,
             reporter=reporter,
@@ -238,7 +238,7 @@ def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> list[Told]:
     ]
 
 
-def _aggregated(kind: str, place: str, namespace: str) -> list[Told]:
+def _aggregated(kind: str, place: str, namespace: str) -> list[Message]:
     reporter = (
         "resource-binding-status-controller" if namespace else "cluster-resource-binding-status-controller"
     )
@@ -246,8 +246,8 @@ def _aggregated(kind: str, place: str, namespace: str) -> list[Told]:
     of_template = "Update Resource with AggregatedStatus successfully."
     reason = "AggregateStatusSucceed"
     return [
-        Told(reason=reason, message=of_binding, reporter=reporter, of_template=False),
-        Told(reason=reason, message=of_template, reporter=reporter, of_binding=False),
+        Message(reason=reason, message=of_binding, reporter=reporter, of_template=False),
+        Message(reason=reason, message=of_template, reporter=reporter, of_binding=False),
     ]
 
 

@@ -19,7 +19,7 @@ from engine.http.kube import rendering
 from engine.http.kube.control_plane import Listed
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import Fitting
-from engine.http.kube.paths import Place
+from engine.http.kube.paths import ApiPath
 from engine.http.kube.requests import Query
 from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.http.services import Services
@@ -46,7 +46,7 @@ Name = tuple[str, str]
 class Members(Protocol):
     """Access to the simulated members."""
 
-    def look(self, name: str) -> MemberState:
+    def state_of(self, name: str) -> MemberState:
         """The state of a member; raises LookupError if it is unknown."""
         ...
 
@@ -55,7 +55,7 @@ class Members(Protocol):
         ...
 
 
-class _Look(msgspec.Struct, frozen=True):
+class _Snapshot(msgspec.Struct, frozen=True):
     """Snapshot of a kind's objects; each comes with the number of the snapshot in which it last changed."""
 
     items: dict[Name, tuple[int, Json]]
@@ -72,15 +72,15 @@ class MemberPlane:
         self._numbers = itertools.count(1)
         self._manifests: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._maker = manifests.Maker(services.log)
-        self._last: dict[str, _Look] = {}
-        self._looks: OrderedDict[tuple[str, int], _Look] = OrderedDict()
+        self._last: dict[str, _Snapshot] = {}
+        self._snapshots: OrderedDict[tuple[str, int], _Snapshot] = OrderedDict()
 
     async def catalogue(self) -> Catalogue:
         """The kinds that every cluster serves."""
         self._state()
         return built_in()
 
-    async def resource(self, place: Place) -> Resource | None:
+    async def resource(self, place: ApiPath) -> Resource | None:
         """The kind that a path names; None if it is unknown."""
         return (await self.catalogue()).resource(place.group, place.version, place.plural)
 
@@ -88,7 +88,7 @@ class MemberPlane:
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> Json | None:
         del is_fresh  # members run in this process, so every read is fresh
-        _number, look = await self.look(resource)
+        _number, look = await self.snapshot(resource)
         found = look.items.get((namespace, name))
         return None if found is None else found[1]
 
@@ -105,7 +105,7 @@ class MemberPlane:
     ) -> Listed:
         """A page of the objects that fit; raises ValueError if ``after`` is not a continue token."""
         del brief, is_fresh  # all data are in memory
-        number, look = await self.look(resource)
+        number, look = await self.snapshot(resource)
         names = [name for name in sorted(look.items) if not namespace or name[0] == namespace]
         if after:
             behind = msgspec.json.decode(after, type=tuple[str, str])
@@ -122,11 +122,11 @@ class MemberPlane:
             items.append(value)
         return Listed(items, "", number)
 
-    async def look(self, resource: Resource) -> tuple[int, _Look]:
+    async def snapshot(self, resource: Resource) -> tuple[int, _Snapshot]:
         """Take a snapshot of a kind under a new number."""
         number = next(self._numbers)
         kind = f"{resource.qualified} {resource.version}"
-        before = self._last.get(kind, _Look({}))
+        before = self._last.get(kind, _Snapshot({}))
         found: dict[Name, tuple[int, Json]] = {}
         for value in await self._objects(resource):
             metadata = as_object(value.get("metadata")) or {}
@@ -134,16 +134,16 @@ class MemberPlane:
             old = before.items.get(name)
             changed = number if old is None or _without_version(old[1]) != value else old[0]
             found[name] = (changed, {**value, "metadata": {**metadata, "resourceVersion": str(changed)}})
-        look = _Look(found)
+        look = _Snapshot(found)
         self._last[kind] = look
-        self._looks[kind, number] = look
-        while len(self._looks) > _LOOKS_KEPT:
-            self._looks.popitem(last=False)
+        self._snapshots[kind, number] = look
+        while len(self._snapshots) > _LOOKS_KEPT:
+            self._snapshots.popitem(last=False)
         return number, look
 
-    def remembered(self, resource: Resource, number: int) -> _Look | None:
+    def remembered(self, resource: Resource, number: int) -> _Snapshot | None:
         """The snapshot of a kind under a number; None if it has been dropped."""
-        return self._looks.get((f"{resource.qualified} {resource.version}", number))
+        return self._snapshots.get((f"{resource.qualified} {resource.version}", number))
 
     async def _objects(self, resource: Resource) -> Iterable[Json]:
         state = self._state()
@@ -224,7 +224,7 @@ class MemberPlane:
 
     def _state(self) -> MemberState:
         try:
-            state = self._members.look(self._name)
+            state = self._members.state_of(self._name)
         except LookupError as error:
             raise status_objects.unavailable(str(error)) from None
         if state.faults.down:
@@ -242,12 +242,12 @@ class MemberWatches:
         self._open = 0
 
     async def answer(
-        self, resource: Resource, place: Place, query: Query, form: rendering.Form, fits: Fitting
+        self, resource: Resource, place: ApiPath, query: Query, form: rendering.Form, fits: Fitting
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._open >= _WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"{_WATCHERS_MAX} watches are open")
-        seen: _Look | None = _Look({})
+        seen: _Snapshot | None = _Snapshot({})
         if query.resource_version not in ("", "0") and not query.initial_events:
             if not query.resource_version.isdecimal():
                 raise status_objects.bad_request("resourceVersion: Invalid value")
@@ -269,7 +269,7 @@ class MemberWatches:
     async def _lines(
         self,
         resource: Resource,
-        seen: _Look,
+        seen: _Snapshot,
         wanted: Callable[[Json], bool],
         line: Callable[[str, Json], bytes],
         query: Query,
@@ -278,7 +278,7 @@ class MemberWatches:
         known = {name: found for name, found in seen.items.items() if wanted(found[1])}
         try:
             while not self._services.stopping.is_set():
-                number, look = await self._plane.look(resource)
+                number, look = await self._plane.snapshot(resource)
                 now = {name: found for name, found in look.items.items() if wanted(found[1])}
                 for name, (changed, value) in now.items():
                     if name not in known:
@@ -320,7 +320,7 @@ class MemberApis:
         self._apis: dict[str, KubeApi] = {}
         self._planes: dict[str, MemberPlane] = {}
 
-    async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def answer(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Forward a request to the member's API, for the path after ``proxy``; raises StatusError."""
         if place.name not in self._apis and not await anyio.to_thread.run_sync(self._is_known, place.name):
             raise status_objects.not_found(resource, place.name)
@@ -339,18 +339,18 @@ class MemberApis:
         found = self._apis.get(name)
         if found is None:
             try:
-                self._members.look(name)
+                self._members.state_of(name)
             except LookupError as error:
                 raise status_objects.unavailable(str(error)) from None
             plane = MemberPlane(self._members, name, self._services, self._clock_ms)
             watches = MemberWatches(plane, self._clock_ms, self._services)
 
-            async def log(_request: Request, resource: Resource, place: Place) -> Response:
+            async def log(_request: Request, resource: Resource, place: ApiPath) -> Response:
                 if await plane.get(resource, place.namespace, place.name) is None:
                     raise status_objects.not_found(resource, place.name)
                 return PlainTextResponse(f"{place.name} is simulated in {name}\n")
 
-            async def enter(_request: Request, resource: Resource, place: Place) -> Response:
+            async def enter(_request: Request, resource: Resource, place: ApiPath) -> Response:
                 if await plane.get(resource, place.namespace, place.name) is None:
                     raise status_objects.not_found(resource, place.name)
                 raise status_objects.bad_request(
@@ -383,7 +383,7 @@ class MemberApis:
         return found
 
 
-async def elsewhere(_request: Request, _resource: Resource, place: Place) -> Response:
+async def elsewhere(_request: Request, _resource: Resource, place: ApiPath) -> Response:
     """Refuse logs and exec of pods in the control plane, naming the way to the member."""
     raise status_objects.bad_request(
         f"{place.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"

@@ -46,14 +46,14 @@ async def connect(services: Services, names: Iterable[str], url: str, authority:
                     if not await services.is_more(after):
                         return
                     after = services.views.folded
-            await _say(services, found, url + PROXY.format(name), authority)
+            await _register(services, found, url + PROXY.format(name), authority)
         except TimeoutError:
             _log.info("not connected, for it is no member", cluster=name)
         except (StatusError, LogError, ProjectionError) as error:
             _log.warning("nobody was told how a member is reached", cluster=name, error=str(error))
 
 
-async def _say(services: Services, cluster: Cluster, endpoint: str, authority: bytes) -> None:
+async def _register(services: Services, cluster: Cluster, endpoint: str, authority: bytes) -> None:
     references: Json = {}
     for field, suffix in _SUFFIXES.items():
         secret = _secret(cluster, cluster.name + suffix, authority)
@@ -67,7 +67,7 @@ async def _say(services: Services, cluster: Cluster, endpoint: str, authority: b
         return {**live, "spec": {**spec, "apiEndpoint": endpoint, **references}}
 
     change = Change(target=cluster_target(cluster.name), compute=reached)
-    await services.door.change(change, dry_run=False, source=_SOURCE)
+    await services.write_api.change(change, dry_run=False, source=_SOURCE)
 
 
 async def _write(services: Services, value: Json) -> None:
@@ -75,7 +75,7 @@ async def _write(services: Services, value: Json) -> None:
     target = wishes.Target(
         api_version="v1", kind="Secret", namespace=NAMESPACE, name=str(metadata.get("name", ""))
     )
-    await services.door.change(
+    await services.write_api.change(
         Change(target=target, compute=lambda _live: value), dry_run=False, source=_SOURCE
     )
 

@@ -142,19 +142,19 @@ def patched_to(writer: Writer, kind: str, live: Json, patch: object) -> Json:
     try:
         kind_check.check(resource, made)
         if resource.is_kubernetes_own and (wrong := type_errors.mistyped(made, resource.schema)) is not None:
-            why = wrong.plain_words if kind == STRATEGIC_PATCH else wrong.words
+            why = wrong.expected if kind == STRATEGIC_PATCH else wrong.message
             raise status_objects.undecodable(resource, why)
         return with_known_fields(writer, made)
     except status_objects.UndecodableError as error:
         shown = go_texts.of(patch) if kind == STRATEGIC_PATCH else msgspec.json.encode(made).decode()
-        raise status_objects.unfit_result(causes.invalid("patch", shown, error.why)) from None
+        raise status_objects.unfit_result(causes.invalid("patch", shown, error.detail)) from None
 
 
 def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
     """Server-side apply; creates the object if it does not exist."""
 
     def compute(live: Json | None) -> Json:
-        fitting = with_place(writer, _applicable(writer, wanted))
+        fitting = with_path_identity(writer, _applicable(writer, wanted))
         check_head(writer, live, fitting)
         check_types(writer, fitting)
         found = applied_to(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
@@ -186,7 +186,7 @@ def _applicable(writer: Writer, wanted: Json) -> Json:
     return _plain(writer, wanted)
 
 
-def with_place(writer: Writer, value: Json) -> Json:
+def with_path_identity(writer: Writer, value: Json) -> Json:
     """The object with the name and the namespace of the path, where it has none."""
     held = as_object(value.get("metadata")) or {}
     place = {"name": writer.name, "namespace": writer.namespace}
@@ -259,7 +259,7 @@ def with_known_fields(writer: Writer, value: Json) -> Json:
     notes: list[str] = []
     value = manifests.canonical_object(value, notes, prune=False)
     writer.warnings.extend(notes)
-    unknown = [unknown_fields.words(path) for path in unknown_fields.unknown_fields(value, schema)]
+    unknown = [unknown_fields.message(path) for path in unknown_fields.unknown_fields(value, schema)]
     if not unknown:
         return value
     if writer.validation == "Strict":
@@ -346,7 +346,7 @@ def check_types(writer: Writer, wanted: Json) -> None:
     if resource.is_kubernetes_own and (wrong := type_errors.mistyped(wanted, resource.schema)) is not None:
         which = f"{writer.namespace}/{writer.name}; {resource.api_version}, Kind={resource.kind}"
         raise status_objects.bad_request(
-            f"failed to convert new object ({which}) to proper version: {wrong.words}"
+            f"failed to convert new object ({which}) to proper version: {wrong.message}"
         )
 
 

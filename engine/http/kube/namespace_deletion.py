@@ -13,7 +13,7 @@ from engine.http.kube.control_plane import ControlPlane
 from engine.writing import targets as wishes
 from engine.writing.object_changes import Precheck, Removal
 from engine.writing.results import Result
-from engine.writing.write_api import Door
+from engine.writing.write_api import WriteApi
 from projections.port import Rows
 
 SOURCE: Final = "/reballast/api"
@@ -26,8 +26,8 @@ SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_ver
 class Namespaces:
     """Delete namespaces with their contents."""
 
-    def __init__(self, door: Door, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
-        self._door = door
+    def __init__(self, door: WriteApi, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+        self._write_api = door
         self._plane = plane
         self._clock_ms = clock_ms
 
@@ -37,7 +37,7 @@ class Namespaces:
         Returns the result and the removal; its ``is_marked`` tells whether the namespace still exists.
         """
         marking = Removal(target=target, precheck=precheck, now_ms=self._clock_ms(), is_kept=True)
-        result = await self._door.change(marking, dry_run=False, source=SOURCE)
+        result = await self._write_api.change(marking, dry_run=False, source=SOURCE)
         if result.problem is None:
             await self._clear(target.name)
             marking.is_marked = not await self.finish(target.name)
@@ -49,7 +49,7 @@ class Namespaces:
         if await self._contained(name):
             return False
         removal = Removal(target=target, precheck=_accept, now_ms=self._clock_ms(), is_final=True)
-        result = await self._door.change(removal, dry_run=False, source=SOURCE)
+        result = await self._write_api.change(removal, dry_run=False, source=SOURCE)
         return result.problem is not None or result.action == "deleted"
 
     async def _clear(self, name: str) -> None:
@@ -61,7 +61,7 @@ class Namespaces:
             some = targets[start : start + _TOGETHER]
             removals = (Removal(target=each, precheck=_accept, now_ms=self._clock_ms()) for each in some)
             await asyncio.gather(
-                *(self._door.change(each, dry_run=False, source=SOURCE) for each in removals)
+                *(self._write_api.change(each, dry_run=False, source=SOURCE) for each in removals)
             )
 
     async def _contained(self, name: str) -> list[tuple[str, str, str]]:

@@ -21,18 +21,20 @@ class Overrides:
                 self._awaited[data.key, data.cluster, data.term, data.step] = overrides
             case health.WorkloadReported(cluster=cluster, fault=fault):
                 overrides = self._awaited.pop((data.key, cluster, data.term, data.step), ())
-                yield from _told(cluster, fault, overrides)
+                yield from _outcomes(cluster, fault, overrides)
             case _:
                 return
 
 
-def _told(cluster: str, fault: str, overrides: tuple[shapes.OverrideRef, ...]) -> Iterator[tuple[bool, str]]:
+def _outcomes(
+    cluster: str, fault: str, overrides: tuple[shapes.OverrideRef, ...]
+) -> Iterator[tuple[bool, str]]:
     """Outcome of each policy. Policies are applied in order until one fails.
 
     A fault that names no policy is attributed to the last one.
     """
     for index, ref in enumerate(overrides):
-        words = f"Apply {_words(ref)}({_named(ref)}) for cluster({cluster})"
+        words = f"Apply {_policy_text(ref)}({_named(ref)}) for cluster({cluster})"
         mark = f"{ref.kind} {_named(ref)}: "
         if fault.startswith(mark) or (fault and index + 1 == len(overrides)):
             yield False, f"{words} failed. {fault.removeprefix(mark)}"
@@ -44,5 +46,5 @@ def _named(ref: shapes.OverrideRef) -> str:
     return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
 
 
-def _words(ref: shapes.OverrideRef) -> str:
+def _policy_text(ref: shapes.OverrideRef) -> str:
     return "override policy" if ref.namespace else "cluster override policy"

@@ -9,7 +9,7 @@ _STEPS: Final = 3
 """Plural, name and subresource."""
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class ApiPath(Struct, frozen=True, kw_only=True):
     """The parts of a path; absent ones are empty. ``rest`` follows the subresource, for proxies."""
 
     group: str
@@ -21,19 +21,19 @@ class Place(Struct, frozen=True, kw_only=True):
     rest: str = ""
 
 
-def parse(path: str) -> Place | None:
+def parse(path: str) -> ApiPath | None:
     """Parse ``/api/v1/...`` or ``/apis/GROUP/VERSION/...``; None if the path names no kind."""
     steps = path.strip("/").split("/")
     match steps:
         case ["api", "v1", *below] if below:
-            return _place("", "v1", below)
+            return _resource_path("", "v1", below)
         case ["apis", group, version, *below] if below:
-            return _place(group, version, below)
+            return _resource_path(group, version, below)
         case _:
             return None
 
 
-def _place(group: str, version: str, steps: list[str]) -> Place | None:
+def _resource_path(group: str, version: str, steps: list[str]) -> ApiPath | None:
     namespace = ""
     match steps:
         case ["namespaces", _name]:
@@ -48,6 +48,6 @@ def _place(group: str, version: str, steps: list[str]) -> Place | None:
         return None
     plural, name, part = (*steps[:_STEPS], "", "")[:_STEPS]
     rest = "/".join(steps[_STEPS:])
-    return Place(
+    return ApiPath(
         group=group, version=version, plural=plural, namespace=namespace, name=name, part=part, rest=rest
     )

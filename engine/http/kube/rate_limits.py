@@ -32,7 +32,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     queue_seconds: float = 15.0
 
 
-class _Purse(Struct):
+class _TokenBucket(Struct):
     """A token bucket: remaining requests as of ``at_s``."""
 
     requests: float
@@ -45,7 +45,7 @@ class Meter:
     def __init__(self, limits: Limits, clock_s: Callable[[], float]) -> None:
         self._limits = limits
         self._clock_s = clock_s
-        self._purses: OrderedDict[str, _Purse] = OrderedDict()
+        self._purses: OrderedDict[str, _TokenBucket] = OrderedDict()
         self._watches: dict[str, int] = {}
 
     def spend(self, user: User) -> None:
@@ -53,7 +53,7 @@ class Meter:
         if user.is_master:
             return
         now_s, limits = self._clock_s(), self._limits
-        purse = self._purses.pop(user.name, None) or _Purse(limits.burst, now_s)
+        purse = self._purses.pop(user.name, None) or _TokenBucket(limits.burst, now_s)
         earned = (now_s - purse.at_s) * limits.requests_per_second
         purse.requests = min(purse.requests + earned, limits.burst)
         purse.at_s = now_s

@@ -167,7 +167,7 @@ def _read(kind: str, held: bytes, resource: Resource, repeated: list[str] | None
     found = _named(found, resource)
     kind_check.check(resource, found, held)
     if resource.is_kubernetes_own and (wrong := type_errors.mistyped(found, resource.schema)) is not None:
-        raise status_objects.undecodable(resource, wrong.words)
+        raise status_objects.undecodable(resource, wrong.message)
     return found
 
 
@@ -301,7 +301,7 @@ def version_fault(text: str) -> str:
     if not text or (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
         return ""
     detail = f'strconv.ParseUint: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax'
-    return causes.invalid("resourceVersion", text[:_SHOWN_CHARS_MAX], detail).words
+    return causes.invalid("resourceVersion", text[:_SHOWN_CHARS_MAX], detail).text
 
 
 def _number(found: dict[str, str], name: str) -> int:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from engine.http.kube import authentication, rendering, requests
 from engine.http.kube.authentication import Users
 from engine.http.kube.authorizer import Authorizer
-from engine.http.kube.paths import Place
+from engine.http.kube.paths import ApiPath
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.rights import parsing
@@ -31,7 +31,7 @@ class Reviews:
         self._users = known
         self._authorizer = authorizer
 
-    async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def answer(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """The review in the body, with its status; raises StatusError."""
         body = await requests.body(request, resource)
         spec = as_object(body.get("spec")) or {}
@@ -117,7 +117,7 @@ def _named(spec: Json) -> User:
 def _refused(cause: Cause) -> StatusError:
     """The error for an invalid review; as in Kubernetes it names no kind."""
     details: Json = {"group": _GROUP, "causes": [cause.plain()]}
-    return StatusError(422, "Invalid", f'.{_GROUP} "" is invalid: {cause.words}', details)
+    return StatusError(422, "Invalid", f'.{_GROUP} "" is invalid: {cause.text}', details)
 
 
 def _text(value: Json, name: str) -> str:

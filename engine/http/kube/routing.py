@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from engine.http.kube import api_metadata, paths, rendering, requests
 from engine.http.kube.control_plane import Listed
 from engine.http.kube.list_filters import Fitting
-from engine.http.kube.paths import Place
+from engine.http.kube.paths import ApiPath
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
@@ -19,8 +19,8 @@ from engine.kubeapi.requests import options
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
 from engine.kubeapi.schema.schemas import Json
 
-Verb = Callable[[Request, Resource, Place], Awaitable[Response]]
-Guard = Callable[[Request, Place | None, str], Awaitable[None]]
+Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
+Guard = Callable[[Request, ApiPath | None, str], Awaitable[None]]
 """Authorize a request for a resource, or for a path that is none; raises StatusError if it is not permitted."""
 
 _TOKEN_CHARS_MAX: Final = 4_096
@@ -33,7 +33,7 @@ class Plane(Protocol):
         """The kinds that are served now."""
         ...
 
-    async def resource(self, place: Place) -> Resource | None:
+    async def resource(self, place: ApiPath) -> Resource | None:
         """The kind that a path names; None if it is unknown."""
         ...
 
@@ -65,7 +65,7 @@ class Watches(Protocol):
     """The watches of an API."""
 
     async def answer(
-        self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form, fits: Fitting
+        self, resource: Resource, place: ApiPath, query: requests.Query, form: rendering.Form, fits: Fitting
     ) -> Response:
         """The response to a watch; raises StatusError."""
         ...
@@ -74,24 +74,24 @@ class Watches(Protocol):
 class Writes(Protocol):
     """The write requests of an API. All raise StatusError."""
 
-    async def create(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def create(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle POST to a collection."""
         ...
 
-    async def replace(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def replace(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle PUT of an object or subresource."""
         ...
 
-    async def patch(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def patch(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle PATCH of an object or subresource."""
         ...
 
-    async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def delete(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle DELETE of an object."""
         ...
 
     async def delete_all(
-        self, request: Request, resource: Resource, place: Place, fitting: list[Json]
+        self, request: Request, resource: Resource, place: ApiPath, fitting: list[Json]
     ) -> Response:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         ...
@@ -165,7 +165,7 @@ class KubeApi:
             case _:
                 return PlainTextResponse("404 page not found\n", 404)
 
-    async def _whole(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def _whole(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle a request for a collection or an object."""
         match request.method:
             case "GET" | "HEAD" if "get" in resource.verbs:
@@ -191,7 +191,7 @@ class KubeApi:
             case _:
                 raise status_objects.method_not_allowed()
 
-    async def _part(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def _part(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle a request for a subresource."""
         own = self._parts.get((resource.qualified, place.part))
         if own is not None:
@@ -213,7 +213,7 @@ class KubeApi:
             case _:
                 raise status_objects.method_not_allowed()
 
-    async def _read(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def _read(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         query = requests.query(request)
         form = rendering.form(request.headers.get("accept", ""), query.include)
         is_watch = query.watch and not place.name
@@ -230,7 +230,7 @@ class KubeApi:
         return await self._list(resource, place, query, form)
 
     async def _list(
-        self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form
+        self, resource: Resource, place: ApiPath, query: requests.Query, form: rendering.Form
     ) -> Response:
         _check_listing(query)
         start = _position(query.after)
@@ -262,7 +262,7 @@ class KubeApi:
 
         return await anyio.to_thread.run_sync(rendered)
 
-    async def _object(self, resource: Resource, place: Place, *, is_fresh: bool = True) -> Json:
+    async def _object(self, resource: Resource, place: ApiPath, *, is_fresh: bool = True) -> Json:
         found = await self._plane.get(resource, place.namespace, place.name, is_fresh=is_fresh)
         if found is None:
             raise status_objects.not_found(resource, place.name)

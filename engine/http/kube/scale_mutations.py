@@ -31,7 +31,7 @@ def patched(writer: Writer, kind: str, patch: object) -> Compute:
             found = as_object(patches.merge_patched(scale, patch)) or {}
         if wrong := type_errors.mistyped(found, scales.SCALE.schema):
             shown = msgspec.json.encode(found).decode()
-            raise status_objects.unfit_result(causes.invalid("patch", shown, wrong.words))
+            raise status_objects.unfit_result(causes.invalid("patch", shown, wrong.message))
         return found
 
     return _scaled(writer, change)

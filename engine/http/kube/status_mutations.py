@@ -14,14 +14,14 @@ from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.writing.object_changes import Compute
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class DerivedStatus(Struct, frozen=True, kw_only=True):
     """The part of a status that the engine derives, and the ``managedFields`` entry by which the engine owns it."""
 
     status: Json
     entry: Json
 
 
-def replaced(writer: Writer, body: Json, said: Said | None = None) -> Compute:
+def replaced(writer: Writer, body: Json, said: DerivedStatus | None = None) -> Compute:
     """The current object with the status of the body."""
 
     def make(live: Json) -> Json:
@@ -31,13 +31,13 @@ def replaced(writer: Writer, body: Json, said: Said | None = None) -> Compute:
     return _with_status(writer, make, said)
 
 
-def patched(writer: Writer, kind: str, patch: object, said: Said | None = None) -> Compute:
+def patched(writer: Writer, kind: str, patch: object, said: DerivedStatus | None = None) -> Compute:
     """The current object with its status patched."""
     mutations.check_patch_type(writer, kind)
     return _with_status(writer, lambda live: mutations.patched_to(writer, kind, live, patch), said)
 
 
-def applied(writer: Writer, wanted: Json, *, force: bool, said: Said | None = None) -> Compute:
+def applied(writer: Writer, wanted: Json, *, force: bool, said: DerivedStatus | None = None) -> Compute:
     """The current object with a status applied to its own (server-side apply); other fields are ignored.
 
     The engine owns the values that it derives: applying another value is a conflict, and forcing it gives
@@ -48,27 +48,27 @@ def applied(writer: Writer, wanted: Json, *, force: bool, said: Said | None = No
     def compute(live: Json | None) -> Json:
         if live is None:
             raise status_objects.not_found(writer.resource, writer.name)
-        fitting = mutations.with_place(writer, mutations.with_known_fields(writer, wanted))
+        fitting = mutations.with_path_identity(writer, mutations.with_known_fields(writer, wanted))
         mutations.check_head(writer, live, fitting)
         mutations.check_types(writer, fitting)
-        seen = live if said is None else _with_said(live, said)
+        seen = live if said is None else _with_derived(live, said)
         found = mutations.applied_to(writer, seen, fitting, write, force=force)
         if found is seen:
             return live
         _check_counts(writer, found, said)
-        return _same_but_for_status(writer, live, _without_said(found, live, fitting, said), is_owned=True)
+        return _same_but_for_status(writer, live, _without_derived(found, live, fitting, said), is_owned=True)
 
     return compute
 
 
-def _with_said(live: Json, said: Said) -> Json:
+def _with_derived(live: Json, said: DerivedStatus) -> Json:
     status = {**(as_object(live.get("status")) or {}), **said.status}
     entries = [*(as_list(managed_fields.in_object(live)) or []), said.entry]
     metadata = {**(as_object(live.get("metadata")) or {}), "managedFields": entries}
     return {**live, "metadata": metadata, "status": status}
 
 
-def _without_said(found: Json, live: Json, wanted: Json, said: Said | None) -> Json:
+def _without_derived(found: Json, live: Json, wanted: Json, said: DerivedStatus | None) -> Json:
     """The object without the engine's derived status, which is rendered again on each read.
 
     Fields that this client or an earlier one wrote are kept.
@@ -81,7 +81,7 @@ def _without_said(found: Json, live: Json, wanted: Json, said: Said | None) -> J
     return {**found, "status": kept}
 
 
-def _with_status(writer: Writer, make: Callable[[Json], Json], said: Said | None) -> Compute:
+def _with_status(writer: Writer, make: Callable[[Json], Json], said: DerivedStatus | None) -> Compute:
     write = structs.replace(writer, part=mutations.STATUS).write(managed_fields.UPDATE)
 
     def compute(live: Json | None) -> Json:
@@ -114,7 +114,7 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
     return found
 
 
-def _check_counts(writer: Writer, value: Json, said: Said | None) -> None:
+def _check_counts(writer: Writer, value: Json, said: DerivedStatus | None) -> None:
     """Raise StatusError if the rendered status (with the engine's values) is invalid."""
     status = {**(as_object(value.get("status")) or {}), **({} if said is None else said.status)}
     if wrong := list(rules_statuses.faults(writer.resource, status)):

@@ -42,15 +42,15 @@ Key = tuple[str, str, str]
 """Group, version and plural of a kind."""
 
 
-class Happening:
+class ObjectChange:
     """A change of one object with its rendering; ``lines`` caches encoded lines for watches of the same form."""
 
-    __slots__ = ("lines", "number", "place", "value", "word")
+    __slots__ = ("change_type", "key", "lines", "number", "value")
 
     def __init__(self, number: int, word: str, place: object_tables.Place, value: Json) -> None:
         self.number = number
-        self.word = word
-        self.place = place
+        self.change_type = word
+        self.key = place
         self.value = value
         self.lines: dict[object, bytes] = {}
 
@@ -62,7 +62,7 @@ class Batch(NamedTuple):
     the next report must be ADDED.
     """
 
-    told: list[Happening]
+    changes: list[ObjectChange]
     untold: frozenset[object_tables.Place]
 
 
@@ -81,7 +81,7 @@ class Subscriber:
         self.position = position
         self.is_cut = False
         self.more = asyncio.Event()
-        self._queue: deque[Happening] = deque()
+        self._queue: deque[ObjectChange] = deque()
         self._untold: set[object_tables.Place] = set()
 
     def owe(self, places: set[object_tables.Place]) -> None:
@@ -90,7 +90,7 @@ class Subscriber:
         Rewrites the queue: a first MODIFIED of such an object becomes ADDED.
         """
         owed = set(places)
-        self._queue = deque(_first_told(self._queue, owed))
+        self._queue = deque(_first_seen(self._queue, owed))
         self._untold |= owed
 
     def give(self, batch: "Batch", position: int) -> None:
@@ -99,7 +99,7 @@ class Subscriber:
         is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
         if not self._queue:
             self._waits_since = now
-        self._queue.extend(_first_told(batch.told, self._untold))
+        self._queue.extend(_first_seen(batch.changes, self._untold))
         self._untold |= batch.untold
         self.position = position
         if is_late or len(self._queue) > self._limits.queue:
@@ -108,7 +108,7 @@ class Subscriber:
         if self._queue or self.is_cut:
             self.more.set()
 
-    def take(self) -> list[Happening]:
+    def take(self) -> list[ObjectChange]:
         """Remove and return all queued changes."""
         self.more.clear()
         found = list(self._queue)
@@ -220,18 +220,20 @@ def _batch(
     return end, told
 
 
-def _first_told(happenings: Iterable[Happening], untold: set[object_tables.Place]) -> Iterator[Happening]:
+def _first_seen(
+    happenings: Iterable[ObjectChange], untold: set[object_tables.Place]
+) -> Iterator[ObjectChange]:
     """Report the first change of an object this watch has not seen as ADDED, and remove it from ``untold``.
 
     If that change is a deletion, nothing is reported.
     """
     for each in happenings:
-        if each.place not in untold:
+        if each.key not in untold:
             yield each
             continue
-        untold.discard(each.place)
-        if each.word != _WORDS[changes.DELETED]:
-            yield Happening(each.number, _WORDS[changes.ADDED], each.place, each.value)
+        untold.discard(each.key)
+        if each.change_type != _WORDS[changes.DELETED]:
+            yield ObjectChange(each.number, _WORDS[changes.ADDED], each.key, each.value)
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
@@ -250,36 +252,36 @@ def _happened(
     """
     kind = object_tables.Kind(resource.api_version, resource.kind)
     batch = _of_kind(rows, resource, found.get(kind.of_change, []), plane, end)
-    if not plane.given.has(kind):
+    if not plane.bootstrap.has(kind):
         return batch
     namespaces = control_plane().of_kind(*bootstrap_objects.NAMESPACE)
     if namespaces is None:
         return batch
     held = _of_kind(rows, namespaces, found.get(bootstrap_objects.NAMESPACE.of_change, []), plane, end)
-    for each in held.told:
-        if each.word != _WORDS[changes.MODIFIED]:
-            value = plane.given.of_namespace(kind, each.value)
-            batch.told.append(Happening(each.number, each.word, each.place, value))
-    batch.told.sort(key=lambda each: (each.number, each.place))
-    return Batch(batch.told, batch.untold | held.untold)
+    for each in held.changes:
+        if each.change_type != _WORDS[changes.MODIFIED]:
+            value = plane.bootstrap.of_namespace(kind, each.value)
+            batch.changes.append(ObjectChange(each.number, each.change_type, each.key, value))
+    batch.changes.sort(key=lambda each: (each.number, each.key))
+    return Batch(batch.changes, batch.untold | held.untold)
 
 
 def _of_kind(rows: Rows, resource: Resource, found: Iterable[Change], plane: ControlPlane, end: int) -> Batch:
     kind = object_tables.Kind(resource.api_version, resource.kind)
     merged = _merged(found)
-    standing = object_tables.by_places(rows, kind, merged)
-    told: list[Happening] = []
+    standing = object_tables.by_keys(rows, kind, merged)
+    told: list[ObjectChange] = []
     untold: set[object_tables.Place] = set()
     for place, each in merged.items():
-        happened = list(_told(resource, place, each, standing.get(place), plane))
+        happened = list(_object_changes(resource, place, each, standing.get(place), plane))
         # An object that changed again after ``end`` is reported later with that change: its current state
         # must not appear under an older number.
         up_to = [happening for happening in happened if happening.number <= end]
         told += up_to
-        last_word = up_to[-1].word if up_to else ""
+        last_word = up_to[-1].change_type if up_to else ""
         if each[-1].verb == changes.ADDED and last_word != _WORDS[changes.ADDED]:
             untold.add(place)
-    told.sort(key=lambda each: (each.number, each.place))
+    told.sort(key=lambda each: (each.number, each.key))
     return Batch(told, frozenset(untold))
 
 
@@ -295,13 +297,13 @@ def _merged(found: Iterable[Change]) -> dict[object_tables.Place, list[Change]]:
     return told
 
 
-def _told(
+def _object_changes(
     resource: Resource,
     place: object_tables.Place,
     found: list[Change],
     standing: Json | None,
     plane: ControlPlane,
-) -> Iterable[Happening]:
+) -> Iterable[ObjectChange]:
     for index, change in enumerate(found):
         if change.verb == changes.DELETED:
             value = _last(resource, change)
@@ -318,7 +320,7 @@ def _told(
                 value = {**value, "metadata": {**_metadata(value), "resourceVersion": str(number)}}
             elif change.verb != changes.DELETED:
                 number = max(number, int(str(_metadata(value)["resourceVersion"])))
-            yield Happening(number, _WORDS[change.verb], place, plane.shown(resource, value))
+            yield ObjectChange(number, _WORDS[change.verb], place, plane.shown(resource, value))
 
 
 def _metadata(value: Json) -> Json:

@@ -14,10 +14,10 @@ from engine.http.kube import rendering
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import Fitting
-from engine.http.kube.paths import Place
+from engine.http.kube.paths import ApiPath
 from engine.http.kube.rate_limits import Limits
 from engine.http.kube.requests import Query, version_fault
-from engine.http.kube.watch_feed import Feed, Happening, Subscriber
+from engine.http.kube.watch_feed import Feed, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
@@ -44,7 +44,7 @@ class Watching:
     async def answer(
         self,
         resource: Resource,
-        place: Place,
+        place: ApiPath,
         query: Query,
         form: rendering.Form,
         fits: Fitting,
@@ -81,7 +81,7 @@ class Watching:
                 if subscriber.is_cut:
                     break
                 told = watch.position
-                for part in _parts(line for each in subscriber.take() for line in watch.told(each)):
+                for part in _parts(line for each in subscriber.take() for line in watch.lines_of(each)):
                     yield part
                 # The list at the beginning may be ahead of the feed; a bookmark must never go back.
                 watch.position = max(told, subscriber.position)
@@ -105,8 +105,8 @@ class Watching:
             # The backlog leaves out objects that were created in it but changed again later: make their next
             # change an ADDED.
             subscriber.owe(set(behind.untold))
-            for happening in behind.told:
-                for line in watch.told(happening):
+            for happening in behind.changes:
+                for line in watch.lines_of(happening):
                     yield line
             watch.position = max(since, start)
             return
@@ -156,14 +156,14 @@ class _Watch:
         self.known: set[tuple[str, str]] = set()
         self._clock_ms = clock_ms
 
-    def told(self, happening: Happening) -> list[bytes]:
+    def lines_of(self, happening: ObjectChange) -> list[bytes]:
         """Lines that report a change to this watch; none if it concerns others."""
         if happening.number <= self.floor:
             return []
         name = _name(happening.value)
         if self.namespace and name[0] != self.namespace:
             return []
-        word = happening.word
+        word = happening.change_type
         if self.is_selective:
             word = self._selected(word, name, happening.value)
         if not word:

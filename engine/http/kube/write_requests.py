@@ -25,7 +25,7 @@ from engine.http.kube import (
 from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.namespace_deletion import Namespaces
-from engine.http.kube.paths import Place
+from engine.http.kube.paths import ApiPath
 from engine.kubeapi.admission import definition_rules
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import causes, status_objects
@@ -41,7 +41,7 @@ from engine.writing import targets as wishes
 from engine.writing.execution import GIVEN_NAMESPACES
 from engine.writing.object_changes import Change, Compute, Removal, StatusChange
 from engine.writing.results import LATE, NOT_FOUND, Result
-from engine.writing.write_api import Door
+from engine.writing.write_api import WriteApi
 from events import times
 from events.validation import known_kinds as kinds
 from projections.documents import field_owners
@@ -69,11 +69,11 @@ _MEMBERS_OWN: Final = ("Pod",)
 """Kinds whose status only members report. A Node of the control plane is not one: its creator writes its status."""
 
 
-class _Asked(Struct, frozen=True, kw_only=True):
+class _WriteRequest(Struct, frozen=True, kw_only=True):
     """A write request and what was parsed from it."""
 
     resource: Resource
-    place: Place
+    path: ApiPath
     query: requests.Query
     form: rendering.Form
     writer: mutations.Writer
@@ -82,19 +82,19 @@ class _Asked(Struct, frozen=True, kw_only=True):
     body_bytes: int
 
 
-class Writing:
+class WriteRequests:
     """Handle write requests. All public methods raise StatusError."""
 
     def __init__(
-        self, door: Door, plane: ControlPlane, clock_ms: Callable[[], int], authorizer: Authorizer
+        self, door: WriteApi, plane: ControlPlane, clock_ms: Callable[[], int], authorizer: Authorizer
     ) -> None:
-        self._door = door
+        self._write_api = door
         self._plane = plane
         self._authorizer = authorizer
         self._namespaces = Namespaces(door, plane, clock_ms)
         self._clock_ms = clock_ms
 
-    async def create(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def create(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle POST to a collection."""
         repeated: list[str] = []
         body = await requests.body(request, resource, repeated)
@@ -117,15 +117,15 @@ class Writing:
         if metadata.get("resourceVersion"):
             raise status_objects.bad_request("resourceVersion should not be set on objects to be created")
         metadata["name"] = name
-        asked = self._asked(request, resource, place, name, namespace if resource.namespaced else "")
+        asked = self._parsed(request, resource, place, name, namespace if resource.namespaced else "")
         _check_repeated(asked, repeated)
         await loop_share.apart(asked.body_bytes, _check_definition, resource, body)
         compute = mutations.creation(asked.writer, {**body, "metadata": metadata})
         return await self._change(asked, compute, code=201)
 
-    async def replace(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def replace(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle PUT of an object or subresource."""
-        asked = self._asked(request, resource, place, place.name, place.namespace)
+        asked = self._parsed(request, resource, place, place.name, place.namespace)
         if place.part == "scale":
             scale = await requests.body(request, scales.SCALE)
             return await self._scale(asked, scale_mutations.replaced(asked.writer, scale))
@@ -133,17 +133,17 @@ class Writing:
         body = await requests.body(request, resource, repeated)
         _check_repeated(asked, repeated)
         if place.part == "status":
-            said = await self._said(asked)
+            said = await self._derived_status(asked)
             return await self._status(asked, status_mutations.replaced(asked.writer, body, said))
         await loop_share.apart(asked.body_bytes, _check_definition, resource, body)
         return await self._change(asked, mutations.replacement(asked.writer, body), code=200)
 
-    async def patch(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def patch(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle PATCH of an object or subresource."""
-        asked = self._asked(request, resource, place, place.name, place.namespace)
+        asked = self._parsed(request, resource, place, place.name, place.namespace)
         kind, content = requests.media_type(request), await requests.content(request)
         if place.part == "status":
-            said = await self._said(asked)
+            said = await self._derived_status(asked)
             patched = await _status_patched(asked, kind, content, said)
             return await self._status(asked, patched)
         if kind in requests.APPLY_PATCHES:
@@ -162,24 +162,24 @@ class Writing:
             return await self._scale(asked, scale_mutations.patched(asked.writer, kind, patch))
         return await self._change(asked, mutations.patched(asked.writer, kind, patch), code=200)
 
-    async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
+    async def delete(self, request: Request, resource: Resource, place: ApiPath) -> Response:
         """Handle DELETE of an object."""
-        asked = self._asked(request, resource, place, place.name, place.namespace)
+        asked = self._parsed(request, resource, place, place.name, place.namespace)
         options = await requests.options(request)
         dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
         found = await self._remove(asked, as_object(options.get("preconditions")) or {}, dry_run=dry_run)
         return rendering.answer(found)
 
     async def delete_all(
-        self, request: Request, resource: Resource, place: Place, fitting: list[Json]
+        self, request: Request, resource: Resource, place: ApiPath, fitting: list[Json]
     ) -> Response:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         options = await requests.options(request)
         for each in fitting:
             metadata = as_object(each.get("metadata")) or {}
             name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
-            asked = self._asked(request, resource, place, name, namespace)
-            if await self._plane.is_given(resource, namespace, name):
+            asked = self._parsed(request, resource, place, name, namespace)
+            if await self._plane.is_bootstrap_object(resource, namespace, name):
                 continue
             dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
             await self._remove(asked, {}, dry_run=dry_run)
@@ -188,11 +188,11 @@ class Writing:
             rendering.many(resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number})
         )
 
-    async def _remove(self, asked: _Asked, conditions: Json, *, dry_run: bool) -> Json:
+    async def _remove(self, asked: _WriteRequest, conditions: Json, *, dry_run: bool) -> Json:
         """Delete an object; return the body of the response."""
         resource, target = asked.resource, _target(asked)
         reserved_objects.check(target, asked.user)
-        is_given = await self._plane.is_given(resource, target.namespace, target.name)
+        is_given = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
         if is_given or (resource.kind == "Namespace" and target.name in GIVEN_NAMESPACES):
             why = (
                 "this namespace may not be deleted" if resource.kind == "Namespace" else "it is always there"
@@ -207,7 +207,7 @@ class Writing:
             result, removal = await self._namespaces.end(target, precheck)
         else:
             removal = Removal(target=target, precheck=precheck, now_ms=self._clock_ms())
-            result = await self._door.change(removal, dry_run=dry_run, source=SOURCE)
+            result = await self._write_api.change(removal, dry_run=dry_run, source=SOURCE)
         _check(result, resource, target.name)
         metadata = as_object(removal.outcome.get("metadata")) or {}
         if removal.is_marked or resource.qualified in _TOLD_WHOLE:
@@ -217,11 +217,11 @@ class Writing:
             return self._plane.shown(resource, told)
         return status_objects.deleted(resource, target.name, str(metadata.get("uid", "")))
 
-    async def _scale(self, asked: _Asked, compute: Compute) -> Response:
+    async def _scale(self, asked: _WriteRequest, compute: Compute) -> Response:
         value, _result = await self._carried_out(asked, compute)
         return rendering.answer(scales.scale_of(asked.resource, value), warnings=asked.writer.warnings)
 
-    async def _status(self, asked: _Asked, compute: Compute) -> Response:
+    async def _status(self, asked: _WriteRequest, compute: Compute) -> Response:
         """Write a status, if clients may write that of this kind; else respond with a warning."""
         resource = asked.resource
         route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
@@ -232,29 +232,29 @@ class Writing:
             return await self._unchanged(asked)
         return await self._change(asked, compute, code=200)
 
-    async def _said(self, asked: _Asked) -> status_mutations.Said | None:
+    async def _derived_status(self, asked: _WriteRequest) -> status_mutations.DerivedStatus | None:
         """The engine's part of a template's status and its field owner; None for clusters, whose status is a fact."""
         if kinds.route_of(asked.resource.api_version, asked.resource.kind) == "cluster":
             return None
-        found = await self._plane.get(asked.resource, asked.place.namespace, asked.place.name)
+        found = await self._plane.get(asked.resource, asked.path.namespace, asked.path.name)
         entries = as_list(managed_fields.in_object(found or {})) or []
         for entry in (as_object(each) or {} for each in entries):
             if field_owners.is_engines(entry) and field_owners.is_of_status(entry):
                 said = as_object((as_object(entry.get("fieldsV1")) or {}).get("f:status")) or {}
                 status = as_object((found or {}).get("status")) or {}
                 values = {name: item for name, item in status.items() if f"f:{name}" in said}
-                return status_mutations.Said(status=values, entry=entry)
+                return status_mutations.DerivedStatus(status=values, entry=entry)
         return None
 
-    async def _unchanged(self, asked: _Asked) -> Response:
+    async def _unchanged(self, asked: _WriteRequest) -> Response:
         """Respond with the stored object and a warning that its status was not changed."""
-        found = await self._plane.get(asked.resource, asked.place.namespace, asked.place.name)
+        found = await self._plane.get(asked.resource, asked.path.namespace, asked.path.name)
         if found is None:
-            raise status_objects.not_found(asked.resource, asked.place.name)
+            raise status_objects.not_found(asked.resource, asked.path.name)
         body = rendering.one(asked.resource, found, asked.form, self._clock_ms())
         return rendering.answer(body, warnings=[_NOT_KEPT])
 
-    async def _change(self, asked: _Asked, compute: Compute, code: int) -> Response:
+    async def _change(self, asked: _WriteRequest, compute: Compute, code: int) -> Response:
         if eviction_permission.is_binding(asked.resource) and asked.method in ("PUT", "PATCH"):
             return await self._allow_deletion(asked, compute)
         value, result = await self._carried_out(asked, compute)
@@ -263,29 +263,29 @@ class Writing:
         body = rendering.one(asked.resource, value, asked.form, self._clock_ms())
         return rendering.answer(body, code, asked.writer.warnings)
 
-    async def _allow_deletion(self, asked: _Asked, compute: Compute) -> Response:
+    async def _allow_deletion(self, asked: _WriteRequest, compute: Compute) -> Response:
         """Handle the one permitted change of a binding: allow deletion in clusters whose eviction waits for it."""
-        resource, place = asked.resource, asked.place
+        resource, place = asked.resource, asked.path
         found = await self._plane.get(resource, place.namespace, place.name)
         if found is None:
             raise status_objects.not_found(resource, place.name)
         ask, wanted = eviction_permission.allowance(resource, found, compute)
         if ask.clusters:
-            result = await self._door.change(ask, dry_run=asked.query.dry_run, source=SOURCE)
+            result = await self._write_api.change(ask, dry_run=asked.query.dry_run, source=SOURCE)
             _check(result, resource, place.name)
             # Only the permission is recorded; the binding changes once its owner shard has decided.
             found = wanted
         body = rendering.one(resource, found, asked.form, self._clock_ms())
         return rendering.answer(body, warnings=asked.writer.warnings)
 
-    async def _carried_out(self, asked: _Asked, compute: Compute) -> tuple[Json, Result]:
+    async def _carried_out(self, asked: _WriteRequest, compute: Compute) -> tuple[Json, Result]:
         resource, target = asked.resource, _target(asked)
         if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
             details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
             message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, details)
         reserved_objects.check(target, asked.user)
-        given = await self._plane.given.get(resource, target.namespace, target.name)
+        given = await self._plane.bootstrap.get(resource, target.namespace, target.name)
 
         known = None if asked.user.is_master else await self._authorizer.rights()
 
@@ -301,16 +301,16 @@ class Writing:
             except versions.ConversionError as error:
                 raise status_objects.bad_request(str(error)) from None
 
-        sort = StatusChange if asked.place.part == "status" else Change
+        sort = StatusChange if asked.path.part == "status" else Change
         change = sort(target=target, compute=admitted, body_bytes=asked.body_bytes)
         if isinstance(change, Change):
             change.resource = resource
         try:
-            result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
+            result = await self._write_api.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         except mutations.AheadError:
             # Another replica may have returned that version; after asking the log, this one knows it too.
             await self._plane.newest()
-            result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
+            result = await self._write_api.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         _check(result, resource, target.name)
         if result.action == "deleted" and target.namespace:
             # The object was terminating; its namespace may be too, and be empty now.
@@ -320,12 +320,12 @@ class Writing:
         if change.held is not None and result.action == "created" and target.route == "template":
             # A new object has no status or claim yet, so the stored bytes are all that can be shown.
             return self._plane.shown(resource, object_changes.live_object(target, change.held)), result
-        found = await self._plane.standing(resource, target.namespace, target.name)
+        found = await self._plane.current(resource, target.namespace, target.name)
         if found is not None and not asked.query.dry_run and result.action != "deleted":
             return found, result
         return self._as_shown(versions.shown(resource, change.outcome), found, asked), result
 
-    def _as_shown(self, outcome: Json, standing: Json | None, asked: _Asked) -> Json:
+    def _as_shown(self, outcome: Json, standing: Json | None, asked: _WriteRequest) -> Json:
         """Render an object that was not stored (dry run, deletion), with the engine's labels and status."""
         resource, held = asked.resource, as_object((standing or {}).get("metadata")) or {}
         metadata = dict(as_object(outcome.get("metadata")) or {})
@@ -343,11 +343,13 @@ class Writing:
             "name": asked.writer.name,
         }
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
-        is_kept = standing is not None and "status" in standing and asked.place.part != "status"
+        is_kept = standing is not None and "status" in standing and asked.path.part != "status"
         status: Json = {"status": standing["status"]} if standing is not None and is_kept else {}
         return self._plane.shown(resource, {**outcome, **head, **status})
 
-    def _asked(self, request: Request, resource: Resource, place: Place, name: str, namespace: str) -> _Asked:
+    def _parsed(
+        self, request: Request, resource: Resource, place: ApiPath, name: str, namespace: str
+    ) -> _WriteRequest:
         query = requests.query(request)
         agent = managed_fields.name_of_agent(request.headers.get("user-agent", ""))
         writer = mutations.Writer(
@@ -359,13 +361,13 @@ class Writing:
             validation=query.validation,
             warnings=[],
             newest=self._plane.last_number,
-            tolerated=self._door.tolerated,
+            tolerated=self._write_api.tolerated,
         )
         form = rendering.form(request.headers.get("accept", ""), query.include)
         user = authentication.of(request)
-        return _Asked(
+        return _WriteRequest(
             resource=resource,
-            place=place,
+            path=place,
             query=query,
             form=form,
             writer=writer,
@@ -379,7 +381,7 @@ def _kind(resource: Resource) -> tuple[str, str]:
     return resource.api_version, resource.kind
 
 
-def _target(asked: _Asked) -> wishes.Target:
+def _target(asked: _WriteRequest) -> wishes.Target:
     return wishes.Target(
         api_version=versions.stored(asked.resource).api_version,
         kind=asked.resource.kind,
@@ -394,7 +396,7 @@ def _not_written(resource: Resource) -> str:
 
 
 async def _status_patched(
-    asked: _Asked, kind: str, content: bytes, said: status_mutations.Said | None
+    asked: _WriteRequest, kind: str, content: bytes, said: status_mutations.DerivedStatus | None
 ) -> Compute:
     if kind in requests.APPLY_PATCHES:
         wanted = await _applied(asked, content)
@@ -402,7 +404,7 @@ async def _status_patched(
     return status_mutations.patched(asked.writer, kind, await _patch(asked, content), said)
 
 
-async def _patch(asked: _Asked, content: bytes) -> object:
+async def _patch(asked: _WriteRequest, content: bytes) -> object:
     """Parse a JSON patch and check its duplicate fields; raises StatusError."""
     repeated: list[str] = []
     patch = await requests.patch_value(content, repeated)
@@ -410,7 +412,7 @@ async def _patch(asked: _Asked, content: bytes) -> object:
     return patch
 
 
-async def _applied(asked: _Asked, content: bytes) -> Json:
+async def _applied(asked: _WriteRequest, content: bytes) -> Json:
     """Parse the object to apply and check its duplicate fields; raises StatusError."""
     repeated: list[str] = []
     wanted = await requests.applied_object(content, repeated)
@@ -418,7 +420,7 @@ async def _applied(asked: _Asked, content: bytes) -> Json:
     return wanted
 
 
-def _check_creation(asked: _Asked, known: Rights) -> None:
+def _check_creation(asked: _WriteRequest, known: Rights) -> None:
     """Raise StatusError if an apply or update creates the object and the user may not create it."""
     resource, writer = asked.resource, asked.writer
     act = Act(
@@ -432,9 +434,9 @@ def _check_creation(asked: _Asked, known: Rights) -> None:
         raise status_objects.forbidden_act(asked.user.name, act)
 
 
-def _check_repeated(asked: _Asked, paths: list[str]) -> None:
+def _check_repeated(asked: _WriteRequest, paths: list[str]) -> None:
     """Refuse duplicate fields, warn of them, or ignore them, as the request's fieldValidation says."""
-    told = [repeated_fields.words(path) for path in paths]
+    told = [repeated_fields.message(path) for path in paths]
     if told and asked.query.validation == "Strict":
         raise status_objects.strict_decoding(asked.resource, told)
     if asked.query.validation == "Warn":

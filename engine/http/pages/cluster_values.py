@@ -20,7 +20,7 @@ class Meter(Struct, frozen=True, kw_only=True):
     """Use of a resource: allocated to running pods, and allocating (requested by pods that have no node yet)."""
 
     resource: str
-    words: str
+    text: str
     percent: int
     allocated_pixels: int
     used_pixels: int
@@ -32,7 +32,7 @@ class Row(Struct, frozen=True, kw_only=True):
     name: str
     state: str
     message: str
-    place: str
+    location: str
     labels: list[str]
     taints: list[str]
     meters: list[Meter]
@@ -51,7 +51,7 @@ def row(cluster: Json) -> Row:
         name=str(metadata.get("name")),
         state=state,
         message=message,
-        place=" / ".join(str(each) for each in place if each),
+        location=" / ".join(str(each) for each in place if each),
         labels=[f"{name}={value}" for name, value in sorted(part(metadata, "labels").items())],
         taints=[_taint(each) for each in items(spec.get("taints"))],
         meters=_meters(part(status, "resourceSummary")),
@@ -72,7 +72,7 @@ def _meter(resource: str, summary: Json) -> Meter:
     used = allocated + allocating
     return Meter(
         resource=resource,
-        words=f"{_amount(resource, used)} of {_amount(resource, room)}",
+        text=f"{_amount(resource, used)} of {_amount(resource, room)}",
         percent=100 * used // room if room else 0,
         allocated_pixels=_pixels(allocated, room),
         used_pixels=_pixels(used, room),

@@ -39,7 +39,7 @@ class PageQuery(parameters.OneQuery, frozen=True, kw_only=True):
     continue_: parameters.Continue = ""
 
 
-class Moment(Struct, frozen=True):
+class ShownState(Struct, frozen=True):
     """The state that a page shows: ``number`` is None for now; ``shown`` is the last folded number that it includes."""
 
     number: int | None
@@ -53,7 +53,7 @@ class Moment(Struct, frozen=True):
 
 _Page = tuple[str, Mapping[str, object], Feed]
 """The template's name, its values, and the feed that the page follows."""
-_Show = Callable[[Request, PageQuery, Moment], Awaitable[_Page]]
+_Show = Callable[[Request, PageQuery, ShownState], Awaitable[_Page]]
 
 
 def routes(services: Services) -> list[Route]:
@@ -82,9 +82,9 @@ class _Pages:
 
         async def answer(request: Request) -> Response:
             wanted = read_query(request, PageQuery)
-            number = await self._reader.moment(wanted.as_of)
+            number = await self._reader.resolve(wanted.as_of)
             shown = await self._services.catch_up() if number is None else number
-            moment = Moment(number, shown)
+            moment = ShownState(number, shown)
             template, values, feed = await show(request, wanted, moment)
             followed = (
                 {"feed": feed.path, "types": feed.types} if number is None else {"feed": "", "types": ""}
@@ -95,13 +95,13 @@ class _Pages:
 
         return answer
 
-    async def bindings(self, _request: Request, wanted: PageQuery, moment: Moment) -> _Page:
+    async def bindings(self, _request: Request, wanted: PageQuery, moment: ShownState) -> _Page:
         found = await self._list(query.list_bindings, wanted, moment)
         rows = binding_values.rows(found.items)
         values = {"rows": rows, "more": _more(found.after, moment), "most": binding_values.BAR_PIXELS_MAX}
         return "bindings.html", values, follow(topics.DECISIONS)
 
-    async def binding(self, request: Request, _wanted: PageQuery, moment: Moment) -> _Page:
+    async def binding(self, request: Request, _wanted: PageQuery, moment: ShownState) -> _Page:
         """One binding: state, conditions, explanation and latest records.
 
         For a binding that does not exist, its timeline with a note; raises RefusalError (404) if no record
@@ -126,7 +126,7 @@ class _Pages:
         }
         return "binding.html", values, follow(key=key)
 
-    async def explanation(self, request: Request, _wanted: PageQuery, moment: Moment) -> _Page:
+    async def explanation(self, request: Request, _wanted: PageQuery, moment: ShownState) -> _Page:
         """The explanation of a binding; raises RefusalError (404) if there is no decision."""
         key = str(request.path_params["key"])
         explained = await self._explained(key, moment)
@@ -135,23 +135,23 @@ class _Pages:
             raise RefusalError(404, "key", f"nothing was decided for {key[:300]!r}", remedy)
         return "explanation.html", {"key": key, "explanation": explained}, Feed()
 
-    async def timeline(self, request: Request, _wanted: PageQuery, moment: Moment) -> _Page:
+    async def timeline(self, request: Request, _wanted: PageQuery, moment: ShownState) -> _Page:
         return await self._story(str(request.path_params["key"]), moment)
 
-    async def _story(self, key: str, moment: Moment, note: str = "") -> _Page:
+    async def _story(self, key: str, moment: ShownState, note: str = "") -> _Page:
         events, left_out = await self._events(key, moment)
         if not events:
             raise RefusalError(404, "key", f"nothing ever touched {key[:300]!r}", "look at the lists: /")
         values = {"key": key, "events": events, "left_out": left_out, "note": note}
         return "timeline.html", values, follow(key=key)
 
-    async def clusters(self, _request: Request, wanted: PageQuery, moment: Moment) -> _Page:
+    async def clusters(self, _request: Request, wanted: PageQuery, moment: ShownState) -> _Page:
         found = await self._list(query.list_clusters, wanted, moment)
         rows = [cluster_values.row(each) for each in found.items]
         values = {"rows": rows, "more": _more(found.after, moment), "width": cluster_values.METER_PIXELS}
         return "clusters.html", values, follow(topics.CLUSTERS)
 
-    async def rebalancers(self, _request: Request, wanted: PageQuery, moment: Moment) -> _Page:
+    async def rebalancers(self, _request: Request, wanted: PageQuery, moment: ShownState) -> _Page:
         found = await self._list(query.list_rebalancers, wanted, moment)
         rows = [
             {
@@ -168,7 +168,9 @@ class _Pages:
             follow(topics.DECISIONS),
         )
 
-    async def _list(self, ask: Callable[..., query.Page], wanted: PageQuery, moment: Moment) -> query.Page:
+    async def _list(
+        self, ask: Callable[..., query.Page], wanted: PageQuery, moment: ShownState
+    ) -> query.Page:
         def look(rows: Rows) -> query.Page:
             return ask(rows, limit=_PAGE_ITEMS, after=wanted.continue_)
 
@@ -177,11 +179,11 @@ class _Pages:
         except ValueError as error:
             raise RefusalError(400, "continue", str(error), "take it from the page before") from None
 
-    async def _explained(self, key: str, moment: Moment) -> timeline_values.Explanation | None:
+    async def _explained(self, key: str, moment: ShownState) -> timeline_values.Explanation | None:
         told = await self._services.inquiry.explain(key, moment.number)
         return timeline_values.explanation(told) if told is not None else None
 
-    async def _events(self, key: str, moment: Moment) -> tuple[list[timeline_values.Event], int]:
+    async def _events(self, key: str, moment: ShownState) -> tuple[list[timeline_values.Event], int]:
         """The newest records that touched a key, newest first, and the number of older ones left out."""
         numbers = await self._reader.read(None, lambda rows: _touching(rows, key, moment.shown))
         newest = numbers[: -_EVENTS_SHOWN - 1 : -1]
@@ -201,7 +203,7 @@ def _touching(rows: Rows, key: str, until: int) -> list[int]:
     return [number for number in found if number <= until]
 
 
-def _more(after: str, moment: Moment) -> str:
+def _more(after: str, moment: ShownState) -> str:
     """The query string of the next page; empty on the last one."""
     if not after:
         return ""

@@ -30,7 +30,7 @@ class Seat(Struct, frozen=True, kw_only=True):
     replicas: str
     weight: str
     kept: str
-    room: str
+    capacity: str
     score: str
     failed: list[str]
 
@@ -73,7 +73,7 @@ def explanation(told: Struct) -> Explanation:
         ("Overrides", _by_name(part(found, "overrides"))),
         ("Required by", _by_name(part(found, "requiredBy"))),
         ("Message", str(found.get("message") or "")),
-        *summaries.making_room(found),
+        *summaries.preemption_lines(found),
         ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
         ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
     ]
@@ -102,7 +102,7 @@ def _seat(cluster: Json) -> Seat:
         replicas=number("replicas"),
         weight=number("weight"),
         kept=number("kept"),
-        room=number("allocatable"),
+        capacity=number("allocatable"),
         score=number("score"),
         failed=summaries.failures(cluster),
     )

@@ -17,7 +17,7 @@ from events import topics
 from projections import query
 
 
-class _Moment(Collector):
+class _Measurements(Collector):
     """Metrics collected on the event loop, to be formatted in a thread."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
@@ -46,7 +46,7 @@ def vital_routes(
 async def exposed(metrics: Sequence[Metric]) -> Response:
     """Metrics in the Prometheus text format."""
     registry = CollectorRegistry()
-    registry.register(_Moment(metrics))
+    registry.register(_Measurements(metrics))
     body = await anyio.to_thread.run_sync(generate_latest, registry)
     return Response(body, media_type="text/plain; version=0.0.4")
 

@@ -18,7 +18,7 @@ from projections import query
 from projections.port import Rows
 
 
-class Asked(Struct, frozen=True):
+class QueryRequest(Struct, frozen=True):
     """One request: its query, the path parameter (``named``), and access to log and views."""
 
     query: Struct
@@ -27,7 +27,7 @@ class Asked(Struct, frozen=True):
     reader: Reader
 
 
-Answer = Callable[[Asked], Awaitable[object]]
+Answer = Callable[[QueryRequest], Awaitable[object]]
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class Question(Struct, frozen=True, kw_only=True):
     answer: Answer
 
 
-async def _bindings(asked: Asked) -> response_types.Listing:
+async def _bindings(asked: QueryRequest) -> response_types.Listing:
     wanted = asked.query
     assert isinstance(wanted, parameters.BindingsQuery)  # noqa: S101  # QUESTIONS pairs query types and functions
     found = query.Filter(
@@ -53,7 +53,7 @@ async def _bindings(asked: Asked) -> response_types.Listing:
     return await _page(asked, wanted, partial(query.list_bindings, wanted=found))
 
 
-async def _objects(asked: Asked) -> response_types.Listing:
+async def _objects(asked: QueryRequest) -> response_types.Listing:
     wanted = asked.query
     assert isinstance(wanted, parameters.ObjectsQuery)  # noqa: S101  # see QUESTIONS
     found = query.Filter(
@@ -68,35 +68,35 @@ async def _objects(asked: Asked) -> response_types.Listing:
     return await _page(asked, wanted, partial(query.list_objects, wanted=found))
 
 
-async def _clusters(asked: Asked) -> response_types.Listing:
+async def _clusters(asked: QueryRequest) -> response_types.Listing:
     wanted = asked.query
     assert isinstance(wanted, parameters.ClustersQuery)  # noqa: S101  # see QUESTIONS
     found = query.Filter(labels=_labels(wanted.label_selector))
     return await _page(asked, wanted, partial(query.list_clusters, wanted=found))
 
 
-async def _rebalancers(asked: Asked) -> response_types.Listing:
+async def _rebalancers(asked: QueryRequest) -> response_types.Listing:
     wanted = asked.query
     assert isinstance(wanted, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
     return await _page(asked, wanted, query.list_rebalancers)
 
 
-async def _works(asked: Asked) -> response_types.Listing:
+async def _works(asked: QueryRequest) -> response_types.Listing:
     wanted = asked.query
     assert isinstance(wanted, parameters.WorksQuery)  # noqa: S101  # see QUESTIONS
     return await _page(asked, wanted, partial(query.list_works, cluster=wanted.cluster, key=wanted.key))
 
 
-async def _rejections(asked: Asked) -> response_types.Listing:
+async def _rejections(asked: QueryRequest) -> response_types.Listing:
     wanted = asked.query
     assert isinstance(wanted, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
     return await _page(asked, wanted, query.list_rejections)
 
 
 async def _page(
-    asked: Asked, wanted: parameters.PageQuery, ask: Callable[..., query.Page]
+    asked: QueryRequest, wanted: parameters.PageQuery, ask: Callable[..., query.Page]
 ) -> response_types.Listing:
-    number = await asked.reader.moment(wanted.as_of)
+    number = await asked.reader.resolve(wanted.as_of)
 
     def look(rows: Rows) -> query.Page:
         return ask(rows, limit=wanted.limit, after=wanted.continue_)
@@ -109,10 +109,10 @@ async def _page(
 
 
 def _one(find: Callable[[Rows, str], response_types.Json | None], what: str) -> Answer:
-    async def answer(asked: Asked) -> response_types.Json:
+    async def answer(asked: QueryRequest) -> response_types.Json:
         wanted = asked.query
         assert isinstance(wanted, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
-        number = await asked.reader.moment(wanted.as_of)
+        number = await asked.reader.resolve(wanted.as_of)
         found = await asked.reader.read(number, lambda rows: find(rows, asked.named))
         if found is None:
             raise RefusalError(
@@ -123,10 +123,10 @@ def _one(find: Callable[[Rows, str], response_types.Json | None], what: str) -> 
     return answer
 
 
-async def _timeline(asked: Asked) -> response_types.Entries:
+async def _timeline(asked: QueryRequest) -> response_types.Entries:
     wanted = asked.query
     assert isinstance(wanted, parameters.TimelineQuery)  # noqa: S101  # see QUESTIONS
-    number = await asked.reader.moment(wanted.as_of)
+    number = await asked.reader.resolve(wanted.as_of)
     ask = partial(query.timeline, key=asked.named, limit=wanted.limit, after=wanted.after)
     # A timeline only grows, so its state at an earlier number is a prefix of today's.
     numbers = await asked.reader.read(None, ask)
@@ -135,39 +135,39 @@ async def _timeline(asked: Asked) -> response_types.Entries:
     return await record_pages.numbered(asked.services.log, seen, is_full=is_full)
 
 
-async def _log(asked: Asked) -> response_types.Entries:
+async def _log(asked: QueryRequest) -> response_types.Entries:
     wanted = asked.query
     assert isinstance(wanted, parameters.LogQuery)  # noqa: S101  # see QUESTIONS
     return await record_pages.behind(asked.services.log, wanted)
 
 
-async def _lag(asked: Asked) -> response_types.Lag:
+async def _lag(asked: QueryRequest) -> response_types.Lag:
     # Do not ask the brokers: the lag must be reported also while they do not answer.
     await asked.services.views.wait_folded(asked.services.log.last_number())
     steps = await asked.reader.peek(query.shard_steps)
     return shard_lag.lag(asked.services.log, asked.services.views.folded, steps)
 
 
-async def _counts(asked: Asked) -> response_types.Counts:
+async def _counts(asked: QueryRequest) -> response_types.Counts:
     wanted = asked.query
     assert isinstance(wanted, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
-    number = await asked.reader.moment(wanted.as_of)
+    number = await asked.reader.resolve(wanted.as_of)
     return response_types.Counts(counts=await asked.reader.read(number, query.counts))
 
 
-async def _moment(asked: Asked) -> response_types.Moment:
+async def _instant(asked: QueryRequest) -> response_types.Moment:
     wanted = asked.query
     assert isinstance(wanted, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
-    number = await asked.reader.moment(wanted.as_of)
+    number = await asked.reader.resolve(wanted.as_of)
     found = asked.services.log.last_number() if number is None else number
     entries = await record_pages.numbered(asked.services.log, [found] if found else [], is_full=False)
     return response_types.Moment(number=found, time=entries.items[0].time if entries.items else "")
 
 
-async def _explain(asked: Asked) -> Struct:
+async def _explain(asked: QueryRequest) -> Struct:
     wanted = asked.query
     assert isinstance(wanted, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
-    number = await asked.reader.moment(wanted.as_of)
+    number = await asked.reader.resolve(wanted.as_of)
     found = await asked.services.inquiry.explain(asked.named, number)
     if found is None:
         remedy = "list the bindings, or the rejections, to see what is there"
@@ -175,7 +175,7 @@ async def _explain(asked: Asked) -> Struct:
     return found
 
 
-async def _verify(asked: Asked) -> Struct:
+async def _verify(asked: QueryRequest) -> Struct:
     wanted = asked.query
     assert isinstance(wanted, parameters.VerifyQuery)  # noqa: S101  # see QUESTIONS
     return await asked.services.inquiry.verify(views=wanted.views)
@@ -252,7 +252,9 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     _question(
         "/counts", "How many records had which effect.", parameters.OneQuery, response_types.Counts, _counts
     ),
-    _question("/moment", "The last record at a moment.", parameters.OneQuery, response_types.Moment, _moment),
+    _question(
+        "/moment", "The last record at a moment.", parameters.OneQuery, response_types.Moment, _instant
+    ),
     _question("/log", "The records of the log.", parameters.LogQuery, response_types.Entries, _log),
     _question("/explain/{key:path}", "Why a binding is where it is.", parameters.OneQuery, _ANY, _explain),
     _question(

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from engine.http.errors import RefusalError
 from engine.http.query import parameters, response_types
-from engine.http.query.queries import QUESTIONS, Asked, Question
+from engine.http.query.queries import QUESTIONS, QueryRequest, Question
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 
@@ -35,7 +35,7 @@ def _route(question: Question, services: Services, reader: Reader) -> Route:
     async def answer(request: Request) -> Response:
         query = read_query(request, question.query)
         named = next(iter(request.path_params.values()), "")
-        given = await question.answer(Asked(query, str(named), services, reader))
+        given = await question.answer(QueryRequest(query, str(named), services, reader))
         body = await anyio.to_thread.run_sync(response_types.encode, given)
         return Response(body, media_type="application/json")
 

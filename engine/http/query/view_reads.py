@@ -23,7 +23,7 @@ class Reader:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def moment(self, as_of: str) -> int | None:
+    async def resolve(self, as_of: str) -> int | None:
         """Resolve an as-of value to the number of the last record it includes; None if it is empty (now).
 
         It is a number, a position (``topic/partition/offset``) or an instant (RFC 3339). Raises RefusalError
@@ -78,7 +78,7 @@ class Reader:
         if number is None:
             await self._services.catch_up()
             return await self.peek(ask)
-        async with self._services.moments.at(number) as store:
+        async with self._services.as_of_views.at(number) as store:
             return await anyio.to_thread.run_sync(_within, store, ask)
 
     async def peek(self, ask: Callable[[Rows], _Answer]) -> _Answer:

@@ -37,7 +37,7 @@ def pruned(value: Json, schema: Schema) -> Json:
     return as_object(found) or {}
 
 
-def words(path: str) -> str:
+def message(path: str) -> str:
     """Return the text of an error or warning about an unknown field."""
     return f'unknown field "{path}"'
 

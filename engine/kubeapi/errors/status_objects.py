@@ -32,7 +32,7 @@ class Cause(Struct, frozen=True, kw_only=True, order=True):
     message: str
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """Field and message as one line."""
         return f"{self.field}: {self.message}"
 
@@ -69,11 +69,11 @@ class StatusError(Exception):
 
 
 class UndecodableError(StatusError):
-    """A body that does not decode as the expected kind; ``why`` is the reason without the name of the kind."""
+    """A body that does not decode as the expected kind; ``detail`` is the message without the name of the kind."""
 
-    def __init__(self, message: str, why: str) -> None:
+    def __init__(self, message: str, detail: str) -> None:
         super().__init__(400, "BadRequest", message)
-        self.why = why
+        self.detail = detail
 
 
 def deleted(resource: Resource, name: str, uid: str) -> Json:
@@ -139,13 +139,15 @@ def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> StatusErr
     listed = list(causes)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details = {**_named(resource, name), "kind": resource.kind, "causes": [each.plain() for each in listed]}
-    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {_told(listed)}', details)
+    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {_joined_messages(listed)}', details)
 
 
 def invalid_options(kind: str, *causes: Cause) -> StatusError:
     """422 for invalid request options; ``kind`` is ``DeleteOptions``, ``PatchOptions`` and the like."""
     details: Json = {"group": "meta.k8s.io", "kind": kind, "causes": [each.plain() for each in causes]}
-    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_told(causes)}', details)
+    return StatusError(
+        422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_joined_messages(causes)}', details
+    )
 
 
 def unfit_patch() -> StatusError:
@@ -156,7 +158,7 @@ def unfit_patch() -> StatusError:
 
 def unfit_result(patch: Cause) -> StatusError:
     """422 for a patch whose result does not decode as the kind of the object; ``patch`` is the cause."""
-    return StatusError(422, "Invalid", f' "" is invalid: {patch.words}', {"causes": [patch.plain()]})
+    return StatusError(422, "Invalid", f' "" is invalid: {patch.text}', {"causes": [patch.plain()]})
 
 
 def undecodable_patch(why: str) -> StatusError:
@@ -285,9 +287,9 @@ def timed_out(message: str, retry_after_s: int = 1) -> StatusError:
     return StatusError(504, "Timeout", f"Timeout: {message}", {"retryAfterSeconds": retry_after_s})
 
 
-def _told(causes: Sequence[Cause]) -> str:
+def _joined_messages(causes: Sequence[Cause]) -> str:
     """Join the messages of the causes without repetitions, as the message of an invalid object lists them."""
-    words = list(dict.fromkeys(each.words for each in causes))
+    words = list(dict.fromkeys(each.text for each in causes))
     return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
 
 

@@ -187,7 +187,7 @@ def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingErro
         case Scalar():
             wanted, types = _SCALARS.get(schema.form, ("scalar", (str, int, float, bool)))
             if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-                yield TypingError(path, f"expected {wanted}, got {_word(value)}")
+                yield TypingError(path, f"expected {wanted}, got {_key_text(value)}")
         case _:
             return
 
@@ -233,7 +233,7 @@ def _collect_list(found: dict[Path, object], items: list[object], schema: Schema
 def _check_object(value: object, schema: Fields | MapOf, path: Path) -> Iterator[TypingError]:
     held = as_object(value)
     if held is None:
-        yield TypingError(path, f"expected map, got {_word(value)}")
+        yield TypingError(path, f"expected map, got {_key_text(value)}")
         return
     for name, item in held.items():
         below = (*path, field_sets.field(name))
@@ -247,7 +247,7 @@ def _check_object(value: object, schema: Fields | MapOf, path: Path) -> Iterator
 def _check_list(value: object, schema: ListOf, path: Path) -> Iterator[TypingError]:
     items = as_list(value)
     if items is None:
-        yield TypingError(path, f"expected list, got {_word(value)}")
+        yield TypingError(path, f"expected list, got {_key_text(value)}")
         return
     seen: set[str] = set()
     for place, item in enumerate(items):
@@ -269,5 +269,5 @@ def _is_text(schema: Schema) -> bool:
     return isinstance(schema, Scalar) and schema.form not in {"int", "float", "bool"}
 
 
-def _word(value: object) -> str:
+def _key_text(value: object) -> str:
     return _WORDS.get(type(value), "scalar")

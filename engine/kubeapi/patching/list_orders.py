@@ -14,7 +14,7 @@ def ordered(
     An item that is not wanted precedes a wanted one if it precedes it in the live list. ``identify`` returns
     the key of an item.
     """
-    wishes, places = _places(wanted, identify), _places(live, identify)
+    wishes, places = _first_indexes(wanted, identify), _first_indexes(live, identify)
     items = [(identify(item), item) for item in merged]
     last = len(places)
     named = sorted((each for each in items if each[0] in wishes), key=lambda each: wishes[each[0]])
@@ -34,7 +34,7 @@ def ordered(
     return found + [item for _identity, item in (*named[right:], *others[left:])]
 
 
-def _places(items: Iterable[object], identify: Callable[[object], bytes]) -> dict[bytes, int]:
+def _first_indexes(items: Iterable[object], identify: Callable[[object], bytes]) -> dict[bytes, int]:
     """Return the first index of each item."""
     found: dict[bytes, int] = {}
     for place, item in enumerate(items):

@@ -132,7 +132,7 @@ def _get(root: Json, path: list[str]) -> object:
         if held is not None and step in held:
             found = held[step]
         elif items is not None:
-            found = items[_place(items, step, len(items) - 1)]
+            found = items[_list_index(items, step, len(items) - 1)]
         else:
             raise PatchError(f"there is no {_shown(path)}")
     return found
@@ -145,7 +145,7 @@ def _add(root: Json, path: list[str], value: object) -> None:
     if held is not None:
         held[last] = value
     elif items is not None:
-        items.insert(len(items) if last == _END else _place(items, last, len(items)), value)
+        items.insert(len(items) if last == _END else _list_index(items, last, len(items)), value)
     else:
         raise PatchError(f"{_shown(parents)} is neither an object nor a list")
 
@@ -158,7 +158,7 @@ def _remove(root: Json, path: list[str]) -> object:
     if held is not None:
         del held[last]
     elif items is not None:
-        del items[_place(items, last, len(items) - 1)]
+        del items[_list_index(items, last, len(items) - 1)]
     return found
 
 
@@ -169,7 +169,7 @@ def _replace(root: Json, path: list[str], value: object, *, may_be_absent: bool)
     _add(root, path, value)
 
 
-def _place(items: list[object], step: str, most: int) -> int:
+def _list_index(items: list[object], step: str, most: int) -> int:
     if not _INDEX.fullmatch(step) or int(step) > most:
         raise PatchError(f"{step[:40]!r} is no place in a list of {len(items)}")
     return int(step)

@@ -81,7 +81,7 @@ class ApplyConflictError(Exception):
     """An apply that would change fields of other managers; ``conflicts`` are sorted by manager, then path."""
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
-        super().__init__(_words(conflicts))
+        super().__init__(_conflict_text(conflicts))
         self.conflicts = conflicts
 
 
@@ -129,7 +129,7 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     after = {**owners, write.manager: now}
     result = _merge(standing, _touchable(wanted, write), schema)
     if before is not None:
-        result = _given_up(result, schema, before.fields, after)
+        result = _without_unowned(result, schema, before.fields, after)
     changes = _filtered(_changes(standing, result, schema), write)
     after = _taken(after, write.manager, changes, force=force)
     if live is not None and same(standing, result):
@@ -219,7 +219,7 @@ def _cut(value: Json, names: list[str]) -> Json:
     return {other: item for other, item in value.items() if other != name} if not below else value
 
 
-def _given_up(result: Json, schema: Schema, before: FieldSet, owners: Owners) -> Json:
+def _without_unowned(result: Json, schema: Schema, before: FieldSet, owners: Owners) -> Json:
     """Return the object without the fields that the applier owned before and that have no owner now.
 
     Two passes, as in Kubernetes: a list emptied by the first is removed by the second.
@@ -285,7 +285,7 @@ def _same_owners(one: Owners, other: Owners) -> bool:
     }
 
 
-def _words(conflicts: tuple[Conflict, ...]) -> str:
+def _conflict_text(conflicts: tuple[Conflict, ...]) -> str:
     if len(conflicts) == 1:
         only = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {only.owner}: {field_sets.show(only.path)}"

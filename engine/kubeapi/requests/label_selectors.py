@@ -115,7 +115,7 @@ def _requirement(tokens: _Tokens) -> Requirement | Comparison:
         tokens.next()
     key = tokens.word("identifier")
     for fault in messages.qualified_faults(key):
-        raise SelectorError(causes.invalid("<nil>", key, fault).words)
+        raise SelectorError(causes.invalid("<nil>", key, fault).text)
     if is_absent:
         return Requirement(key=key, operator="DoesNotExist")
     if tokens.peek() in ("", ","):
@@ -135,7 +135,7 @@ def _comparison(key: str, operator: str, tokens: _Tokens) -> Comparison:
     text = _value(tokens)
     if not _NUMBER.fullmatch(text):
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-        raise SelectorError(causes.invalid("values[0]", text, detail).words)
+        raise SelectorError(causes.invalid("values[0]", text, detail).text)
     return Comparison(key=key, above=operator == ">", number=int(text))
 
 
@@ -160,7 +160,7 @@ def _set(tokens: _Tokens) -> list[str]:
 def _checked(key: str, values: list[str]) -> tuple[str, ...]:
     for place, text in enumerate(values):
         for fault in messages.value_faults(text):
-            raise SelectorError(causes.invalid(f"values[{place}][{key}]", text, fault).words)
+            raise SelectorError(causes.invalid(f"values[{place}][{key}]", text, fault).text)
     return tuple(values)
 
 

@@ -31,7 +31,7 @@ def repeated(text: bytes, value: object) -> list[str]:
     return list(_paths(found, ""))
 
 
-def words(path: str) -> str:
+def message(path: str) -> str:
     """Return the text of an error or warning about a duplicate field."""
     return f'duplicate field "{path}"'
 

@@ -11,7 +11,7 @@ from engine.kubeapi.rights.rbac import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from engine.kubeapi.schema.schemas import Json
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
@@ -43,21 +43,21 @@ _POLICIES: Final = (
     "propagationpolicies policy.karmada.io",
 )
 _MADE: Final = ("resourcebindings work.karmada.io", "works work.karmada.io")
-_VIEWED: Final = _words(
+_VIEWED: Final = _split(
     "configmaps endpoints events limitranges namespaces persistentvolumeclaims "
     "persistentvolumeclaims/status pods pods/log pods/status replicationcontrollers "
     "replicationcontrollers/scale replicationcontrollers/status resourcequotas resourcequotas/status "
     "serviceaccounts services services/status bindings namespaces/status"
 )
-_EDITED: Final = _words(
+_EDITED: Final = _split(
     "configmaps endpoints events persistentvolumeclaims pods replicationcontrollers "
     "replicationcontrollers/scale secrets serviceaccounts services"
 )
-_VIEWED_APPS: Final = _words(
+_VIEWED_APPS: Final = _split(
     "controllerrevisions daemonsets daemonsets/status deployments deployments/scale deployments/status "
     "replicasets replicasets/scale replicasets/status statefulsets statefulsets/scale statefulsets/status"
 )
-_EDITED_APPS: Final = _words(
+_EDITED_APPS: Final = _split(
     "daemonsets deployments deployments/rollback deployments/scale replicasets replicasets/scale "
     "statefulsets statefulsets/scale"
 )

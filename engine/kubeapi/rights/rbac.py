@@ -108,7 +108,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     namespace: str = ""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The subject as the reason of a grant names it."""
         return (
             f'{self.kind} "{self.name}/{self.namespace}"' if self.namespace else f'{self.kind} "{self.name}"'
@@ -155,7 +155,7 @@ class Grant(Struct, frozen=True, kw_only=True):
         place = f"/{self.binding.namespace}" if self.binding.namespace else ""
         return (
             f'RBAC: allowed by {kind} "{self.binding.name}{place}" of {role} "{self.binding.role}"'
-            f" to {self.subject.words}"
+            f" to {self.subject.text}"
         )
 
 

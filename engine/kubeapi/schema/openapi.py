@@ -101,11 +101,11 @@ def _component(resource: Resource, schemas: Json) -> str:
         return _named(resource.schema.name, schemas)
     name = f"{resource.kind}.{resource.version}.{resource.group}"
     own = _written(resource.schema, schemas)
-    schemas[name] = own if resource.structure is None else _told(resource.structure, own)
+    schemas[name] = own if resource.structure is None else _custom_schema(resource.structure, own)
     return name
 
 
-def _told(structure: Json, own: Json) -> Json:
+def _custom_schema(structure: Json, own: Json) -> Json:
     """Return the schema of a custom kind as its definition has it, with the known types of the common fields."""
     known, told = as_object(own.get("properties")) or {}, as_object(structure.get("properties")) or {}
     head = {name: known[name] for name in ("apiVersion", "kind", "metadata") if name in known}

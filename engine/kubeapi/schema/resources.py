@@ -173,11 +173,11 @@ def _read(table: str) -> Iterable[Resource]:
             continue
         plural, kind, short, categories, traits = line.split()
         yield _resource(
-            group, version, package, (plural, kind), _words(short), _words(categories), _words(traits)
+            group, version, package, (plural, kind), _split(short), _split(categories), _split(traits)
         )
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split(text: str) -> tuple[str, ...]:
     return () if text == "-" else tuple(text.split(","))
 
 

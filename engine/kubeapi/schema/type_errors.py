@@ -98,7 +98,7 @@ _SCALARS: Final[Mapping[str, str]] = {
 }
 
 
-class Mistyped(Struct, kw_only=True):
+class TypeMismatch(Struct, kw_only=True):
     """A value that its field cannot hold.
 
     ``owner`` is the Go type that has the field, ``path`` leads from it to the value (without list indexes).
@@ -107,21 +107,23 @@ class Mistyped(Struct, kw_only=True):
     """
 
     value: object
-    word: str
-    plain_words: str
-    told: str = ""
+    go_type: str
+    expected: str
+    found: str = ""
     owner: str = ""
     path: tuple[str, ...] = ()
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         """The message of the API server's JSON decoder."""
         field = ".".join((self.owner, *self.path))
-        sort = sort_of(self.value, self.word)
-        return self.told or f"json: cannot unmarshal {sort} into Go struct field {field} of type {self.word}"
+        sort = sort_of(self.value, self.go_type)
+        return (
+            self.found or f"json: cannot unmarshal {sort} into Go struct field {field} of type {self.go_type}"
+        )
 
 
-def mistyped(value: Json, schema: Schema) -> Mistyped | None:
+def mistyped(value: Json, schema: Schema) -> TypeMismatch | None:
     """Return the first type error of an object in document order, or None."""
     return _of_value(value, resolved(schema), "")
 
@@ -136,7 +138,7 @@ def base64_fault(text: str) -> str:
     return ""
 
 
-def _of_value(value: object, schema: Schema, name: str) -> Mistyped | None:
+def _of_value(value: object, schema: Schema, name: str) -> TypeMismatch | None:
     """Return the type error of the value of field ``name``, or None."""
     if value is None:
         return None
@@ -158,7 +160,7 @@ def _of_value(value: object, schema: Schema, name: str) -> Mistyped | None:
             return None
 
 
-def _of_fields(held: Json, schema: Fields) -> Mistyped | None:
+def _of_fields(held: Json, schema: Fields) -> TypeMismatch | None:
     # In document order, not schema order: the API server reports the first error that its decoder meets.
     for name, item in held.items():
         known = schema.fields.get(name)
@@ -170,7 +172,7 @@ def _of_fields(held: Json, schema: Fields) -> Mistyped | None:
     return None
 
 
-def _of_items(items: Iterable[object], schema: Schema, name: str) -> Mistyped | None:
+def _of_items(items: Iterable[object], schema: Schema, name: str) -> TypeMismatch | None:
     below = resolved(schema)
     for item in items:
         if (found := _of_value(item, below, name)) is not None:
@@ -178,18 +180,18 @@ def _of_items(items: Iterable[object], schema: Schema, name: str) -> Mistyped | 
     return None
 
 
-def _of_scalar(value: object, form: str, name: str) -> Mistyped | None:
+def _of_scalar(value: object, form: str, name: str) -> TypeMismatch | None:
     match form:
         case "int":
             return _of_number(value, name)
         case "intstr":
             return None if isinstance(value, str) else _of_number(value, name)
         case "quantity":
-            return _told(value, _quantity_fault(value))
+            return _mismatch(value, _quantity_fault(value))
         case "bytes" if isinstance(value, str):
-            return _told(value, base64_fault(value))
+            return _mismatch(value, base64_fault(value))
         case "time" | "micro" if isinstance(value, str):
-            return _told(value, _instant_fault(value, form))
+            return _mismatch(value, _instant_fault(value, form))
         case _:
             return None if _has_form(value, form) else _mistyped(value, _SCALARS[form])
 
@@ -204,24 +206,24 @@ def _has_form(value: object, form: str) -> bool:
             return form == "str" and isinstance(value, str)
 
 
-def _of_number(value: object, name: str) -> Mistyped | None:
+def _of_number(value: object, name: str) -> TypeMismatch | None:
     word, most = ("int64", _INT64_MAX) if name in _LONG else ("int32", _INT32_MAX)
     if isinstance(value, int) and not isinstance(value, bool) and -most - 1 <= value <= most:
         return None
     return _mistyped(value, word)
 
 
-def _told(value: object, words: str) -> Mistyped | None:
-    return Mistyped(value=value, word="", plain_words=words, told=words) if words else None
+def _mismatch(value: object, words: str) -> TypeMismatch | None:
+    return TypeMismatch(value=value, go_type="", expected=words, found=words) if words else None
 
 
-def _mistyped(value: object, word: str) -> Mistyped:
-    return Mistyped(value=value, word=word, plain_words=f"unrecognized type: {word}")
+def _mistyped(value: object, word: str) -> TypeMismatch:
+    return TypeMismatch(value=value, go_type=word, expected=f"unrecognized type: {word}")
 
 
-def _wrong(value: object, schema: Schema, sort: str) -> Mistyped:
+def _wrong(value: object, schema: Schema, sort: str) -> TypeMismatch:
     words = f"cannot restore {sort} from {_plain_sort(value)}"
-    return Mistyped(value=value, word=_type_word(schema), plain_words=words)
+    return TypeMismatch(value=value, go_type=_go_type(schema), expected=words)
 
 
 def sort_of(value: object, word: str = "") -> str:
@@ -255,17 +257,17 @@ def _plain_sort(value: object) -> str:
             return "map"
 
 
-def _type_word(schema: Schema) -> str:
+def _go_type(schema: Schema) -> str:
     """Return a type as error messages name it: ``v1.PodSpec``, ``map[string]string``, ``[]v1.Container``."""
     match schema:
         case Named() | Fields():
             package, _dot, name = schema.name.rpartition(".")
             return f"{'v2' if package.endswith('v2') else 'v1'}.{name}"
         case MapOf():
-            value = _type_word(schema.value)
+            value = _go_type(schema.value)
             return "v1.ResourceList" if value == _SCALARS["quantity"] else f"map[string]{value}"
         case ListOf():
-            return f"[]{_type_word(schema.item)}"
+            return f"[]{_go_type(schema.item)}"
         case Scalar():
             return _SCALARS.get(schema.form, "int32")
         case _:

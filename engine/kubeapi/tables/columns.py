@@ -72,7 +72,7 @@ def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def word(path: str, absent: str = "") -> Reading:
+def text_at(path: str, absent: str = "") -> Reading:
     """Cell function: the text at a path, or ``absent``."""
     return lambda value, _now: str(at(value, path) or absent)
 
@@ -139,9 +139,9 @@ def _expression(requirement: Json) -> str:
             return str(key)
 
 
-NAME: Final = Column(name="Name", reading=word("metadata.name"), format="name")
+NAME: Final = Column(name="Name", reading=text_at("metadata.name"), format="name")
 AGE: Final = text("Age", since("metadata.creationTimestamp"))
-CREATED: Final = Column(name="Created At", reading=word("metadata.creationTimestamp"), type="date")
+CREATED: Final = Column(name="Created At", reading=text_at("metadata.creationTimestamp"), type="date")
 
 
 def of_pods(template: str, *, chosen: str = "") -> tuple[Column, ...]:

@@ -20,8 +20,8 @@ from engine.kubeapi.tables.columns import (
     pairs,
     selector,
     text,
+    text_at,
     wide,
-    word,
 )
 from engine.kubeapi.values import ages
 
@@ -132,8 +132,8 @@ def _event_message(value: Json, _now: int) -> object:
 
 _EVENT: Final = (
     text("Last Seen", _last_seen),
-    text("Type", word("type")),
-    text("Reason", word("reason")),
+    text("Type", text_at("type")),
+    text("Reason", text_at("reason")),
     text("Object", _event_object),
     *wide(text("Subobject", _event_field), text("Source", _event_source)),
     text("Message", _event_message),
@@ -151,29 +151,29 @@ _BINDING: Final = (
 )
 
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
-    ("", "Namespace"): (NAME, text("Status", word("status.phase")), AGE),
+    ("", "Namespace"): (NAME, text("Status", text_at("status.phase")), AGE),
     ("", "Node"): (
         NAME,
         text("Status", _node_status),
         text("Roles", _node_roles),
         AGE,
-        text("Version", word("status.nodeInfo.kubeletVersion")),
+        text("Version", text_at("status.nodeInfo.kubeletVersion")),
         *wide(
             _address("InternalIP"),
             _address("ExternalIP"),
-            text("OS-Image", word("status.nodeInfo.osImage", "<unknown>")),
-            text("Kernel-Version", word("status.nodeInfo.kernelVersion", "<unknown>")),
-            text("Container-Runtime", word("status.nodeInfo.containerRuntimeVersion", "<unknown>")),
+            text("OS-Image", text_at("status.nodeInfo.osImage", "<unknown>")),
+            text("Kernel-Version", text_at("status.nodeInfo.kernelVersion", "<unknown>")),
+            text("Container-Runtime", text_at("status.nodeInfo.containerRuntimeVersion", "<unknown>")),
         ),
     ),
     ("", "Event"): _EVENT,
     ("events.k8s.io", "Event"): _EVENT,
     ("", "ConfigMap"): (NAME, _size("data", "binaryData"), AGE),
-    ("", "Secret"): (NAME, text("Type", word("type", "Opaque")), _size("data"), AGE),
+    ("", "Secret"): (NAME, text("Type", text_at("type", "Opaque")), _size("data"), AGE),
     ("", "Service"): (
         NAME,
-        text("Type", word("spec.type", "ClusterIP")),
-        text("Cluster-IP", word("spec.clusterIP", NONE)),
+        text("Type", text_at("spec.type", "ClusterIP")),
+        text("Cluster-IP", text_at("spec.clusterIP", NONE)),
         text("External-IP", _external),
         text("Port(s)", _ports),
         AGE,
@@ -182,7 +182,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("", "ServiceAccount"): (NAME, text("Secrets", lambda value, _now: len(items(value, "secrets"))), AGE),
     ("networking.k8s.io", "Ingress"): (
         NAME,
-        text("Class", word("spec.ingressClassName", NONE)),
+        text("Class", text_at("spec.ingressClassName", NONE)),
         text("Hosts", _hosts),
         text("Address", _ingress_address),
         text("Ports", lambda value, _now: "80, 443" if items(value, "spec.tls") else "80"),
@@ -191,8 +191,8 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("networking.k8s.io", "NetworkPolicy"): (NAME, text("Pod-Selector", selector("spec.podSelector")), AGE),
     ("policy", "PodDisruptionBudget"): (
         NAME,
-        text("Min Available", word("spec.minAvailable", "N/A")),
-        text("Max Unavailable", word("spec.maxUnavailable", "N/A")),
+        text("Min Available", text_at("spec.minAvailable", "N/A")),
+        text("Max Unavailable", text_at("spec.maxUnavailable", "N/A")),
         number("Allowed Disruptions", count("status.disruptionsAllowed")),
         AGE,
     ),
@@ -206,7 +206,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         number("Value", count("value")),
         flag("Global-Default", lambda value, _now: value.get("globalDefault") is True),
         AGE,
-        text("PreemptionPolicy", word("preemptionPolicy", "PreemptLowerPriority")),
+        text("PreemptionPolicy", text_at("preemptionPolicy", "PreemptLowerPriority")),
     ),
-    ("coordination.k8s.io", "Lease"): (NAME, text("Holder", word("spec.holderIdentity")), AGE),
+    ("coordination.k8s.io", "Lease"): (NAME, text("Holder", text_at("spec.holderIdentity")), AGE),
 }

@@ -18,7 +18,7 @@ from engine.kubeapi.tables.columns import (
     number,
     pairs,
     text,
-    word,
+    text_at,
 )
 
 _ADDRESSES_MAX: Final = 3
@@ -39,7 +39,7 @@ def _quota(name: str, *, limits: bool) -> Column:
     return text(name, read)
 
 
-def _told(words: list[str], absent: str) -> str:
+def _joined(words: list[str], absent: str) -> str:
     more = f" + {len(words) - _ADDRESSES_MAX} more..." if len(words) > _ADDRESSES_MAX else ""
     return (joined(words[:_ADDRESSES_MAX], "") + more) or absent
 
@@ -49,16 +49,16 @@ def _endpoints(value: Json, _now: int) -> object:
     for subset in items(value, "subsets"):
         ports = [f":{each.get('port')}" for each in items(subset, "ports")] or [""]
         found += [f"{each.get('ip')}{port}" for port in ports for each in items(subset, "addresses")]
-    return _told(found, NONE)
+    return _joined(found, NONE)
 
 
 def _slice_ports(value: Json, _now: int) -> object:
-    return _told([str(each.get("port", "*")) for each in items(value, "ports")], UNSET)
+    return _joined([str(each.get("port", "*")) for each in items(value, "ports")], UNSET)
 
 
 def _slice_addresses(value: Json, _now: int) -> object:
     endpoints = items(value, "endpoints")
-    return _told(
+    return _joined(
         [str(address) for each in endpoints for address in as_list(each.get("addresses")) or []], UNSET
     )
 
@@ -98,7 +98,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("", "Endpoints"): (NAME, text("Endpoints", _endpoints), AGE),
     ("discovery.k8s.io", "EndpointSlice"): (
         NAME,
-        text("AddressType", word("addressType")),
+        text("AddressType", text_at("addressType")),
         text("Ports", _slice_ports),
         text("Endpoints", _slice_addresses),
         AGE,
@@ -117,7 +117,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("networking.k8s.io", "IngressClass"): (
         NAME,
-        text("Controller", word("spec.controller")),
+        text("Controller", text_at("spec.controller")),
         text("Parameters", _parameters),
         AGE,
     ),

@@ -15,8 +15,8 @@ from engine.kubeapi.tables.columns import (
     joined,
     since,
     text,
+    text_at,
     wide,
-    word,
 )
 
 
@@ -46,16 +46,16 @@ _POLICY: Final = (
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("cluster.karmada.io", "Cluster"): (
         NAME,
-        text("Version", word("status.kubernetesVersion")),
-        text("Mode", word("spec.syncMode")),
+        text("Version", text_at("status.kubernetesVersion")),
+        text("Mode", text_at("spec.syncMode")),
         text("Ready", lambda value, _now: condition(value, "Ready") or "Unknown"),
         AGE,
         *wide(
             text("Zones", lambda value, _now: joined(as_list(at(value, "spec.zones")) or [])),
-            text("Region", word("spec.region", NONE)),
-            text("Provider", word("spec.provider", NONE)),
-            text("API-Endpoint", word("spec.apiEndpoint", NONE)),
-            text("Proxy-URL", word("spec.proxyURL", NONE)),
+            text("Region", text_at("spec.region", NONE)),
+            text("Provider", text_at("spec.provider", NONE)),
+            text("API-Endpoint", text_at("spec.apiEndpoint", NONE)),
+            text("Proxy-URL", text_at("spec.proxyURL", NONE)),
         ),
     ),
     ("work.karmada.io", "ResourceBinding"): _BINDING,
@@ -63,17 +63,17 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("work.karmada.io", "Work"): (NAME, text("WORKLOAD-KIND", _kinds), _when("Applied"), _CAPITAL_AGE),
     ("autoscaling.karmada.io", "FederatedHPA"): (
         NAME,
-        text("REFERENCE-KIND", word("spec.scaleTargetRef.kind")),
-        text("REFERENCE-NAME", word("spec.scaleTargetRef.name")),
-        text("MINPODS", word("spec.minReplicas")),
-        text("MAXPODS", word("spec.maxReplicas")),
-        text("REPLICAS", word("status.currentReplicas")),
+        text("REFERENCE-KIND", text_at("spec.scaleTargetRef.kind")),
+        text("REFERENCE-NAME", text_at("spec.scaleTargetRef.name")),
+        text("MINPODS", text_at("spec.minReplicas")),
+        text("MAXPODS", text_at("spec.maxReplicas")),
+        text("REPLICAS", text_at("status.currentReplicas")),
         _CAPITAL_AGE,
     ),
     ("autoscaling.karmada.io", "CronFederatedHPA"): (
         NAME,
-        text("REFERENCE-KIND", word("spec.scaleTargetRef.kind")),
-        text("REFERENCE-NAME", word("spec.scaleTargetRef.name")),
+        text("REFERENCE-KIND", text_at("spec.scaleTargetRef.kind")),
+        text("REFERENCE-NAME", text_at("spec.scaleTargetRef.name")),
         _CAPITAL_AGE,
     ),
     ("policy.karmada.io", "PropagationPolicy"): _POLICY,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.kubeapi.schema.schemas import Json, as_list, as_object
-from engine.kubeapi.tables.columns import AGE, NAME, UNSET, Column, at, items, joined, text, wide, word
+from engine.kubeapi.tables.columns import AGE, NAME, UNSET, Column, at, items, joined, text, text_at, wide
 
 _MODES: Final[Mapping[object, str]] = {
     "ReadWriteOnce": "RWO",
@@ -50,39 +50,39 @@ def _flag(name: str, path: str, *, otherwise: bool = False, kind: str = "boolean
     return Column(name=name, reading=read, type=kind)
 
 
-_VOLUME_MODE: Final = wide(text("VolumeMode", word("spec.volumeMode", UNSET)))
-_ATTRIBUTES: Final = text("VolumeAttributesClass", word("spec.volumeAttributesClassName", UNSET))
+_VOLUME_MODE: Final = wide(text("VolumeMode", text_at("spec.volumeMode", UNSET)))
+_ATTRIBUTES: Final = text("VolumeAttributesClass", text_at("spec.volumeAttributesClassName", UNSET))
 
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("", "PersistentVolume"): (
         NAME,
-        text("Capacity", word("spec.capacity.storage")),
+        text("Capacity", text_at("spec.capacity.storage")),
         _modes("spec.accessModes"),
-        text("Reclaim Policy", word("spec.persistentVolumeReclaimPolicy")),
-        text("Status", word("status.phase")),
+        text("Reclaim Policy", text_at("spec.persistentVolumeReclaimPolicy")),
+        text("Status", text_at("status.phase")),
         text("Claim", _claim),
-        text("StorageClass", word("spec.storageClassName")),
+        text("StorageClass", text_at("spec.storageClassName")),
         _ATTRIBUTES,
-        text("Reason", word("status.reason")),
+        text("Reason", text_at("status.reason")),
         AGE,
         *_VOLUME_MODE,
     ),
     ("", "PersistentVolumeClaim"): (
         NAME,
-        text("Status", word("status.phase")),
-        text("Volume", word("spec.volumeName")),
-        text("Capacity", word("status.capacity.storage")),
+        text("Status", text_at("status.phase")),
+        text("Volume", text_at("spec.volumeName")),
+        text("Capacity", text_at("status.capacity.storage")),
         _modes("status.accessModes"),
-        text("StorageClass", word("spec.storageClassName")),
+        text("StorageClass", text_at("spec.storageClassName")),
         _ATTRIBUTES,
         AGE,
         *_VOLUME_MODE,
     ),
     ("storage.k8s.io", "StorageClass"): (
         Column(name="Name", reading=_class_name, format="name"),
-        text("Provisioner", word("provisioner")),
-        text("ReclaimPolicy", word("reclaimPolicy", "Delete")),
-        text("VolumeBindingMode", word("volumeBindingMode", "Immediate")),
+        text("Provisioner", text_at("provisioner")),
+        text("ReclaimPolicy", text_at("reclaimPolicy", "Delete")),
+        text("VolumeBindingMode", text_at("volumeBindingMode", "Immediate")),
         _flag("AllowVolumeExpansion", "allowVolumeExpansion", kind="string"),
         AGE,
     ),
@@ -98,9 +98,9 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("storage.k8s.io", "VolumeAttachment"): (
         NAME,
-        text("Attacher", word("spec.attacher")),
-        text("PV", word("spec.source.persistentVolumeName")),
-        text("Node", word("spec.nodeName")),
+        text("Attacher", text_at("spec.attacher")),
+        text("PV", text_at("spec.source.persistentVolumeName")),
+        text("Node", text_at("spec.nodeName")),
         _flag("Attached", "status.attached"),
         AGE,
     ),

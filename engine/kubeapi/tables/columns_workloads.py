@@ -19,8 +19,8 @@ from engine.kubeapi.tables.columns import (
     of_pods,
     pairs,
     since,
+    text_at,
     wide,
-    word,
 )
 from engine.kubeapi.tables.columns import text as column
 from engine.kubeapi.values import ages
@@ -160,9 +160,9 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         column("Restarts", _restarts),
         AGE,
         *wide(
-            column("IP", word("status.podIP", NONE)),
-            column("Node", word("spec.nodeName", NONE)),
-            column("Nominated Node", word("status.nominatedNodeName", NONE)),
+            column("IP", text_at("status.podIP", NONE)),
+            column("Node", text_at("spec.nodeName", NONE)),
+            column("Nominated Node", text_at("status.nominatedNodeName", NONE)),
             column("Readiness Gates", _gates),
         ),
     ),
@@ -228,8 +228,8 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("batch", "CronJob"): (
         NAME,
-        column("Schedule", word("spec.schedule")),
-        column("Timezone", word("spec.timeZone", NONE)),
+        column("Schedule", text_at("spec.schedule")),
+        column("Timezone", text_at("spec.timeZone", NONE)),
         flag("Suspend", _suspended),
         number("Active", _active),
         column("Last Schedule", since("status.lastScheduleTime", NONE)),

@@ -92,7 +92,7 @@ def _declared(column: PrinterColumn) -> Column:
             case "number" | "boolean":
                 return held[0]
             case _:
-                return " ".join(_word(each) for each in held)
+                return " ".join(_cell_text(each) for each in held)
 
     return Column(
         name=column.name,
@@ -104,5 +104,5 @@ def _declared(column: PrinterColumn) -> Column:
     )
 
 
-def _word(value: object) -> str:
+def _cell_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

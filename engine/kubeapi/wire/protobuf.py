@@ -102,7 +102,7 @@ class _Reader:
             raise ProtobufError(path, str(error)) from None
         # Go's JSON encoding omits zero values; both encodings of an object must decode to the same value.
         for known in fields.wire.values():
-            if known.name in found and not _told(found[known.name], known):
+            if known.name in found and not _is_included(found[known.name], known):
                 del found[known.name]
         return found
 
@@ -162,7 +162,7 @@ def _wrapped(schema: ListOf) -> Fields:
     return Fields(name="items", fields={}, wire={1: WireField(name="items", field=Field(schema=schema))})
 
 
-def _told(value: object, known: WireField) -> bool:
+def _is_included(value: object, known: WireField) -> bool:
     """Whether JSON includes the value: zero values are omitted unless the field is a pointer or required."""
     if value is None:
         return False

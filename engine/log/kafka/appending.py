@@ -166,7 +166,7 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
         await asyncio.gather(*(future for _, future in sent))
     except BaseException:
         for _, future in sent:
-            future.add_done_callback(_look)
+            future.add_done_callback(_retrieve_exception)
         raise
     offsets = [0] * len(batch)
     for part, future in sent:
@@ -176,7 +176,7 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
     return offsets
 
 
-def _look(future: asyncio.Future[RecordMetadata]) -> None:
+def _retrieve_exception(future: asyncio.Future[RecordMetadata]) -> None:
     """Retrieve the exception of a future that is no longer awaited; otherwise asyncio logs it."""
     if not future.cancelled():
         future.exception()

@@ -128,7 +128,7 @@ class Ordering:
             await self._scan(slot, start[slot], end)
         attempt = _Plan(self._queues, self._steps, self._doubts, start, passed, ends)
         found = attempt.stretches()
-        await self._ask(attempt)
+        await self._query_causes(attempt)
         return found
 
     async def _scan(self, slot: Slot, start: int, end: int) -> None:
@@ -161,7 +161,7 @@ class Ordering:
         if len(self._steps) > _STEPS_MAX:
             del self._steps[next(iter(self._steps))]
 
-    async def _ask(self, attempt: "_Plan") -> None:
+    async def _query_causes(self, attempt: "_Plan") -> None:
         """For each newly waiting record, query up to where its causes' partitions are written (see ``_Doubt``)."""
         waiting = attempt.waiting()
         self._doubts = {

@@ -54,7 +54,7 @@ class UnwritableError(Exception):
     """The file cannot be created or written; the message says why."""
 
 
-class Shelf:
+class ExtentFile:
     """The file with the extents; without a path a temporary one. Calls block and may come from any thread.
 
     The constructor raises UnwritableError if the file cannot be created.

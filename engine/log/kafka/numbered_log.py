@@ -75,7 +75,7 @@ class KafkaLog:
         self._extends = extends
         self._by = secrets.token_hex(_ID_BYTES)
         self._path = None if directory is None else directory / extents.FILE
-        self._shelf: extents.Shelf | None = None
+        self._extent_file: extents.ExtentFile | None = None
         self._sequence = sequence.Sequence()
         self._is_putting = False
         # Records of the sequence that are read but not applied, and refused offsets with the first number of
@@ -90,7 +90,7 @@ class KafkaLog:
         self._appends = 0
         self._ordering = causal_order.Ordering(self._followed)
         self._end = ends_of.EndSignal()
-        self._asked_ends = shared_requests.Coalesced(lambda: self._followed.ask(sequence.SLOT))
+        self._shared_ends = shared_requests.SharedRequest(lambda: self._followed.query_ends(sequence.SLOT))
         self._newest_s = clients.chosen_ms(clients.REQUEST_VARIABLE, clients.REQUEST_MS) / 1_000
         self._moved = asyncio.Event()
 
@@ -188,7 +188,7 @@ class KafkaLog:
 
     async def catch_up(self) -> int:
         """Do the same as ``newest`` without a time limit."""
-        await self._followed.reach(await self._asked_ends.answer())
+        await self._followed.reach(await self._shared_ends.answer())
         await self._advance()
         end = self._fetched
         while self._read < end:
@@ -202,8 +202,8 @@ class KafkaLog:
         """Close the log, also if ``open`` failed; ``run`` must have ended."""
         await self._put_away()
         await self._followed.aclose()
-        if self._shelf is not None:
-            await asyncio.to_thread(self._shelf.close)
+        if self._extent_file is not None:
+            await asyncio.to_thread(self._extent_file.close)
 
     def _with_number(self, record: StoredRecord) -> StoredRecord:
         return records.renumbered(
@@ -235,14 +235,14 @@ class KafkaLog:
             for record in batch:
                 found = sequence.read(record)
                 self._waiting.append(sequence.Pending(record.offset, record.value, found))
-                self._hear(record.offset, found)
+                self._note_refused(record.offset, found)
             # A refusal follows the extents that it refuses, so keep the last ones back until the next batch.
             self._take(_REFUSED_WITHIN)
             if self._sequence.to_put() >= _PUT_AWAY:
                 await self._put_away()
         self._take(0)
 
-    def _hear(self, at: int, found: sequence.Extents | None) -> None:
+    def _note_refused(self, at: int, found: sequence.Extents | None) -> None:
         """Record which extents that are not applied yet were refused by later ones."""
         for offset in () if found is None else found.refused:
             if found is not None and max(self._read, at - _REFUSED_WITHIN) <= offset < at:
@@ -296,12 +296,12 @@ class KafkaLog:
     async def _resume(self) -> None:
         """Continue from the stored sequence if it belongs to this log."""
         try:
-            shelf = self._shelf = await asyncio.to_thread(extents.Shelf, self._path)
+            shelf = self._extent_file = await asyncio.to_thread(extents.ExtentFile, self._path)
             if shelf.state.read and not await self._is_of_this_log(shelf.state):
                 _log.warning("the sequence on disk is another log's, reading it anew", file=str(self._path))
                 await asyncio.to_thread(shelf.clear)
         except extents.UnwritableError as error:
-            self._shelf = None
+            self._extent_file = None
             _log.warning("the sequence is kept in memory only", reason=str(error))
             return
         state = shelf.state
@@ -319,12 +319,12 @@ class KafkaLog:
 
     async def _put_away(self) -> None:
         """Write extents to the file that only memory has."""
-        if self._shelf is None or self._is_putting or not self._sequence.to_put():
+        if self._extent_file is None or self._is_putting or not self._sequence.to_put():
             return
         self._is_putting = True
         try:
             state, rows = self._sequence.put(self._read, self._record)
-            await asyncio.to_thread(self._shelf.put, state, rows)
+            await asyncio.to_thread(self._extent_file.put, state, rows)
             self._sequence.was_put(len(rows))
         except extents.UnwritableError as error:
             # The file is only a cache: go on from memory and try again with the next extents.

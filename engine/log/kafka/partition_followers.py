@@ -40,12 +40,12 @@ class FollowedLog:
         self._consumer = clients.consumer(address)
         # A second connection: a broker answers the requests of a connection in order, so a query would wait
         # behind a fetch that waits for new records.
-        self._asking = clients.consumer(address)
+        self._query_consumer = clients.consumer(address)
         self._ranges = range_reads.Ranges(address)
         self._appender = appending.Appender(address)
         self._positions: dict[Slot, int] = {}
         self._visible: dict[Slot, int] = {}
-        self._looked: dict[Slot, int] = {}
+        self._known_ends: dict[Slot, int] = {}
         self._firsts: dict[Slot, int] = {}
         self._tails: dict[Slot, deque[StoredRecord]] = {}
         self._moves = end_signal.EndSignal()
@@ -58,7 +58,7 @@ class FollowedLog:
         """Connect; raises LogError if no broker answers; ``aclose`` it then too."""
         try:
             await self._consumer.start()
-            await self._asking.start()
+            await self._query_consumer.start()
             await self._appender.open()
         except KafkaError as error:
             raise clients.failed(f"no broker answers at {self._address.servers}", error) from error
@@ -87,7 +87,7 @@ class FollowedLog:
                 self._visible.pop(slot, None)
                 self._tails.pop(slot, None)
             try:
-                await self._look_back(new)
+                await self._find_last_records(new)
             except KafkaError as error:
                 raise clients.failed("the ends of the log are not known", error) from error
             self._assign()
@@ -104,7 +104,7 @@ class FollowedLog:
             self._firsts[slot], _ = await self._ranges.bounds(slot)
             if start < self._firsts[slot]:
                 raise range_reads.not_kept(slot, start)
-        end = self._visible.get(slot) or self._looked.get(slot, 0)
+        end = self._visible.get(slot) or self._known_ends.get(slot, 0)
         if start >= end:
             return []
         tail = self._tails.get(slot)
@@ -117,10 +117,10 @@ class FollowedLog:
         """Return at most ``limit`` records of any partition from ``start`` to ``end``, which must exist."""
         return await self._ranges.read(slot, start, end, limit)
 
-    async def look(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+    async def unfollowed_ends(self, slots: Sequence[Slot]) -> dict[Slot, int]:
         """Return the ends of partitions that are not followed; they can be read up to these ends."""
-        found = await self.ask(*slots)
-        self._looked.update(found)
+        found = await self.query_ends(*slots)
+        self._known_ends.update(found)
         return found
 
     def ends(self) -> port.Ends:
@@ -132,7 +132,7 @@ class FollowedLog:
 
     async def passed(self, slots: Sequence[Slot]) -> dict[Slot, int]:
         """Return the offsets up to which followed partitions were read, control records included."""
-        await self._ask_positions(slots)
+        await self._query_positions(slots)
         return {slot: self._positions.get(slot, 0) for slot in slots}
 
     async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
@@ -144,9 +144,9 @@ class FollowedLog:
 
     async def level_of(self, *slots: Slot) -> None:
         """Do the same as ``level`` for some of the partitions."""
-        await self.reach(await self.ask(*slots))
+        await self.reach(await self.query_ends(*slots))
 
-    async def ask(self, *slots: Slot) -> dict[Slot, int]:
+    async def query_ends(self, *slots: Slot) -> dict[Slot, int]:
         """Return the current ends of partitions, control records included.
 
         Raises LogError if the brokers do not answer.
@@ -160,7 +160,7 @@ class FollowedLog:
         """Return when followed partitions have been read up to these offsets, control records included."""
         self._levelling += 1
         try:
-            await self._ask_positions([slot for slot in ends if self._positions.get(slot, 0) < ends[slot]])
+            await self._query_positions([slot for slot in ends if self._positions.get(slot, 0) < ends[slot]])
             while any(self._positions.get(slot, end) < end for slot, end in ends.items()):
                 await self._polled.wait(self._polled.number)
         except KafkaError as error:
@@ -181,7 +181,7 @@ class FollowedLog:
     async def aclose(self) -> None:
         """Close the log, also if ``open`` failed; ``run`` must have ended."""
         await clients.closed(self._consumer)
-        await clients.closed(self._asking)
+        await clients.closed(self._query_consumer)
         await self._ranges.close()
         await self._appender.close()
 
@@ -190,14 +190,16 @@ class FollowedLog:
         names = {clients.partition(self._address, slot): slot for slot in slots}
         if not names:
             return {}
-        return {names[each]: end for each, end in (await self._asking.end_offsets(list(names))).items()}
+        return {
+            names[each]: end for each, end in (await self._query_consumer.end_offsets(list(names))).items()
+        }
 
-    async def _look_back(self, slots: Sequence[Slot]) -> None:
+    async def _find_last_records(self, slots: Sequence[Slot]) -> None:
         """Find the last record of new partitions; only control records may lie between it and the end."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
-        await clients.introduce(self._asking, names)
+        await clients.introduce(self._query_consumer, names)
         ends = await self._ends(slots)
-        firsts = await self._asking.beginning_offsets(list(names)) if names else {}
+        firsts = await self._query_consumer.beginning_offsets(list(names)) if names else {}
         for at, slot in names.items():
             first, end, back = firsts[at], ends[slot], _LOOK_BACK
             self._firsts[slot] = first
@@ -235,7 +237,7 @@ class FollowedLog:
                 slot = clients.slot(self._address, at)
                 self._take(slot, [record_format.stored(each, slot[0]) for each in messages])
                 count += len(messages)
-            await self._ask_positions(self._moved(batch))
+            await self._query_positions(self._moved(batch))
         if count:
             self._moves.move(self._moves.number + count)
         self._polled.move(self._polled.number + 1)
@@ -246,8 +248,8 @@ class FollowedLog:
         """Continue after records that were deleted before they were received; readers there get LogCutError."""
         try:
             async with self._turn:
-                firsts = await self._asking.beginning_offsets(list(gone))
-                ends = await self._asking.end_offsets(list(gone))
+                firsts = await self._query_consumer.beginning_offsets(list(gone))
+                ends = await self._query_consumer.end_offsets(list(gone))
                 for at, offset in gone.items():
                     slot, first = clients.slot(self._address, at), firsts[at]
                     if slot not in self._positions:
@@ -263,7 +265,7 @@ class FollowedLog:
             await asyncio.sleep(_AFTER_FAILURE_S)
         self.nudge()
 
-    async def _ask_positions(self, slots: Iterable[Slot]) -> None:
+    async def _query_positions(self, slots: Iterable[Slot]) -> None:
         for slot in slots:
             position = await self._consumer.position(clients.partition(self._address, slot))
             if slot in self._positions:

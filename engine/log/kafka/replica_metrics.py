@@ -13,10 +13,10 @@ class SequenceFigures(Collector):
     """``ask`` returns the current counts; collect on the event loop."""
 
     def __init__(self, ask: Callable[[], numbered_log.SequenceCounts]) -> None:
-        self._ask = ask
+        self._collect = ask
 
     def collect(self) -> Iterable[Metric]:
-        counts = self._ask()
+        counts = self._collect()
         yield CounterMetricFamily(
             "reballast_sequence_numbers", "Numbers that the sequence has given.", value=counts.numbers
         )

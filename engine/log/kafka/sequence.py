@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.log.kafka.clients import Slot
-from engine.log.kafka.extents import Row, Shelf, State
+from engine.log.kafka.extents import ExtentFile, Row, State
 from events import records, topics
 from events.records import Record, StoredRecord
 
@@ -93,16 +93,16 @@ class Sequence:
     an older extent reads the file and blocks meanwhile.
     """
 
-    def __init__(self, shelf: Shelf | None = None) -> None:
-        self._shelf = shelf
+    def __init__(self, shelf: ExtentFile | None = None) -> None:
+        self._extent_file = shelf
         state = State() if shelf is None else shelf.state
         self.next, self.by = state.next, state.by
         self._slots: list[Slot] = []
-        self._places: dict[Slot, int] = {}
+        self._slot_indexes: dict[Slot, int] = {}
         self._ends = dict(state.slots)
-        self._mine: dict[Slot, tuple[array[int], array[int]]] = {}
+        self._own_extents: dict[Slot, tuple[array[int], array[int]]] = {}
         for slot in self._ends:
-            self._place(slot)
+            self._slot_index(slot)
         # Extents in memory as parallel arrays, the number of extents before them, and how many of them the
         # file has.
         self._slot_of = array("i")
@@ -141,13 +141,13 @@ class Sequence:
 
     def number(self, slot: Slot, offset: int) -> int:
         """Return the number of an offset; raises LookupError if it has none."""
-        starts, firsts = self._mine[slot]
+        starts, firsts = self._own_extents[slot]
         if starts and offset >= starts[0]:
             index = bisect.bisect_right(starts, offset) - 1
             return firsts[index] + offset - starts[index]
-        if self._shelf is None:
+        if self._extent_file is None:
             raise LookupError(f"{slot[0]}/{slot[1]} has no number at offset {offset}")
-        first, start = self._shelf.around(self._places[slot], offset)
+        first, start = self._extent_file.around(self._slot_indexes[slot], offset)
         return first + offset - start
 
     def after(self, number: int) -> Iterator[Numbered]:
@@ -183,7 +183,7 @@ class Sequence:
         for place in self._slot_of[:count]:
             gone[place] = gone.get(place, 0) + 1
         for place, its in gone.items():
-            for each in self._mine[self._slots[place]]:
+            for each in self._own_extents[self._slots[place]]:
                 del each[:its]
         for each in (self._slot_of, self._firsts, self._starts):
             del each[:count]
@@ -192,12 +192,12 @@ class Sequence:
 
     def _from(self, number: int) -> list[Numbered]:
         """Return some ranges in order, starting at ``number``, which must exist."""
-        if self._shelf is None or (self._firsts and number >= self._firsts[0]):
+        if self._extent_file is None or (self._firsts and number >= self._firsts[0]):
             index = bisect.bisect_right(self._firsts, number) - 1
             parts = (each[index : index + _SOME + 1] for each in (self._firsts, self._slot_of, self._starts))
             rows, end = list(zip(*parts, strict=True)), self.next
         else:
-            rows, end = self._shelf.rows(number, _SOME + 1)
+            rows, end = self._extent_file.rows(number, _SOME + 1)
         found: list[Numbered] = []
         for index, (first, place, start) in enumerate(rows[:_SOME]):
             following = rows[index + 1][0] if index + 1 < len(rows) else end
@@ -207,19 +207,19 @@ class Sequence:
             )
         return found
 
-    def _place(self, slot: Slot) -> int:
-        place = self._places.get(slot)
+    def _slot_index(self, slot: Slot) -> int:
+        place = self._slot_indexes.get(slot)
         if place is None:
-            place = self._places[slot] = len(self._slots)
+            place = self._slot_indexes[slot] = len(self._slots)
             self._slots.append(slot)
-            self._mine[slot] = (array("q"), array("q"))
+            self._own_extents[slot] = (array("q"), array("q"))
         return place
 
     def _append(self, slot: Slot, start: int, end: int) -> None:
-        self._slot_of.append(self._place(slot))
+        self._slot_of.append(self._slot_index(slot))
         self._firsts.append(self.next)
         self._starts.append(start)
-        starts, firsts = self._mine[slot]
+        starts, firsts = self._own_extents[slot]
         starts.append(start)
         firsts.append(self.next)
         self._ends[slot] = end

@@ -55,7 +55,7 @@ class Shards:
         self._log = log
         self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
-        self._looked_s = 0.0
+        self._checked_s = 0.0
         self._is_committing = False
         self.fences = 0
 
@@ -77,7 +77,7 @@ class Shards:
                 raise failed
         # Only now: reads before the producers have started could miss the last steps of the former owners.
         await self._log.follow(_inputs(self._owned))
-        for slot, end in (await self._log.look(_decisions(wanted))).items():
+        for slot, end in (await self._log.unfollowed_ends(_decisions(wanted))).items():
             self._owned[slot[1]].end = end
 
     async def release(self, shards: Iterable[int]) -> None:
@@ -124,11 +124,11 @@ class Shards:
     async def check(self) -> None:
         """Raise OwnershipLostError if a foreign step counts; looks at the brokers at most once per second."""
         now_s = asyncio.get_running_loop().time()
-        if now_s - self._looked_s < _LOOK_S or not self._owned or self._is_committing:
+        if now_s - self._checked_s < _LOOK_S or not self._owned or self._is_committing:
             return
-        self._looked_s = now_s
+        self._checked_s = now_s
         lost: list[int] = []
-        for slot, end in (await self._log.look(_decisions(self._owned))).items():
+        for slot, end in (await self._log.unfollowed_ends(_decisions(self._owned))).items():
             if end > self._owned[slot[1]].end and await self._is_followed(slot[1], end):
                 lost.append(slot[1])
         if lost:

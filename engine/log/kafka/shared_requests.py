@@ -7,21 +7,21 @@ from typing import Generic, TypeVar
 _Answer = TypeVar("_Answer")
 
 
-class Coalesced(Generic[_Answer]):
+class SharedRequest(Generic[_Answer]):
     """Runs a request once for all callers that arrive while the previous one is in flight.
 
     An answer is never older than the call: a request started before the call does not answer it.
     """
 
     def __init__(self, ask: Callable[[], Awaitable[_Answer]]) -> None:
-        self._ask = ask
-        self._asking: asyncio.Task[_Answer] | None = None
+        self._request = ask
+        self._running: asyncio.Task[_Answer] | None = None
         self._next: asyncio.Task[_Answer] | None = None
 
     async def answer(self) -> _Answer:
         """Return the answer of a request that starts after this call; raises the request's errors."""
         if self._next is None:
-            self._next = asyncio.create_task(self._run(self._asking))
+            self._next = asyncio.create_task(self._run(self._running))
             # If all callers are cancelled before it fails, asyncio would log an exception that was never
             # retrieved.
             self._next.add_done_callback(_retrieve)
@@ -32,8 +32,8 @@ class Coalesced(Generic[_Answer]):
         if before is not None:
             await asyncio.wait((before,))
         # Before asking: later callers must start a request of their own.
-        self._asking, self._next = self._next, None
-        return await self._ask()
+        self._running, self._next = self._next, None
+        return await self._request()
 
 
 def _retrieve(task: asyncio.Task[_Answer]) -> None:

@@ -43,7 +43,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Head).decode
 
 
-class Places:
+class SnapshotTopic:
     """Snapshot storage of all shards, for one worker."""
 
     def __init__(self, address: Address) -> None:
@@ -87,8 +87,8 @@ class Places:
 class ShardKeeper:
     """Snapshots of one shard, a ``reconcilers.keepers.Keeper``; call it in worker threads of the event loop."""
 
-    def __init__(self, places: Places, shard: int) -> None:
-        self._places = places
+    def __init__(self, places: SnapshotTopic, shard: int) -> None:
+        self._topic = places
         self._shard = shard
 
     def numbers(self) -> list[int]:
@@ -106,11 +106,11 @@ class ShardKeeper:
     async def _heads(self) -> list[tuple[_Head, int]]:
         """Return the heads with their offsets, newest first; searched from the end because pieces are large."""
         try:
-            begin, end = await self._places.bounds(self._shard)
+            begin, end = await self._topic.bounds(self._shard)
             found: dict[str, tuple[_Head | None, int]] = {}
             while begin < end and len(found) < _KEPT:
                 start = max(begin, end - _LOOK_BACK)
-                batch = await self._places.records(self._shard, start, end)
+                batch = await self._topic.records(self._shard, start, end)
                 heads = [(each.key, _head(each), each.offset) for each in batch if each.key.endswith(_HEAD)]
                 end = start
                 for key, head, offset in reversed(heads):
@@ -127,7 +127,7 @@ class ShardKeeper:
         for head, offset in await self._heads():
             if head.number == number:
                 try:
-                    pieces = await self._places.records(self._shard, head.first, offset)
+                    pieces = await self._topic.records(self._shard, head.first, offset)
                 except port.LogError as error:
                     raise OSError(str(error)) from error
                 whole = b"".join(each.value for each in pieces if each.key.startswith(head.turn))
@@ -141,16 +141,16 @@ class ShardKeeper:
         first: int | None = None
         for index, start in enumerate(range(0, len(whole), _PIECE_BYTES)):
             piece = whole[start : start + _PIECE_BYTES]
-            offset = await self._places.append(self._shard, f"{turn}-{index}", piece)
+            offset = await self._topic.append(self._shard, f"{turn}-{index}", piece)
             first = offset if first is None else first
         # The head comes last: without it the pieces are no snapshot, so no reader sees half of one.
         head = _Head(number, turn, first or 0, len(whole))
-        await self._places.append(self._shard, f"{turn}-{_HEAD}", _encode(head))
+        await self._topic.append(self._shard, f"{turn}-{_HEAD}", _encode(head))
 
     async def _drop(self, number: int) -> None:
         for head, _ in await self._heads():
             if head.number == number:
-                await self._places.append(self._shard, f"{head.turn}-{_HEAD}", None)
+                await self._topic.append(self._shard, f"{head.turn}-{_HEAD}", None)
 
 
 def _head(record: StoredRecord) -> _Head | None:

@@ -56,14 +56,14 @@ async def _follow(directory: Path) -> None:
     if number is None:
         return
     log = sqlite_reading.SqliteTail(directory, number)
-    hearing = asyncio.create_task(_hear(incoming, told, log.move))
+    hearing = asyncio.create_task(_read_ends(incoming, told, log.move))
     await _project(log, directory, [hearing])
 
 
 async def _follow_kafka(directory: Path, at: address.Address) -> None:
     """Follow a log on Kafka as an independent reader; the parent only ends the process."""
     incoming = await _input()
-    hearing = asyncio.create_task(_hear(incoming, line_protocol.Lines(), lambda _: None))
+    hearing = asyncio.create_task(_read_ends(incoming, line_protocol.Lines(), lambda _: None))
     projecting = asyncio.create_task(_project_kafka(at, directory, hearing))
     await asyncio.wait((hearing, projecting), return_when=asyncio.FIRST_COMPLETED)
     # Let it finish its batch, but do not wait for brokers that do not answer.
@@ -81,17 +81,17 @@ async def _project_kafka(at: address.Address, directory: Path, hearing: asyncio.
 
 async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.Task[None]]) -> None:
     """Fold and report progress until one of the other tasks ends."""
-    folding = asyncio.create_task(_fold_and_tell(log, directory / store.FILE))
+    folding = asyncio.create_task(_fold_and_report(log, directory / store.FILE))
     await asyncio.wait((folding, *until), return_when=asyncio.FIRST_COMPLETED)
     folding.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await folding
 
 
-async def _fold_and_tell(log: runner.Source, path: Path) -> None:
+async def _fold_and_report(log: runner.Source, path: Path) -> None:
     projector = await _opened_at_last(log, path)
-    _say(line_protocol.number(projector.folded))
-    telling = asyncio.create_task(_tell(projector))
+    _write_line(line_protocol.number(projector.folded))
+    telling = asyncio.create_task(_report_progress(projector))
     try:
         await _fold(projector)
     finally:
@@ -107,7 +107,7 @@ async def _input() -> asyncio.StreamReader:
     return incoming
 
 
-async def _hear(
+async def _read_ends(
     incoming: asyncio.StreamReader, told: line_protocol.Lines, move: Callable[[int], None]
 ) -> None:
     """Move the end of the log with each announced number, until the input ends."""
@@ -127,7 +127,7 @@ async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
         try:
             return await _opened(log, path)
         except ProjectionError as error:
-            _say_wrong(line_protocol.UNWRITABLE, error)
+            _report_error(line_protocol.UNWRITABLE, error)
             await asyncio.sleep(_AFTER_FAILURE_S)
 
 
@@ -156,26 +156,26 @@ async def _fold(projector: runner.Projector) -> None:
         try:
             await projector.run()
         except UnwritableError as error:
-            _say_wrong(line_protocol.UNWRITABLE, error)
+            _report_error(line_protocol.UNWRITABLE, error)
             await asyncio.sleep(_AFTER_FAILURE_S)
         except (port.LogCorruptedError, port.LogCutError) as error:
-            _say_wrong(line_protocol.CORRUPTED, error)
+            _report_error(line_protocol.CORRUPTED, error)
             return
 
 
-async def _tell(projector: runner.Projector) -> None:
+async def _report_progress(projector: runner.Projector) -> None:
     told = projector.folded
     while True:
         await projector.wait_folded(told + 1)
         told = projector.folded
-        _say(line_protocol.number(told))
+        _write_line(line_protocol.number(told))
 
 
-def _say_wrong(word: bytes, error: Exception) -> None:
-    _say(word + str(error).replace("\n", " ").encode() + b"\n")
+def _report_error(word: bytes, error: Exception) -> None:
+    _write_line(word + str(error).replace("\n", " ").encode() + b"\n")
 
 
-def _say(line: bytes) -> None:
+def _write_line(line: bytes) -> None:
     # A pipe writes such a short line atomically. If the parent is gone, the input ends too and stops this
     # process.
     with contextlib.suppress(BrokenPipeError):

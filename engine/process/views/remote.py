@@ -83,8 +83,8 @@ class RemoteViews:
             corruption: str | None = None
             try:
                 async with anyio.create_task_group() as talking:
-                    talking.start_soon(self._tell, process)
-                    corruption = await self._hear(process)
+                    talking.start_soon(self._announce_ends, process)
+                    corruption = await self._read_progress(process)
                     talking.cancel_scope.cancel()
             finally:
                 await _ended(process)
@@ -100,7 +100,7 @@ class RemoteViews:
         if self._store is not None:
             await anyio.to_thread.run_sync(self._store.close)
 
-    async def _tell(self, process: Process) -> None:
+    async def _announce_ends(self, process: Process) -> None:
         """Announce the end of the log whenever it moves."""
         number = self._log.last_number()
         try:
@@ -111,7 +111,7 @@ class RemoteViews:
         except anyio.BrokenResourceError:
             return
 
-    async def _hear(self, process: Process) -> str | None:
+    async def _read_progress(self, process: Process) -> str | None:
         """Process the child's lines until it exits (None) or cannot read the log (the reason)."""
         heard = line_protocol.Lines()
         is_level = False
