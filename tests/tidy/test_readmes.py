@@ -1,0 +1,45 @@
+"""Markdown files: their links lead somewhere, and the walks through the code name what exists."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.tidy import trees
+
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)[^)]*\)")
+_STEP = re.compile(r"^\| \[[^\]]+\.py\]\(([^)]+)\) \| ([^|]*) \|")
+_STEPS_MIN = 20
+
+
+def documents() -> Iterator[Path]:
+    return (path for path in trees.files() if path.suffix == ".md")
+
+
+def test_links_lead_to_files() -> None:
+    broken = [
+        f"{trees.name_of(path)}: {target}"
+        for path in documents()
+        for target in _LINK.findall(path.read_text(encoding="utf-8"))
+        if not (path.parent / target).exists()
+    ]
+    assert not broken
+
+
+def test_walks_name_functions_and_classes_of_their_files() -> None:
+    readme = trees.ROOT / "engine/README.md"
+    steps = [found for line in readme.read_text().splitlines() if (found := _STEP.match(line))]
+    assert len(steps) > _STEPS_MIN
+    missing = [
+        f"{target}: {name}"
+        for target, names in (step.groups() for step in steps)
+        for name in re.findall(r"`(\w+)`", names)
+        if name not in defined(readme.parent / target)
+    ]
+    assert not missing
+
+
+def defined(path: Path) -> set[str]:
+    """Return the functions and classes of a module."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return {node.name for node in trees.tree(path.resolve()).body if isinstance(node, kinds)}
