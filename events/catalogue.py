@@ -3,7 +3,6 @@
 Structs are looked up here; a class path is never read from data.
 """
 
-import re
 from typing import Final
 
 from msgspec import Struct
@@ -27,88 +26,94 @@ class EventType(Struct, frozen=True, kw_only=True):
         return f"{self.name}.v{self.version}"
 
 
-def _name_of(struct: type[shapes.Event]) -> str:
-    return f"{_NAMESPACE}." + re.sub(r"(?<!^)(?=[A-Z])", "-", struct.__name__).lower()
-
-
-_BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
-    topics.SPECS: (
-        specs.TemplateApplied,
-        specs.TemplateDeleted,
-        specs.RebalancerApplied,
-        specs.RebalancerDeleted,
-        specs.TemplateStatusWritten,
-        specs.DeletionAllowed,
-    ),
-    topics.POLICIES: (
-        policies.PolicyApplied,
-        policies.PolicyDeleted,
-        policies.NamespaceApplied,
-        policies.NamespaceDeleted,
-        policies.InterpreterApplied,
-        policies.InterpreterDeleted,
-        policies.ConfigurationApplied,
-        policies.ConfigurationDeleted,
-        policies.ConfigurationStatusWritten,
-        policies.PriorityClassDeclared,
-        policies.PriorityClassGone,
-    ),
-    topics.CLUSTERS: (
-        clusters.ClusterJoined,
-        clusters.ClusterLeaving,
-        clusters.ClusterLeft,
-        clusters.ClusterLabelled,
-        clusters.ClusterDescribed,
-        clusters.ClusterTainted,
-        clusters.ClusterUntainted,
-        clusters.CapacityReported,
-        clusters.ClusterHealthChanged,
-    ),
-    topics.HEALTH: (health.WorkloadReported, health.WorkloadGone),
-    topics.DECISIONS: (
-        decisions.StepTaken,
-        decisions.BindingDeclared,
-        decisions.BindingClaimed,
-        decisions.BindingReleased,
-        decisions.BindingWithdrawn,
-        decisions.ScheduleDecided,
-        decisions.ScheduleFailed,
-        decisions.BindingDispatched,
-        decisions.RescheduleTriggered,
-        decisions.EvictionStarted,
-        decisions.EvictionFinished,
-        decisions.ClusterSilenced,
-        decisions.ClusterJudged,
-        decisions.ClusterVacated,
-        decisions.RebalanceStarted,
-        decisions.WorkloadRebalanced,
-        decisions.RebalanceFinished,
-        decisions.RebalancerExpired,
-        decisions.StatusAggregated,
-        decisions.DependenciesDistributed,
-        decisions.BindingRequired,
-        decisions.PriorityResolved,
-        decisions.RoomWanted,
-        decisions.PreemptionDecided,
-    ),
-    topics.LINKS: (
-        links.RescheduleAsked,
-        links.RescheduleAnswered,
-        links.DependencyNeeded,
-        links.DependencyDropped,
-        links.RoomAsked,
-        links.RoomOffered,
-        links.PreemptionAsked,
-        links.ClusterCleared,
-    ),
-    topics.WORKS: (works.WorkApplied, works.WorkRemoved, works.WorkSuspended),
-    topics.REJECTIONS: (rejections.InputRejected,),
+_BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
+    topics.SPECS: {
+        "template-applied": specs.TemplateApplied,
+        "template-deleted": specs.TemplateDeleted,
+        "rebalancer-applied": specs.RebalancerApplied,
+        "rebalancer-deleted": specs.RebalancerDeleted,
+        "template-status-written": specs.TemplateStatusWritten,
+        "deletion-allowed": specs.DeletionAllowed,
+    },
+    topics.POLICIES: {
+        "policy-applied": policies.PolicyApplied,
+        "policy-deleted": policies.PolicyDeleted,
+        "namespace-applied": policies.NamespaceApplied,
+        "namespace-deleted": policies.NamespaceDeleted,
+        "interpreter-applied": policies.InterpreterApplied,
+        "interpreter-deleted": policies.InterpreterDeleted,
+        "configuration-applied": policies.ConfigurationApplied,
+        "configuration-deleted": policies.ConfigurationDeleted,
+        "configuration-status-written": policies.ConfigurationStatusWritten,
+        "priority-class-declared": policies.PriorityClassDeclared,
+        "priority-class-gone": policies.PriorityClassGone,
+    },
+    topics.CLUSTERS: {
+        "cluster-joined": clusters.ClusterJoined,
+        "cluster-leaving": clusters.ClusterLeaving,
+        "cluster-left": clusters.ClusterLeft,
+        "cluster-labelled": clusters.ClusterLabelled,
+        "cluster-described": clusters.ClusterDescribed,
+        "cluster-tainted": clusters.ClusterTainted,
+        "cluster-untainted": clusters.ClusterUntainted,
+        "capacity-reported": clusters.CapacityReported,
+        "cluster-health-changed": clusters.ClusterHealthChanged,
+    },
+    topics.HEALTH: {
+        "workload-reported": health.WorkloadReported,
+        "workload-gone": health.WorkloadGone,
+    },
+    topics.DECISIONS: {
+        "step-taken": decisions.StepTaken,
+        "binding-declared": decisions.BindingDeclared,
+        "binding-claimed": decisions.BindingClaimed,
+        "binding-released": decisions.BindingReleased,
+        "binding-withdrawn": decisions.BindingWithdrawn,
+        "schedule-decided": decisions.ScheduleDecided,
+        "schedule-failed": decisions.ScheduleFailed,
+        "binding-dispatched": decisions.BindingDispatched,
+        "reschedule-triggered": decisions.RescheduleTriggered,
+        "eviction-started": decisions.EvictionStarted,
+        "eviction-finished": decisions.EvictionFinished,
+        "cluster-silenced": decisions.ClusterSilenced,
+        "cluster-judged": decisions.ClusterJudged,
+        "cluster-vacated": decisions.ClusterVacated,
+        "rebalance-started": decisions.RebalanceStarted,
+        "workload-rebalanced": decisions.WorkloadRebalanced,
+        "rebalance-finished": decisions.RebalanceFinished,
+        "rebalancer-expired": decisions.RebalancerExpired,
+        "status-aggregated": decisions.StatusAggregated,
+        "dependencies-distributed": decisions.DependenciesDistributed,
+        "binding-required": decisions.BindingRequired,
+        "priority-resolved": decisions.PriorityResolved,
+        "room-wanted": decisions.CapacityWanted,
+        "preemption-decided": decisions.PreemptionDecided,
+    },
+    topics.LINKS: {
+        "reschedule-asked": links.RescheduleRequested,
+        "reschedule-answered": links.RescheduleAnswered,
+        "dependency-needed": links.DependencyNeeded,
+        "dependency-dropped": links.DependencyDropped,
+        "room-asked": links.CapacityRequested,
+        "room-offered": links.CapacityOffered,
+        "preemption-asked": links.PreemptionRequested,
+        "cluster-cleared": links.ClusterCleared,
+    },
+    topics.WORKS: {
+        "work-applied": works.WorkApplied,
+        "work-removed": works.WorkRemoved,
+        "work-suspended": works.WorkSuspended,
+    },
+    topics.REJECTIONS: {
+        "input-rejected": rejections.InputRejected,
+    },
 }
+"""The recorded names are written out, so that a class can be renamed without a change of the log."""
 
 EVENT_TYPES: Final[tuple[EventType, ...]] = tuple(
-    EventType(name=_name_of(struct), version=1, struct=struct, topic=topic)
+    EventType(name=f"{_NAMESPACE}.{name}", version=1, struct=struct, topic=topic)
     for topic, structs in _BY_TOPIC.items()
-    for struct in structs
+    for name, struct in structs.items()
 )
 
 BY_TYPE: Final[dict[str, EventType]] = {entry.type: entry for entry in EVENT_TYPES}

@@ -374,7 +374,7 @@ class BindingRequired(shapes.Event, frozen=True, kw_only=True):
                 required.pop(each.by, None)
 
 
-class RoomWanted(shapes.Event, frozen=True, kw_only=True):
+class CapacityWanted(shapes.Event, frozen=True, kw_only=True):
     """The binding lacks capacity and asks all shards, by links, for bindings of lower priority.
 
     ``number`` is the shard's step, which the answers repeat. ``missing`` are the replicas without capacity,

@@ -48,7 +48,7 @@ def priority_class_of(key: str) -> str:
     )
 
 
-def room_key(shard: int) -> str:
+def capacity_key(shard: int) -> str:
     """Return the key of capacity requests to a shard; empty if the shard does not exist.
 
     The key hashes to that shard.
@@ -70,7 +70,7 @@ def shard_of(key: str) -> int:
     return partitioning.partition_of(key, topics.SHARDS)
 
 
-def _room_keys() -> dict[int, str]:
+def _capacity_keys() -> dict[int, str]:
     """For each shard, the first of the keys ``room:0``, ``room:1``, … that hashes to it."""
     found: dict[int, str] = {}
     number = 0
@@ -81,4 +81,4 @@ def _room_keys() -> dict[int, str]:
     return found
 
 
-_ROOM_KEYS = _room_keys()
+_ROOM_KEYS = _capacity_keys()

@@ -3,7 +3,7 @@
 from events import shapes
 
 
-class RescheduleAsked(shapes.Event, frozen=True, kw_only=True):
+class RescheduleRequested(shapes.Event, frozen=True, kw_only=True):
     """A rebalancer requests a fresh decision from the workload's owner shard.
 
     ``generation`` is the one in which the workload was added to the rebalancer; ``at_ms`` becomes
@@ -51,7 +51,7 @@ class DependencyDropped(shapes.Event, frozen=True, kw_only=True):
     preserved: bool = False
 
 
-class RoomAsked(shapes.Event, frozen=True, kw_only=True):
+class CapacityRequested(shapes.Event, frozen=True, kw_only=True):
     """Request for a shard's preemption candidates in these clusters, for a binding that lacks capacity.
 
     ``key`` is the requesting binding's, ``number`` the step of its shard: the newest request counts.
@@ -64,8 +64,8 @@ class RoomAsked(shapes.Event, frozen=True, kw_only=True):
     clusters: tuple[str, ...]
 
 
-class RoomOffered(shapes.Event, frozen=True, kw_only=True):
-    """The answer to ``RoomAsked``: a limited number of the shard's bindings of lower priority, lowest first."""
+class CapacityOffered(shapes.Event, frozen=True, kw_only=True):
+    """The answer to ``CapacityRequested``: a limited number of the shard's bindings of lower priority, lowest first."""
 
     key: str
     number: shapes.Count
@@ -73,7 +73,7 @@ class RoomOffered(shapes.Event, frozen=True, kw_only=True):
     occupants: tuple[shapes.Occupant, ...] = ()
 
 
-class PreemptionAsked(shapes.Event, frozen=True, kw_only=True):
+class PreemptionRequested(shapes.Event, frozen=True, kw_only=True):
     """Request to evict a binding from a cluster in favour of the binding ``by`` of higher priority.
 
     It is ignored if the binding has fewer ``replicas`` there by now, if its priority is no longer lower, or

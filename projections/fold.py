@@ -133,15 +133,17 @@ class Fold:
     def _apply(self, taken: verdicts.Taken) -> None:
         record, data = taken.record, taken.data
         match data:
-            case links.RescheduleAsked(key=key, rebalancer=name):
+            case links.RescheduleRequested(key=key, rebalancer=name):
                 self._touch(key, record.number)
                 self._touch(keys.rebalancer_key(name), record.number)
                 return
-            case links.RoomAsked() | links.RoomOffered() | links.ClusterCleared():
+            case links.CapacityRequested() | links.CapacityOffered() | links.ClusterCleared():
                 # Only the requesting binding's decisions are shown on its timeline, not these links.
                 return
             case (
-                links.DependencyNeeded(by=by) | links.DependencyDropped(by=by) | links.PreemptionAsked(by=by)
+                links.DependencyNeeded(by=by)
+                | links.DependencyDropped(by=by)
+                | links.PreemptionRequested(by=by)
             ):
                 self._touch(record.key, record.number)
                 self._touch(by, record.number)

@@ -45,7 +45,7 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             _evolve_claim(shard, shard.bindings[data.key], data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
             _evolve_eviction(shard.bindings[data.key], data)
-        case decisions.RoomWanted() | decisions.PreemptionDecided():
+        case decisions.CapacityWanted() | decisions.PreemptionDecided():
             _evolve_want(shard, data)
         case decisions.BindingWithdrawn(key=key):
             _withdraw(shard.bindings[key])
@@ -94,7 +94,7 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
 
 
 def _settle_capacity_requests(shard: ShardState, key: str, binding: Binding | None, at_ms: int) -> None:
-    if key == keys.room_key(shard.shard):
+    if key == keys.capacity_key(shard.shard):
         shard.questions = {}
     shard.preemptions.pop(key, None)
     want = shard.wants.get(key)
@@ -169,9 +169,9 @@ def _evolve_claim(
             binding.rank = None if data.priority is None else data
 
 
-def _evolve_want(shard: ShardState, data: decisions.RoomWanted | decisions.PreemptionDecided) -> None:
+def _evolve_want(shard: ShardState, data: decisions.CapacityWanted | decisions.PreemptionDecided) -> None:
     match data:
-        case decisions.RoomWanted():
+        case decisions.CapacityWanted():
             shard.wants[data.key] = Want(data.number, data.again_ms, data.attempt)
         case decisions.PreemptionDecided():
             want = shard.wants[data.key]

@@ -245,7 +245,7 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
 
 def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
     match taken.data:
-        case links.RescheduleAsked() as asked:
+        case links.RescheduleRequested() as asked:
             binding = shard.bindings.setdefault(asked.key, Binding(asked.key))
             ask = states.RescheduleRequest(
                 asked.rebalancer, asked.uid, asked.generation, asked.at_ms, asked.workload
@@ -256,7 +256,7 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
             _take_answer(shard, taken, answer)
         case links.DependencyNeeded() | links.DependencyDropped() as said:
             _take_need(shard, taken, said)
-        case links.RoomAsked() | links.RoomOffered() | links.PreemptionAsked() as said:
+        case links.CapacityRequested() | links.CapacityOffered() | links.PreemptionRequested() as said:
             _take_preemption_link(shard, taken, said)
         case links.ClusterCleared() as said:
             _take_clearance(shard, said)
@@ -300,7 +300,7 @@ def _take_need(
 def _take_preemption_link(
     shard: ShardState,
     taken: verdicts.Taken,
-    said: links.RoomAsked | links.RoomOffered | links.PreemptionAsked,
+    said: links.CapacityRequested | links.CapacityOffered | links.PreemptionRequested,
 ) -> None:
     """Take a preemption link.
 
@@ -308,12 +308,12 @@ def _take_preemption_link(
     newest request; it is decided once all shards have answered.
     """
     match said:
-        case links.RoomAsked():
+        case links.CapacityRequested():
             known = shard.questions.get(said.key)
             if known is None or known.number < said.number:
                 shard.questions[said.key] = said
                 touch(shard, taken.record.key, states.ASKED, taken)
-        case links.RoomOffered():
+        case links.CapacityOffered():
             want = shard.wants.get(said.key)
             if want is None or want.is_decided or want.number != said.number or said.shard >= topics.SHARDS:
                 shard.counters.answers_ignored += 1
@@ -321,7 +321,7 @@ def _take_preemption_link(
             want.offers[said.shard] = said.occupants
             if len(want.offers) == topics.SHARDS:
                 touch(shard, said.key, states.ASKED, taken)
-        case links.PreemptionAsked():
+        case links.PreemptionRequested():
             shard.preemptions.setdefault(said.key, []).append(said)
             touch(shard, said.key, states.ASKED, taken)
 

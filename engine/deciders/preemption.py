@@ -88,7 +88,7 @@ def _request_capacity(
     if not clusters:
         return
     attempt = want.attempt + 1 if want else 1
-    wanted = decisions.RoomWanted(
+    wanted = decisions.CapacityWanted(
         key=binding.key,
         number=emit.step,
         priority=binding.priority,
@@ -99,10 +99,10 @@ def _request_capacity(
     )
     emit.decide(wanted, binding.key)
     for shard in range(topics.SHARDS):
-        asked = links.RoomAsked(
+        asked = links.CapacityRequested(
             shard=shard, key=binding.key, number=emit.step, priority=binding.priority, clusters=clusters
         )
-        emit.send(asked, keys.room_key(shard), binding.key)
+        emit.send(asked, keys.capacity_key(shard), binding.key)
 
 
 def _choose(
@@ -122,7 +122,7 @@ def _choose(
     )
     emit.decide(decided, binding.key)
     for victim in chosen:
-        told = links.PreemptionAsked(
+        told = links.PreemptionRequested(
             key=victim.key,
             cluster=victim.cluster,
             replicas=victim.replicas,

@@ -29,7 +29,7 @@ def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
     for key in sorted(emit.shard.questions):
         asked = emit.shard.questions[key]
         found = sorted(occupants(asked, indexes, emit), key=_victim_order)
-        offered = links.RoomOffered(
+        offered = links.CapacityOffered(
             key=key, number=asked.number, shard=emit.shard.shard, occupants=tuple(found[:OFFERS_MAX])
         )
         emit.send(offered, key, key)
@@ -70,7 +70,7 @@ def release(binding: Binding, emit: step_outputs.Emitter) -> None:
 
 
 def occupants(
-    asked: links.RoomAsked, indexes: Indexes, emit: step_outputs.Emitter
+    asked: links.CapacityRequested, indexes: Indexes, emit: step_outputs.Emitter
 ) -> Iterator[shapes.Occupant]:
     """Yield the bindings of this shard with lower priority than the requester that can leave one of its clusters."""
     bindings = emit.shard.bindings
@@ -106,7 +106,7 @@ def _may_leave(binding: Binding, cluster: str) -> bool:
     return claim is not None and not claim.suspended and cluster not in claim.suspended_on
 
 
-def _is_valid(binding: Binding, asked: links.PreemptionAsked, at_ms: int) -> bool:
+def _is_valid(binding: Binding, asked: links.PreemptionRequested, at_ms: int) -> bool:
     """Whether the request is in time and the binding still has lower priority and at least as many replicas there."""
     replicas = dict(binding.clusters).get(asked.cluster, 0)
     return (

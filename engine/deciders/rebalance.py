@@ -67,7 +67,7 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
     emit.decide(start, rebalancer.key)
     for ref in asked:
         key = binding_key(ref)
-        ask = links.RescheduleAsked(
+        ask = links.RescheduleRequested(
             rebalancer=rebalancer.name,
             uid=rebalancer.uid,
             generation=rebalancer.generation,

@@ -281,7 +281,7 @@ class ShardFold:
         watch = self.state.watches.get(key)
         if watch is not None:
             cluster_health.decide(watch, facts, emit)
-        if self.state.questions and key == keys.room_key(self.state.shard):
+        if self.state.questions and key == keys.capacity_key(self.state.shard):
             preemption_victims.answer(self.indexes, emit)
         binding = self.state.bindings.get(key)
         if why.flags & _ANNOUNCES and keys.priority_class_of(key):

@@ -20,7 +20,7 @@ from events.decisions import (
     PriorityResolved,
     SchedulePriority,
 )
-from events.links import PreemptionAsked, RoomAsked
+from events.links import CapacityRequested, PreemptionRequested
 from events.shapes import Occupant, OverrideRef, PolicyRef, Reading, StateRule, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
@@ -357,8 +357,8 @@ class ShardState(Struct):
     counters: Counters = msgspec.field(default_factory=Counters)
     needs: dict[str, dict[str, Need]] = {}
     wants: dict[str, Want] = {}
-    questions: dict[str, RoomAsked] = {}
-    preemptions: dict[str, list[PreemptionAsked]] = {}
+    questions: dict[str, CapacityRequested] = {}
+    preemptions: dict[str, list[PreemptionRequested]] = {}
     removals: dict[str, dict[str, tuple[int, int]]] = {}
     departures: dict[str, Departure] = {}
     is_crowd: bool = False

@@ -80,7 +80,7 @@ class History(Struct):
                     if value is None
                     else Priority(value, data.class_name, data.preemption_policy, data.fault)
                 )
-            case decisions.RoomWanted():
+            case decisions.CapacityWanted():
                 self._want(data, time_ms)
             case decisions.PreemptionDecided():
                 self._choose(data)
@@ -94,7 +94,7 @@ class History(Struct):
             case _:
                 pass
 
-    def _want(self, wanted: decisions.RoomWanted, time_ms: int) -> None:
+    def _want(self, wanted: decisions.CapacityWanted, time_ms: int) -> None:
         former = self.preemption if wanted.attempt > 1 else None
         self.is_placed = False
         self.preemption = Preemption(

@@ -22,10 +22,10 @@ def check(data: shapes.Event) -> None:
             _check_clusters(clusters, "clusters")
         case links.DependencyDropped(dependency=ref, by=by):
             _check_need(ref, by)
-        case links.RoomAsked(key=key, clusters=clusters):
+        case links.CapacityRequested(key=key, clusters=clusters):
             _check_key(key, "key")
             _check_clusters(clusters, "clusters")
-        case links.RoomOffered(key=key, occupants=occupants):
+        case links.CapacityOffered(key=key, occupants=occupants):
             _check_key(key, "key")
             for each in occupants:
                 _check_key(each.key, "occupants.key")
@@ -36,7 +36,7 @@ def check(data: shapes.Event) -> None:
                             f"occupants.requests.{resource[:_SHOWN_CHARS_MAX]}",
                             f"{amount[:_SHOWN_CHARS_MAX]!r} is not {names.QUANTITY.means}",
                         )
-        case links.PreemptionAsked(key=key, cluster=cluster, by=by):
+        case links.PreemptionRequested(key=key, cluster=cluster, by=by):
             _check_key(key, "key")
             _check_key(by, "by")
             _check_clusters((cluster,), "cluster")

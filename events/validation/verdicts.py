@@ -162,8 +162,8 @@ def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
             key = keys.binding_key(ref.kind, ref.namespace, ref.name)
         case specs.RebalancerDeleted(name=name) | links.RescheduleAnswered(rebalancer=name):
             key = keys.rebalancer_key(name)
-        case links.RoomAsked(shard=shard):
-            key = keys.room_key(shard)
+        case links.CapacityRequested(shard=shard):
+            key = keys.capacity_key(shard)
         case policies.PolicyDeleted(policy=ref):
             key = keys.object_key(ref.kind, ref.namespace, ref.name)
         case policies.ConfigurationDeleted(object=ref) | policies.ConfigurationStatusWritten(object=ref):
@@ -177,9 +177,9 @@ def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
         case (
             health.WorkloadReported(key=key)
             | health.WorkloadGone(key=key)
-            | links.RescheduleAsked(key=key)
-            | links.RoomOffered(key=key)
-            | links.PreemptionAsked(key=key)
+            | links.RescheduleRequested(key=key)
+            | links.CapacityOffered(key=key)
+            | links.PreemptionRequested(key=key)
         ):
             pass
         case _:

@@ -139,8 +139,10 @@ SAID: Final[list[shapes.Event]] = [
         schedulePriority={"priorityClassSource": "KubePriorityClass", "priorityClassName": "high"},
     ),
     policies.PriorityClassDeclared(name="high", value=1_000, preemption_policy=enums.PreemptionPolicy.NEVER),
-    links.RoomAsked(shard=3, key=key("vital"), number=3, priority=1_000, clusters=("member1", "member2")),
-    links.RoomOffered(
+    links.CapacityRequested(
+        shard=3, key=key("vital"), number=3, priority=1_000, clusters=("member1", "member2")
+    ),
+    links.CapacityOffered(
         key=key("web"),
         number=3,
         shard=3,
@@ -150,7 +152,7 @@ SAID: Final[list[shapes.Event]] = [
             ),
         ),
     ),
-    links.PreemptionAsked(
+    links.PreemptionRequested(
         key=key("web"), cluster="member1", replicas=1, by=key("vital"), priority=5, until_ms=10**15
     ),
     specs.TemplateStatusWritten(

@@ -186,14 +186,14 @@ async def test_who_has_no_priority_of_its_own_counts_as_zero(story: Story) -> No
 async def test_who_is_never_to_preempt_asks_nobody(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "modest"), deployment("high", 3))
-    assert await story.told(decisions.RoomWanted) == []
+    assert await story.told(decisions.CapacityWanted) == []
 
 
 async def test_nobody_asks_where_nobody_speaks_of_priority(story: Story) -> None:
     await story.say(policy("p", on(*MEMBERS, scheduling=DYNAMIC)), deployment("a", 8))
     await story.say(*(room(name, 0) for name in MEMBERS))
     await story.say(deployment("b", 3))
-    assert await story.told(links.RoomAsked) == []
+    assert await story.told(links.CapacityRequested) == []
 
 
 async def test_what_is_suspended_or_needs_nothing_stays(story: Story) -> None:
@@ -216,28 +216,30 @@ async def test_it_asks_again_after_a_pause_and_only_when_it_fails_again(story: S
     await story.say(ranked("high", "high"), deployment("high", 9))
     await story.say(room("member1", 0))
     await story.pass_s(PAUSE_S - 1)
-    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1]
+    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1]
     await story.pass_s(600)
-    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1], "nothing happened"
+    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1], (
+        "nothing happened"
+    )
     await story.say(room("member1", 0))
     await story.pass_s(PAUSE_S)
-    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1, 2]
+    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1, 2]
 
 
 async def test_room_that_never_comes_is_asked_for_again(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 3))
     await story.pass_s(PAUSE_S + 1)
-    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1, 2]
+    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1, 2]
     assert await victims(story) == [(LOW, "member1"), (LOW, "member2")]
 
 
 async def test_who_is_asked_too_late_or_has_less_or_is_as_important_stays(story: Story) -> None:
     await fill(story, "low")
 
-    def asked(**fields: object) -> links.PreemptionAsked:
+    def asked(**fields: object) -> links.PreemptionRequested:
         said = {"cluster": "member1", "replicas": 4, "by": HIGH, "priority": 5, "until_ms": story.now_ms}
-        return links.PreemptionAsked(**{"key": LOW, **said, **fields})  # pyright: ignore[reportArgumentType]
+        return links.PreemptionRequested(**{"key": LOW, **said, **fields})  # pyright: ignore[reportArgumentType]
 
     await story.say(
         asked(until_ms=story.now_ms - 1),
@@ -263,27 +265,27 @@ async def test_who_made_room_stays_out_whatever_somebody_allows(story: Story) ->
 async def test_answers_do_not_keep_for_who_may_not_ask_any_more(story: Story) -> None:
     await fill(story, "low")
     await story.write(ranked("high", "high"), deployment("high", 3))
-    while not await story.told(decisions.RoomWanted):
+    while not await story.told(decisions.CapacityWanted):
         await story.worker.turn()
     await story.say(policy_deleted("high"))
     assert await chosen(story) == []
     assert story.worker.folds[keys.shard_of(HIGH)].state.wants == {}
     await story.say(ranked("high", "high"))
-    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1, 1]
+    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1, 1]
     assert await victims(story) == [(LOW, "member1")]
 
 
 async def test_answers_that_nobody_waits_for_are_ignored(story: Story) -> None:
     await fill(story, "low")
     occupant = shapes.Occupant(key=LOW, cluster="member1", priority=-1, replicas=4, requests={"cpu": "1"})
-    await story.say(links.RoomOffered(key=HIGH, number=3, shard=2, occupants=(occupant,)))
+    await story.say(links.CapacityOffered(key=HIGH, number=3, shard=2, occupants=(occupant,)))
     assert await chosen(story) == []
 
 
 async def test_a_restart_between_question_and_answer_changes_nothing(story: Story) -> None:
     await fill(story, "low")
     await story.write(ranked("high", "high"), deployment("high", 3))
-    while not await story.told(decisions.RoomWanted):
+    while not await story.told(decisions.CapacityWanted):
         await story.worker.turn()
     await story.restart()
     assert await victims(story) == [(LOW, "member1")]

@@ -37,7 +37,7 @@ class Home:
         self.history: list[records.StoredRecord | int] = []
         self.fold: ShardFold = recovery.new_fold(_SHARD)
         self.offsets: Counter[str] = Counter()
-        self.questions: list[links.RescheduleAsked] = []
+        self.questions: list[links.RescheduleRequested] = []
         self.bindings: dict[str, str] = {}
         self.now_ms = _START_MS
         self.deleted = False
@@ -124,8 +124,8 @@ class Home:
 
     def _run(self, step: dict[str, Any]) -> list[shapes.Event]:
         given = self.step()
-        self.questions += [event for event in given if isinstance(event, links.RescheduleAsked)]
-        held: list[links.RescheduleAsked] = []
+        self.questions += [event for event in given if isinstance(event, links.RescheduleRequested)]
+        held: list[links.RescheduleRequested] = []
         for question in self.questions:
             code = self._meets(question, step)
             if code not in (_OK, _NOT_FOUND):
@@ -147,7 +147,7 @@ class Home:
         self.questions = held
         return given + self.step()
 
-    def _meets(self, question: links.RescheduleAsked, step: dict[str, Any]) -> int:
+    def _meets(self, question: links.RescheduleRequested, step: dict[str, Any]) -> int:
         """What the reference meets at the binding: it reads it, and writes it only where that moves the trigger."""
         failures = _failures(question.workload, step)
         if "getBinding" in failures:

@@ -261,7 +261,7 @@ async def test_an_answer_to_one_that_was_edited_away_is_ignored(story: Story) ->
 async def test_a_question_waits_for_whoever_owns_the_shard_next(story: Story) -> None:
     await story.write(rebalancer("demo", ref("web")))
     await story.worker.turn()
-    assert await story.told(links.RescheduleAsked)
+    assert await story.told(links.RescheduleRequested)
     assert await fresh(story) == 0
     assert observed(story) == {"web": ""}
     assert await story.told(decisions.RebalanceFinished) == []

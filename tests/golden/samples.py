@@ -249,7 +249,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         class_name="urgent",
         fault="PriorityClass urgent does not exist",
     ),
-    decisions.RoomWanted(
+    decisions.CapacityWanted(
         key=_KEY,
         number=7,
         priority=1_000,
@@ -366,7 +366,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
     ),
 )
 _LINKS: Final[tuple[shapes.Event, ...]] = (
-    links.RescheduleAsked(
+    links.RescheduleRequested(
         rebalancer="demo", uid=_UID, generation=1, at_ms=AT_MS, key=_KEY, workload=_TEMPLATE
     ),
     links.RescheduleAnswered(
@@ -379,9 +379,9 @@ _LINKS: Final[tuple[shapes.Event, ...]] = (
     ),
     links.DependencyNeeded(dependency=_DEPENDENCY, by=_KEY, number=7, clusters=("member1", "member2")),
     links.DependencyDropped(dependency=_DEPENDENCY, by=_KEY, number=8, preserved=True),
-    links.RoomAsked(shard=3, key=_KEY, number=7, priority=1_000, clusters=("member1", "member2")),
-    links.RoomOffered(key=_KEY, number=7, shard=3, occupants=(_OCCUPANT,)),
-    links.PreemptionAsked(
+    links.CapacityRequested(shard=3, key=_KEY, number=7, priority=1_000, clusters=("member1", "member2")),
+    links.CapacityOffered(key=_KEY, number=7, shard=3, occupants=(_OCCUPANT,)),
+    links.PreemptionRequested(
         key=_OCCUPANT.key, cluster="member1", replicas=3, by=_KEY, priority=1_000, until_ms=AT_MS
     ),
     links.ClusterCleared(cluster="member1", uid=_UID, shard=3),

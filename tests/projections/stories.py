@@ -269,7 +269,7 @@ class Story:
 
     def _ask(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         who, uid, at_ms = f"rebalance-{name}", "22222222-2222-4222-8222-222222222222", self._pen.at_ms
-        ask = links.RescheduleAsked(
+        ask = links.RescheduleRequested(
             rebalancer=who, uid=uid, generation=1, at_ms=at_ms, key=key, workload=reference(name)
         )
         triggered = decisions.RescheduleTriggered(key=key, rebalancer=who, uid=uid, generation=1, at_ms=at_ms)

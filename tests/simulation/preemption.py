@@ -57,12 +57,12 @@ def _take(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
 
 def _preempt(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
     match data:
-        case decisions.RoomWanted(key=key):
+        case decisions.CapacityWanted(key=key):
             if not seen.blocked.get(key):
                 yield f"preempted: {key} asks for room, which it does not lack"
             if _policy(seen, key) != "PreemptLowerPriority":
                 yield f"preempted: {key} asks for room, which it may not"
-        case links.RoomOffered(key=key, number=number, occupants=occupants):
+        case links.CapacityOffered(key=key, number=number, occupants=occupants):
             places = {(each.key, each.cluster) for each in occupants}
             seen.offered.setdefault((key, number), set()).update(places)
         case decisions.PreemptionDecided():

@@ -35,7 +35,7 @@ async def test_who_makes_others_leave_that_are_no_less_important_is_caught(
 ) -> None:
     offering, choosing = preemption_victims.occupants, preemption.victims
 
-    def generous(asked: links.RoomAsked, *others: object) -> object:
+    def generous(asked: links.CapacityRequested, *others: object) -> object:
         as_high = msgspec.structs.replace(asked, priority=asked.priority + _MORE)
         return offering(as_high, *others)  # pyright: ignore[reportArgumentType]  # handed on as it came
 

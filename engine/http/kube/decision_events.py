@@ -162,9 +162,9 @@ def _ranked(data: shapes.Event) -> Iterator[Message]:
             yield Message(
                 reason="PriorityClassNotFound", message=message, reporter="resource-detector", type=WARNING
             )
-        case decisions.RoomWanted(missing=missing):
+        case decisions.CapacityWanted(missing=missing):
             message = f"{missing} replicas find no room: all shards are asked who of lower priority has some."
-            yield Message(reason="RoomWanted", message=message, reporter="default-scheduler")
+            yield Message(reason="CapacityWanted", message=message, reporter="default-scheduler")
         case decisions.PreemptionDecided(victims=victims, reason=reason):
             left = "; ".join(f"{each.key} leaves {each.cluster} ({each.replicas})" for each in victims)
             message = f"Preempted: {left}." if left else f"Nobody is preempted: {summaries.NOBODY[reason]}."
