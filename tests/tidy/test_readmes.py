@@ -41,5 +41,7 @@ def test_walks_name_functions_and_classes_of_their_files() -> None:
 
 def defined(path: Path) -> set[str]:
     """Return the functions and classes of a module."""
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    return {node.name for node in trees.tree(path.resolve()).body if isinstance(node, kinds)}
+    body = trees.tree(path.resolve()).body
+    return {
+        each.name for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
