@@ -12,7 +12,7 @@ from engine.kubeapi.conversion import scales
 from engine.kubeapi.patching import managed_fields, patches, server_side_apply, strategic_merge
 from engine.kubeapi.schema import custom_kinds, resources
 from engine.kubeapi.schema.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object
-from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.tables import tables
 
 SCALARS = st.sampled_from(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kubeapi.schema import type_tables
 from engine.kubeapi.schema.schemas import Json
+from engine.kubeapi.schema.types import parsing
 from engine.kubeapi.wire import protobuf
 
 RECORDED = bytes.fromhex(
@@ -21,7 +21,7 @@ RECORDED = bytes.fromhex(
 )
 """``kubectl create deployment nginx --image nginx --replicas 0 --port 80``."""
 
-DEPLOYMENT = type_tables.named("apps.Deployment")
+DEPLOYMENT = parsing.named("apps.Deployment")
 
 
 def _bytes(number: int, content: bytes) -> bytes:
@@ -51,7 +51,7 @@ def test_a_recorded_body() -> None:
 
 
 def test_bytes_become_base64_and_times_texts() -> None:
-    config = type_tables.named("core.ConfigMap")
+    config = parsing.named("core.ConfigMap")
     metadata = _bytes(8, bytes([8, 60]))
     entry = _bytes(1, b"key") + _bytes(2, b"\x00\xff")
     read = protobuf.decode(_body(_bytes(1, metadata) + _bytes(3, entry)), config, depth_max=8)
@@ -73,7 +73,7 @@ def test_bytes_become_base64_and_times_texts() -> None:
 )
 def test_what_is_broken_is_told(message: bytes, words: str) -> None:
     with pytest.raises(protobuf.ProtobufError, match=words):
-        protobuf.decode(_body(message), type_tables.named("core.ConfigMap"), depth_max=8)
+        protobuf.decode(_body(message), parsing.named("core.ConfigMap"), depth_max=8)
 
 
 def test_nesting_is_bounded() -> None:
@@ -87,14 +87,14 @@ def test_the_number_of_values_is_bounded() -> None:
     size = len(flood)
     many += bytes([2 << 3 | 2, size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14]) + flood
     with pytest.raises(protobuf.ProtobufError, match="values in one body"):
-        protobuf.decode(many, type_tables.named("core.ConfigMap"), depth_max=8)
+        protobuf.decode(many, parsing.named("core.ConfigMap"), depth_max=8)
 
 
 def test_a_kind_without_numbers_is_refused() -> None:
     with pytest.raises(protobuf.ProtobufError, match="send JSON"):
         protobuf.decode(
             _body(b"", kind=b"WorkloadRebalancer"),
-            type_tables.named("apps.karmada.WorkloadRebalancer"),
+            parsing.named("apps.karmada.WorkloadRebalancer"),
             depth_max=8,
         )
 

@@ -8,11 +8,11 @@ import pytest
 from msgspec import Struct
 
 from engine.kubeapi.patching import managed_fields, server_side_apply, strategic_merge
-from engine.kubeapi.schema import type_tables
 from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.kubeapi.schema.types import parsing
 
 VECTORS = Path(__file__).parent / "vectors"
-DEPLOYMENT = type_tables.named("apps.Deployment")
+DEPLOYMENT = parsing.named("apps.Deployment")
 
 
 class Step(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.kubeapi.admission.rules_autoscaling import autoscaler
+from engine.kubeapi.admission.rules.autoscaling import autoscaler
 from engine.kubeapi.schema.schemas import Json
 
 TARGET: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}

@@ -3,10 +3,10 @@
 import pytest
 
 from engine.kubeapi.patching import strategic_merge
-from engine.kubeapi.schema import type_tables
 from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.kubeapi.schema.types import parsing
 
-POD = type_tables.named("core.Pod")
+POD = parsing.named("core.Pod")
 
 
 def _pod(**spec: object) -> Json:
@@ -104,4 +104,4 @@ def test_mistakes_are_told(spec: Json, words: str) -> None:
 
 def test_karmada_kinds_take_none() -> None:
     assert strategic_merge.takes(POD)
-    assert not strategic_merge.takes(type_tables.named("policy.karmada.PropagationPolicy"))
+    assert not strategic_merge.takes(parsing.named("policy.karmada.PropagationPolicy"))

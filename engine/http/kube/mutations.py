@@ -12,13 +12,8 @@ from msgspec import Struct
 
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.kubeapi.admission import (
-    built_in_defaults,
-    built_in_rules,
-    structural,
-    unknown_fields,
-    value_validation,
-)
+from engine.kubeapi.admission import built_in_defaults, structural, unknown_fields, value_validation
+from engine.kubeapi.admission.rules import built_in
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import (
@@ -399,7 +394,7 @@ def _shown(live: Json | None) -> Json | None:
 
 def _check_kind(writer: Writer, before: Json | None, after: Json) -> None:
     """Raise StatusError if Kubernetes' own validation refuses the object; both arguments include API defaults."""
-    if wrong := built_in_rules.faults(writer.resource, after, before):
+    if wrong := built_in.faults(writer.resource, after, before):
         raise status_objects.invalid(writer.resource, writer.name, wrong)
 
 

@@ -20,7 +20,7 @@ from engine.kubeapi.requests.options import of_manager
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import Json, Named, as_object
-from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.wire import protobuf
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits

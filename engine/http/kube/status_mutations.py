@@ -6,7 +6,7 @@ from msgspec import Struct, structs
 
 from engine.http.kube import mutations
 from engine.http.kube.mutations import Writer
-from engine.kubeapi.admission import rules_statuses
+from engine.kubeapi.admission.rules import replica_counts
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
@@ -117,5 +117,5 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
 def _check_counts(writer: Writer, value: Json, said: DerivedStatus | None) -> None:
     """Raise StatusError if the rendered status (with the engine's values) is invalid."""
     status = {**(as_object(value.get("status")) or {}), **({} if said is None else said.status)}
-    if wrong := list(rules_statuses.faults(writer.resource, status)):
+    if wrong := list(replica_counts.faults(writer.resource, status)):
         raise status_objects.invalid(writer.resource, writer.name, wrong)

@@ -26,7 +26,7 @@ from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.paths import ApiPath
-from engine.kubeapi.admission import definition_rules
+from engine.kubeapi.admission.rules import definitions
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
@@ -447,7 +447,7 @@ def _check_definition(resource: Resource, body: Json) -> None:
     """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
     if resource.kind == "CustomResourceDefinition":
         name = str((as_object(body.get("metadata")) or {}).get("name", ""))
-        if wrong := list(definition_rules.faults(body)):
+        if wrong := list(definitions.faults(body)):
             raise status_objects.invalid(resource, name, wrong)
         try:
             custom_kinds.read(body)

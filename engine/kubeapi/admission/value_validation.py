@@ -10,7 +10,7 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.schemas import Fields, Json, ListOf, MapOf, Scalar, Schema, as_list, as_object
-from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.schema.types.parsing import resolved
 
 _CHANGES: Final = ("add", "remove", "replace")
 _CHOICES: Final[dict[tuple[str, str], tuple[str, ...]]] = {

@@ -9,7 +9,7 @@ from engine.kubeapi.patching.field_sets import Path
 from engine.kubeapi.patching.managed_fields import Owned
 from engine.kubeapi.schema.resources import Resource, ScalePaths
 from engine.kubeapi.schema.schemas import Json, Named, as_object
-from engine.kubeapi.tables.columns import selector
+from engine.kubeapi.tables.columns.cells import selector
 from events import json_paths
 
 _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

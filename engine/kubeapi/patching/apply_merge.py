@@ -10,7 +10,7 @@ from engine.kubeapi.patching import field_sets
 from engine.kubeapi.patching.field_paths import is_whole, schema_below, step_of
 from engine.kubeapi.patching.field_sets import FieldSet, Path
 from engine.kubeapi.schema.schemas import Json, ListOf, Schema, as_list, as_object
-from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.schema.types.parsing import resolved
 
 _GONE: Final = object()
 

@@ -18,7 +18,7 @@ from engine.kubeapi.schema.schemas import (
     as_object,
     has_parts,
 )
-from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.schema.types.parsing import resolved
 
 _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
 

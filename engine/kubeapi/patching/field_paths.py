@@ -23,7 +23,7 @@ from engine.kubeapi.schema.schemas import (
     as_object,
     has_parts,
 )
-from engine.kubeapi.schema.type_tables import named, resolved
+from engine.kubeapi.schema.types.parsing import named, resolved
 
 HELD: Final = object()
 """Value of a path that is owned itself and whose content is in the paths below it."""

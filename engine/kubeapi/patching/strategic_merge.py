@@ -13,7 +13,7 @@ import msgspec
 from engine.kubeapi.patching import list_orders
 from engine.kubeapi.patching.field_paths import schema_below
 from engine.kubeapi.schema.schemas import Fields, Json, ListOf, Schema, as_list, as_object
-from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.values import go_texts
 
 _PATCH: Final = "$patch"

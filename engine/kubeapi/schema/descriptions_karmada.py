@@ -1,7 +1,7 @@
 """Descriptions of the types and fields of the Karmada groups and Reballast's own, for ``kubectl explain``.
 
 A type begins a line, its fields follow indented; continuation lines are indented once more. Types are named
-as in ``types_karmada``.
+as in ``types.karmada``.
 """
 
 from typing import Final

@@ -13,7 +13,7 @@ import msgspec
 from engine.kubeapi.schema import descriptions
 from engine.kubeapi.schema.resources import Catalogue, Resource
 from engine.kubeapi.schema.schemas import Field, Fields, Json, ListOf, MapOf, Named, Scalar, Schema, as_object
-from engine.kubeapi.schema.type_tables import named
+from engine.kubeapi.schema.types.parsing import named
 
 _SCALARS: Final[Mapping[str, Json]] = {
     "str": {"type": "string"},

@@ -1,6 +1,6 @@
 """Structural schemas of objects, as far as merging, apply, protobuf and field validation need them.
 
-They do not validate values; each kind has its own rules for that (``rules_*``).
+They do not validate values; each kind has its own rules for that (``admission.rules``).
 """
 
 from collections.abc import Mapping

@@ -23,7 +23,7 @@ from engine.kubeapi.schema.schemas import (
     as_list,
     as_object,
 )
-from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.schema.types.parsing import resolved
 
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1

@@ -8,14 +8,8 @@ from typing import Final, Literal, TypeAlias
 
 from engine.kubeapi.schema.resources import PrinterColumn, Resource
 from engine.kubeapi.schema.schemas import Json, as_object
-from engine.kubeapi.tables import (
-    columns_cluster,
-    columns_configuration,
-    columns_karmada,
-    columns_storage,
-    columns_workloads,
-)
-from engine.kubeapi.tables.columns import AGE, NAME, Column
+from engine.kubeapi.tables.columns import cluster, configuration, karmada, storage, workloads
+from engine.kubeapi.tables.columns.cells import AGE, NAME, Column
 from engine.kubeapi.values import ages
 from events import json_paths
 
@@ -23,11 +17,11 @@ Included: TypeAlias = Literal["None", "Metadata", "Object"]
 """The part of each object that its row includes (``includeObject``)."""
 
 _COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
-    **columns_cluster.COLUMNS,
-    **columns_configuration.COLUMNS,
-    **columns_storage.COLUMNS,
-    **columns_workloads.COLUMNS,
-    **columns_karmada.COLUMNS,
+    **cluster.COLUMNS,
+    **configuration.COLUMNS,
+    **storage.COLUMNS,
+    **workloads.COLUMNS,
+    **karmada.COLUMNS,
 }
 _GROUP: Final = "meta.k8s.io"
 

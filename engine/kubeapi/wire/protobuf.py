@@ -12,7 +12,7 @@ from typing import Final, cast
 import msgspec
 
 from engine.kubeapi.schema.schemas import Field, Fields, Json, ListOf, MapOf, Scalar, Schema, WireField
-from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.wire import protobuf_format
 
 MAGIC: Final = b"k8s\0"

@@ -4,7 +4,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.kubeapi.schema.schemas import Json, as_list, as_object
-from engine.kubeapi.tables.columns import AGE, NAME, UNSET, Column, at, items, joined, text, text_at, wide
+from engine.kubeapi.tables.columns.cells import (
+    AGE,
+    NAME,
+    UNSET,
+    Column,
+    at,
+    items,
+    joined,
+    text,
+    text_at,
+    wide,
+)
 
 _MODES: Final[Mapping[object, str]] = {
     "ReadWriteOnce": "RWO",

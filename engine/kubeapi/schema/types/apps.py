@@ -1,6 +1,6 @@
 """Type table of apps/v1, batch/v1, autoscaling and policy/v1, from the API of Kubernetes 1.36.
 
-The notation is that of ``type_tables``.
+The notation is that of ``parsing``.
 """
 
 from typing import Final

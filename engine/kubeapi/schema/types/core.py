@@ -1,6 +1,6 @@
 """Type table of meta/v1, and of core/v1 without pods and volumes, from the API of Kubernetes 1.36.
 
-The notation is that of ``type_tables``.
+The notation is that of ``parsing``.
 """
 
 from typing import Final

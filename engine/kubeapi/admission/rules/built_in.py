@@ -7,14 +7,14 @@ had, so an object that bypassed validation (an event of another producer) can st
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from engine.kubeapi.admission import (
-    rules_autoscaling,
-    rules_core,
-    rules_networking,
-    rules_policy,
-    rules_rights,
-    rules_scheduling,
-    rules_workloads,
+from engine.kubeapi.admission.rules import (
+    autoscaling,
+    core,
+    disruption,
+    networking,
+    priorities,
+    rbac,
+    workloads,
 )
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
@@ -27,25 +27,25 @@ _CRON_NAME_CHARS_MAX: Final = 52
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 
 _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
-    ("apps", "DaemonSet"): rules_workloads.daemon_set,
-    ("apps", "Deployment"): rules_workloads.deployment,
-    ("apps", "ReplicaSet"): rules_workloads.replica_set,
-    ("apps", "StatefulSet"): rules_workloads.stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): rules_autoscaling.autoscaler,
-    ("batch", "CronJob"): rules_workloads.cron_job,
-    ("batch", "Job"): rules_workloads.job,
-    ("", "ConfigMap"): rules_core.config_map,
-    ("", "PersistentVolumeClaim"): rules_core.claim,
-    ("", "Secret"): rules_core.secret,
-    ("", "Service"): rules_core.service,
-    ("networking.k8s.io", "Ingress"): rules_networking.ingress,
-    ("networking.k8s.io", "NetworkPolicy"): rules_networking.network_policy,
-    ("policy", "PodDisruptionBudget"): rules_policy.disruption_budget,
-    ("rbac.authorization.k8s.io", "ClusterRole"): rules_rights.role,
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): rules_rights.role_binding,
-    ("rbac.authorization.k8s.io", "Role"): rules_rights.role,
-    ("rbac.authorization.k8s.io", "RoleBinding"): rules_rights.role_binding,
-    ("scheduling.k8s.io", "PriorityClass"): rules_scheduling.priority_class,
+    ("apps", "DaemonSet"): workloads.daemon_set,
+    ("apps", "Deployment"): workloads.deployment,
+    ("apps", "ReplicaSet"): workloads.replica_set,
+    ("apps", "StatefulSet"): workloads.stateful_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): autoscaling.autoscaler,
+    ("batch", "CronJob"): workloads.cron_job,
+    ("batch", "Job"): workloads.job,
+    ("", "ConfigMap"): core.config_map,
+    ("", "PersistentVolumeClaim"): core.claim,
+    ("", "Secret"): core.secret,
+    ("", "Service"): core.service,
+    ("networking.k8s.io", "Ingress"): networking.ingress,
+    ("networking.k8s.io", "NetworkPolicy"): networking.network_policy,
+    ("policy", "PodDisruptionBudget"): disruption.disruption_budget,
+    ("rbac.authorization.k8s.io", "ClusterRole"): rbac.role,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): rbac.role_binding,
+    ("rbac.authorization.k8s.io", "Role"): rbac.role,
+    ("rbac.authorization.k8s.io", "RoleBinding"): rbac.role_binding,
+    ("scheduling.k8s.io", "PriorityClass"): priorities.priority_class,
 }
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from engine.kubeapi.admission import rules_pods
+from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
@@ -147,7 +147,7 @@ def _job_spec(spec: Json, path: str) -> Iterator[Cause]:
     if mode == "Indexed" and spec.get("completions") is None:
         yield causes.required(f"{path}.completions", "when completion mode is Indexed")
     template = as_object(spec.get("template")) or {}
-    yield from rules_pods.of_template(template, f"{path}.template")
+    yield from pods.of_template(template, f"{path}.template")
     restart = (as_object(template.get("spec")) or {}).get("restartPolicy")
     where = f"{path}.template.spec.restartPolicy"
     if restart in (None, "", "Always"):
@@ -184,7 +184,7 @@ def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[
     fits = selector is not None and _matches(selector, as_object(labels) or {})
     if not fits and (selector is None or selector.get("matchLabels") or selector.get("matchExpressions")):
         yield causes.invalid(_TEMPLATE, labels, _MISMATCH)
-    yield from rules_pods.of_template(template, "spec.template")
+    yield from pods.of_template(template, "spec.template")
     pod = as_object(template.get("spec")) or {}
     restart = pod.get("restartPolicy")
     if restart not in ("Always", None):

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from engine.kubeapi.admission import rules_pods
+from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
@@ -86,9 +86,9 @@ def service(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from words.one_of(spec, "ipFamilyPolicy", "spec", family)
     cluster = spec.get("clusterIP")
     if isinstance(cluster, str) and cluster not in ("", "None") and sort != "ExternalName":
-        yield from rules_pods.address(cluster, "spec.clusterIPs[0]")
+        yield from pods.address(cluster, "spec.clusterIPs[0]")
     for place, each in enumerate(as_list(spec.get("externalIPs")) or []):
-        yield from rules_pods.address(each, f"spec.externalIPs[{place}]")
+        yield from pods.address(each, f"spec.externalIPs[{place}]")
     yield from words.one_of(spec, "type", "spec", ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
     policy = spec.get("externalTrafficPolicy")
     if policy and sort == "ClusterIP" and not spec.get("externalIPs"):
@@ -135,7 +135,7 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
         elif len(ports) > 1:
             yield causes.required(f"{where}.name")
         yield from words.port(each.get("port"), f"{where}.port")
-        yield from words.one_of(each, "protocol", where, rules_pods.PROTOCOLS)
+        yield from words.one_of(each, "protocol", where, pods.PROTOCOLS)
         yield from words.port_or_name(each.get("targetPort"), f"{where}.targetPort")
         if each.get("nodePort") and sort == "ClusterIP":
             yield causes.forbidden(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.kubeapi.schema.schemas import Json, as_list, as_object
-from engine.kubeapi.tables.columns import (
+from engine.kubeapi.tables.columns.cells import (
     AGE,
     CREATED,
     NAME,

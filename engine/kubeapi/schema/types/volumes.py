@@ -1,6 +1,6 @@
 """Type table of core/v1 volumes and claims, from the API of Kubernetes 1.36.
 
-The notation is that of ``type_tables``.
+The notation is that of ``parsing``.
 """
 
 from typing import Final

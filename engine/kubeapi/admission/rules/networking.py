@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Iterator
 
-from engine.kubeapi.admission import rules_pods
+from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
@@ -117,7 +117,7 @@ def _backend(backend: Json, path: str) -> Iterator[Cause]:
 
 
 def _policy_port(each: Json, path: str) -> Iterator[Cause]:
-    yield from words.one_of(each, "protocol", path, rules_pods.PROTOCOLS)
+    yield from words.one_of(each, "protocol", path, pods.PROTOCOLS)
     port, end = each.get("port"), each.get("endPort")
     if port is not None:
         yield from words.port_or_name(port, f"{path}.port")

@@ -1,7 +1,7 @@
 """Type table of the Karmada groups, from their CustomResourceDefinitions and the Cluster API.
 
 Lists are atomic except where the definitions say otherwise. ``config.reballast.io`` is Reballast's own group.
-The notation is that of ``type_tables``.
+The notation is that of ``parsing``.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Built-in types, parsed from the text tables of the ``types_*`` modules.
+"""Built-in types, parsed from the text tables of the modules beside this one.
 
 A line is one type (``package core`` before it sets the package); continuation lines begin with blanks:
 ``ContainerPort = name:1:str, containerPort:3:int!, protocol:4:str=TCP``
@@ -18,15 +18,6 @@ from typing import Final, cast, get_args
 
 from msgspec import structs
 
-from engine.kubeapi.schema import (
-    types_apps,
-    types_cluster,
-    types_core,
-    types_karmada,
-    types_pods,
-    types_server,
-    types_volumes,
-)
 from engine.kubeapi.schema.schemas import (
     UNTYPED,
     Field,
@@ -39,15 +30,16 @@ from engine.kubeapi.schema.schemas import (
     Schema,
     WireField,
 )
+from engine.kubeapi.schema.types import apps, cluster, core, karmada, pods, server, volumes
 
 _TABLES: Final = (
-    types_core.TYPES,
-    types_pods.TYPES,
-    types_volumes.TYPES,
-    types_apps.TYPES,
-    types_cluster.TYPES,
-    types_server.TYPES,
-    types_karmada.TYPES,
+    core.TYPES,
+    pods.TYPES,
+    volumes.TYPES,
+    apps.TYPES,
+    cluster.TYPES,
+    server.TYPES,
+    karmada.TYPES,
 )
 _INLINED: Final = "_"
 _SCALARS: Final = frozenset(cast("tuple[str, ...]", get_args(ScalarForm)))

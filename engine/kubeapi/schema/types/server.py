@@ -1,6 +1,6 @@
 """Type table of admissionregistration, apiextensions, authentication, authorization and certificates.
 
-From the API of Kubernetes 1.36. The notation is that of ``type_tables``.
+From the API of Kubernetes 1.36. The notation is that of ``parsing``.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """Type table of networking, storage, rbac, scheduling, coordination, events and discovery (Kubernetes 1.36).
 
-The notation is that of ``type_tables``.
+The notation is that of ``parsing``.
 """
 
 from typing import Final

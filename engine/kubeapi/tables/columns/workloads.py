@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from engine.kubeapi.schema.schemas import Json, as_object
-from engine.kubeapi.tables.columns import (
+from engine.kubeapi.tables.columns.cells import (
     AGE,
     NAME,
     NONE,
@@ -22,7 +22,7 @@ from engine.kubeapi.tables.columns import (
     text_at,
     wide,
 )
-from engine.kubeapi.tables.columns import text as column
+from engine.kubeapi.tables.columns.cells import text as column
 from engine.kubeapi.values import ages
 from events import times
 

@@ -1,0 +1,1 @@
+"""Validation of Kubernetes' own kinds, with its messages to the letter."""

@@ -1,0 +1,1 @@
+"""Columns of tables, by groups of kinds."""
