@@ -1,4 +1,4 @@
-"""The benchmark of the Kubernetes API runs, and tells what it compares with."""
+"""The benchmark of the Kubernetes API: every figure is measured, and the baseline is included."""
 
 import pytest
 
@@ -8,7 +8,7 @@ SMALL = kube.Sizes(bare=50, gets=20, paced=20, watchers=3, told=5)
 
 
 @pytest.mark.slow
-def test_each_figure_stands_beside_a_baseline() -> None:
+def test_benchmark_reports_each_figure_with_its_baseline() -> None:
     found = kube.run(30, sizes=SMALL)
 
     assert (found["bindings"], found["list_bindings"], found["watchers"]) == (30, 50, 3)

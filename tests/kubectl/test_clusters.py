@@ -1,4 +1,4 @@
-"""Cluster objects: how each member is reached without the control plane's own token, and what it says of itself."""
+"""Cluster objects: access to a member with the credentials of its Cluster, status, labels and deletion."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ from tests.kubectl.manifests import BOTH
 
 
 def _client(kubectl: Kubectl, reference: str) -> httpx.Client:
-    """A client made of what a Cluster object tells, as the reference makes its own; nothing else is known to it."""
+    """Return a client configured from a Cluster object and its secret only, as the reference does."""
     cluster = kubectl.json("cluster", "member1")
     spec = cast("dict[str, object]", cluster["spec"])
     secret = cast("dict[str, str]", spec[reference])
@@ -24,7 +24,7 @@ def _client(kubectl: Kubectl, reference: str) -> httpx.Client:
     return httpx.Client(base_url=str(spec["apiEndpoint"]), verify=trusted, headers=headers)
 
 
-def test_a_member_is_reached_by_its_secret_alone(kubectl: Kubectl) -> None:
+def test_member_is_reachable_with_the_credentials_of_its_secret(kubectl: Kubectl) -> None:
     kubectl.until_true(
         lambda: bool(kubectl("get", "cluster", "member1", "-o", "jsonpath={.spec.secretRef.name}")),
         lambda: kubectl("get", "cluster", "member1", "-o", "yaml"),
@@ -36,7 +36,7 @@ def test_a_member_is_reached_by_its_secret_alone(kubectl: Kubectl) -> None:
             listed = client.get(f"/apis/apps/v1/namespaces/{kubectl.namespace}/deployments").json()
             assert [item["spec"]["replicas"] for item in listed["items"]] == [2]
             assert client.get("/version").json()["major"] == "1"
-            # It opens this member, and nothing else.
+            # The token is valid for this member only.
             root = str(client.base_url).partition("/apis/")[0]
             path = str(client.base_url).replace("member1", "member2").rstrip("/")
             for closed in (
@@ -47,7 +47,7 @@ def test_a_member_is_reached_by_its_secret_alone(kubectl: Kubectl) -> None:
                 assert client.get(closed).status_code == 403
 
 
-def test_a_cluster_tells_what_it_is(kubectl: Kubectl) -> None:
+def test_cluster_status_has_version_nodes_api_enablements_and_conditions(kubectl: Kubectl) -> None:
     status = cast("dict[str, object]", kubectl.json("cluster", "member1")["status"])
     assert status["kubernetesVersion"] == "v1.36.2"
     assert status["nodeSummary"] == {"totalNum": 100, "readyNum": 100}
@@ -68,7 +68,7 @@ def test_a_cluster_tells_what_it_is(kubectl: Kubectl) -> None:
     assert wide == "NAME VERSION MODE READY ZONES REGION PROVIDER API-ENDPOINT PROXY-URL"
 
 
-def test_what_people_write_of_a_cluster_is_kept(kubectl: Kubectl) -> None:
+def test_labels_and_annotations_of_a_cluster_are_stored(kubectl: Kubectl) -> None:
     kubectl("annotate", "cluster", "member3", "example.com/owner=shop")
     kubectl("label", "cluster", "member3", "tier=gold")
     shown = json.loads(kubectl("get", "cluster", "member3", "-o", "json", "--show-managed-fields"))
@@ -83,16 +83,18 @@ def test_what_people_write_of_a_cluster_is_kept(kubectl: Kubectl) -> None:
     assert "annotations" not in cast("dict[str, object]", kubectl.json("cluster", "member3")["metadata"])
 
 
-def test_a_cluster_is_deleted_once_it_has_left(kubectl: Kubectl) -> None:
+def test_cluster_without_an_agent_is_deleted_at_once(kubectl: Kubectl) -> None:
     name = f"edge-{kubectl.namespace[:20]}"
     kubectl("create", "-f", "-", given=_cluster(name))
-    # Nothing runs there, so it has left when kubectl comes back.
+    # Nothing runs in the cluster, so kubectl's wait for the deletion ends at once.
     assert kubectl("delete", "cluster", name) == f'cluster.cluster.karmada.io "{name}" deleted\n'
     kubectl("get", "cluster", name, code=1)
     assert "NotFound" in kubectl.errors
 
 
-def test_a_cluster_whose_agent_is_dead_goes_without_its_finalizer(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_cluster_of_dead_agent_is_deleted_after_its_finalizer_is_removed(
+    kubectl: Kubectl, tmp_path: Path
+) -> None:
     name = f"dead-{kubectl.namespace[:20]}"
     kubectl("create", "-f", "-", given=_cluster(name))
     kubectl("apply", "-f", "-", given=BOTH.replace("[member1, member2]", f"[{name}, member2]"))
@@ -122,6 +124,6 @@ def test_a_cluster_whose_agent_is_dead_goes_without_its_finalizer(kubectl: Kubec
 
 
 def _cluster(name: str) -> str:
-    """A cluster that an agent is to serve."""
+    """Return the manifest of a cluster in pull mode."""
     head = f"apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {{name: {name}}}\n"
     return f"{head}spec: {{syncMode: Pull}}\n"

@@ -1,4 +1,4 @@
-"""Kinds of the reference that the control plane keeps: written, checked, changed, watched and deleted as objects."""
+"""Kinds that the control plane only stores for other controllers: create, validate, label, watch and delete."""
 
 import json
 
@@ -55,7 +55,7 @@ def _manifest(api_version: str, kind: str, name: str, spec: dict[str, object]) -
 
 
 @pytest.mark.parametrize(("api_version", "kind", "word", "spec"), KINDS, ids=[each[1] for each in KINDS])
-def test_it_is_kept_as_it_is_written(
+def test_configuration_object_is_stored_and_validated(
     kubectl: Kubectl, api_version: str, kind: str, word: str, spec: dict[str, object]
 ) -> None:
     name = f"kept-{kind.lower()}"
@@ -97,14 +97,14 @@ def test_admission_denies_what_the_reference_denies(kubectl: Kubectl) -> None:
     assert "spec.overrideRules[0].overriders.plaintext[0].operator: Unsupported value" in kubectl.errors
 
 
-def test_a_selector_without_a_namespace_means_its_own(kubectl: Kubectl) -> None:
+def test_selector_without_a_namespace_defaults_to_the_namespace_of_its_policy(kubectl: Kubectl) -> None:
     spec: dict[str, object] = {"resourceSelectors": _SELECTORS, "overrideRules": _RULES}
     kubectl("apply", "-f", "-", given=_manifest(POLICY, "OverridePolicy", "here", spec))
     path = "jsonpath={.spec.resourceSelectors[0].namespace}"
     assert kubectl("get", "op", "here", "-o", path) == kubectl.namespace
 
 
-def test_a_status_of_a_quota_is_written_by_its_controller(kubectl: Kubectl) -> None:
+def test_quota_status_is_writable_as_subresource(kubectl: Kubectl) -> None:
     spec: dict[str, object] = {"overall": {"cpu": "8"}}
     kubectl("apply", "-f", "-", given=_manifest(POLICY, "FederatedResourceQuota", "room", spec))
     patch = '{"status":{"overall":{"cpu":"8"},"overallUsed":{"cpu":"2"}}}'

@@ -1,4 +1,4 @@
-"""A kind of one's own with kubectl: defined, read by its interpreter, divided, and told how it is."""
+"""A custom kind with kubectl: definition, replica interpreter, division of replicas and aggregated status."""
 
 import json
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ MEMBERS: Final = ("member1", "member2")
 
 @pytest.fixture
 def ships(kubectl: Kubectl) -> Iterator[Kubectl]:
-    """Two members say that they serve the kind; afterwards nobody does."""
+    """Enable the kind in two members during the test."""
     kubectl("apply", "-f", "-", given=DEFINITION)
     kubectl.until_true(lambda: "ships" in kubectl("api-resources", "-o", "name"), lambda: "no ships")
     served = {name: _status(kubectl, "cluster", name)["apiEnablements"] for name in MEMBERS}
@@ -90,7 +90,7 @@ def _status(kubectl: Kubectl, kind: str, name: str) -> dict[str, Any]:
 
 
 def _crews(kubectl: Kubectl) -> dict[str, dict[str, object]]:
-    """What each member was told of the crew."""
+    """Return the crew field of the object that each member received."""
     found: dict[str, dict[str, object]] = {}
     for name in MEMBERS:
         told = cast("dict[str, Any]", kubectl.json("work", "-n", f"karmada-es-{name}"))
@@ -101,7 +101,7 @@ def _crews(kubectl: Kubectl) -> dict[str, dict[str, object]]:
     return found
 
 
-def test_a_kind_of_ones_own_is_divided_and_told_how_it_is(ships: Kubectl) -> None:
+def test_custom_kind_is_divided_and_its_status_is_aggregated(ships: Kubectl) -> None:
     kubectl = ships
     kubectl("apply", "-f", "-", given=INTERPRETER)
     kubectl("apply", "-f", "-", given=POLICY)
@@ -123,7 +123,7 @@ def test_a_kind_of_ones_own_is_divided_and_told_how_it_is(ships: Kubectl) -> Non
     kubectl.until_true(lambda: _status(kubectl, "ships", "argo").get("miles") == 14, told)
     assert _status(kubectl, "ships", "argo")["phase"] == "Sailing"
     kubectl.until_true(lambda: health() == {"Healthy"}, told)
-    # The scale subresource writes the interpreter's field, and the members follow.
+    # The scale subresource writes the interpreter's field, and the members are updated.
     kubectl("scale", "ships", "argo", "--replicas", "3")
     kubectl.until_true(lambda: [crew["size"] for crew in _crews(kubectl).values()] == [2, 1], told)
     kubectl("apply", "-f", "-", given=SHIP % "Sunk")

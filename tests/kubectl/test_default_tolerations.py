@@ -1,4 +1,4 @@
-"""With kubectl: a policy that doesn't speak of failing clusters leaves one after the seconds that were given."""
+"""With kubectl: a policy without tolerations of its own gets the default toleration seconds of the server."""
 
 from pathlib import Path
 from typing import Final, cast
@@ -18,7 +18,7 @@ OPTION: Final = "--default-not-ready-toleration-seconds"
 
 
 @pytest.mark.slow
-def test_a_failing_cluster_is_left_after_the_seconds_that_were_given(
+def test_workload_leaves_failing_cluster_after_default_toleration_seconds(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with on_sqlite(tmp_path / "data", OPTION, str(SECONDS)) as place:
@@ -48,7 +48,7 @@ def _evicted_ms(timeline: str) -> int:
 
 
 @pytest.mark.parametrize("wrong", ["-1", "soon", "99999999999"])
-def test_what_is_no_number_of_seconds_is_told(
+def test_invalid_default_toleration_seconds_are_refused(
     wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main.run(["up", "--data", str(tmp_path), f"{OPTION}={wrong}"]) == failures.USAGE

@@ -1,4 +1,4 @@
-"""``propagateDeps`` with kubectl: what a Deployment refers to is in the members where it runs, and goes with it."""
+"""``propagateDeps`` with kubectl: dependencies of a Deployment follow it, and are removed with it."""
 
 import json
 from typing import Final, cast
@@ -58,7 +58,7 @@ def placed_on(*clusters: str) -> str:
 
 
 def run_in(kubectl: Kubectl, thing: str) -> list[str]:
-    """The members that have an object."""
+    """Return the members that have an object."""
     members = ("member1", "member2", "member3")
     return [
         each
@@ -68,7 +68,7 @@ def run_in(kubectl: Kubectl, thing: str) -> list[str]:
 
 
 def until_in(kubectl: Kubectl, members: list[str], *things: str) -> None:
-    """Waits until these members, and no others, have the objects."""
+    """Wait until exactly these members have the objects."""
 
     def found() -> dict[str, list[str]]:
         return {thing: run_in(kubectl, thing) for thing in things}
@@ -84,10 +84,10 @@ def required_by(kubectl: Kubectl, binding: str) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_objects_go_where_their_workload_goes(kubectl: Kubectl) -> None:
+def test_dependencies_follow_their_workload(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=f"{SETTINGS}---{WEB}---{placed_on('member1', 'member2')}")
     until_in(kubectl, ["member1", "member2"], "deploy/web", "configmap/settings")
-    kubectl("apply", "-f", "-", given=KEYS)  # it was awaited
+    kubectl("apply", "-f", "-", given=KEYS)  # the workload waits for this secret
     until_in(kubectl, ["member1", "member2"], "secret/keys")
 
     web = kubectl.json("rb", "web-deployment")
@@ -119,7 +119,7 @@ def test_objects_go_where_their_workload_goes(kubectl: Kubectl) -> None:
     assert required_by(kubectl, "keys-secret") == [("web-deployment", ["member3"])]
 
 
-def test_objects_go_when_nobody_needs_them_any_more(kubectl: Kubectl) -> None:
+def test_dependencies_are_removed_with_their_last_dependent(kubectl: Kubectl) -> None:
     api = WEB.replace("name: web", "name: api", 1)
     policies = f"{placed_on('member1')}---{placed_on('member2').replace('name: web', 'name: api')}"
     kubectl("apply", "-f", "-", given=f"{SETTINGS}---{KEYS}---{WEB}---{api}---{policies}")

@@ -1,4 +1,4 @@
-"""What a failover left until somebody decides: kubectl says that it may be deleted, as with the reference."""
+"""Graceful eviction tasks with purge mode Never: kubectl lifts ``suppressDeletion``, as with the reference."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ BINDING: Final = ("rb", "web-deployment")
 
 @pytest.fixture
 def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
-    """Commands to the server; nothing that starts in member1 gets ready meanwhile."""
+    """Commands to the server; workloads that start in member1 do not become ready during the test."""
     found = Shell(served, capsys)
     found("fault", "member1", "slow", "--amount", "100000")
     yield found
@@ -30,7 +30,7 @@ def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("shell")
-def test_what_was_left_until_somebody_decides_goes_when_it_is_allowed(kubectl: Kubectl) -> None:
+def test_suppressed_eviction_is_completed_once_deletion_is_allowed(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=KEPT)
     kubectl.until_true(
         lambda: kubectl("get", *BINDING, "-o", TASKS, code=None) == "member1 true",

@@ -1,4 +1,4 @@
-"""What runs in members, closer: ReplicaSets, figures of ``top``, and what can't be looked into."""
+"""ReplicaSets and nodes of members, ``top``, and the limits of ``logs`` and ``exec``."""
 
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
@@ -9,14 +9,14 @@ LARGE = BOTH.replace(
 
 
 def _ready(kubectl: Kubectl) -> Kubectl:
-    """Places the Deployment; gives the member that has two of its pods."""
+    """Propagate the Deployment; return the member that runs two of its pods."""
     kubectl("apply", "-f", "-", given=LARGE)
     member = kubectl.on("member1")
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
     return member
 
 
-def test_a_deployment_has_its_pods_through_a_replica_set(kubectl: Kubectl) -> None:
+def test_deployment_owns_its_pods_through_a_replica_set(kubectl: Kubectl) -> None:
     member = _ready(kubectl)
     (name,) = member("get", "rs", "-o", "jsonpath={.items[*].metadata.name}").split()
     assert member.table("rs") == ["NAME DESIRED CURRENT READY", f"{name} 2 2 2"]
@@ -28,7 +28,7 @@ def test_a_deployment_has_its_pods_through_a_replica_set(kubectl: Kubectl) -> No
     assert f"NewReplicaSet:   {name} (2/2 replicas created)" in described
 
 
-def test_top_of_a_member_and_of_all(kubectl: Kubectl) -> None:
+def test_top_shows_pods_of_one_member_and_of_all_members(kubectl: Kubectl) -> None:
     member = _ready(kubectl)
     lines = [line.split() for line in member("top", "pods", "--no-headers").splitlines()]
     assert [line[1:] for line in lines] == [["250m", "64Mi"]] * 2
@@ -43,13 +43,13 @@ def test_top_of_a_member_and_of_all(kubectl: Kubectl) -> None:
     assert "MethodNotAllowed" in kubectl.errors or "does not allow this method" in kubectl.errors
 
 
-def test_nodes_have_what_they_can_give(kubectl: Kubectl) -> None:
+def test_nodes_show_their_capacity(kubectl: Kubectl) -> None:
     capacity = kubectl.on("member1")("get", "node", "member1-node-1", "-o", "jsonpath={.status.capacity}")
     assert capacity == '{"cpu":"32","memory":"128Gi","pods":"110"}'
     assert "cpu:     32" in " ".join(kubectl.on("member1")("describe", "node", "member1-node-1").splitlines())
 
 
-def test_nothing_can_be_looked_into(kubectl: Kubectl) -> None:
+def test_logs_and_exec_are_refused_with_a_reason(kubectl: Kubectl) -> None:
     member = _ready(kubectl)
     pod = member("get", "pods", "-o", "name").split()[0]
     assert "is simulated in member1" in member("logs", pod)

@@ -1,7 +1,7 @@
-"""The guides with kubectl: each step that their tests take with our own commands, and the output that they show.
+"""The guides with kubectl: the steps of the ``reballast`` commands, and the output that the guides show.
 
-The tests are those of ``tests.seeds``, run here with another ``user``. What differs stands here: words that kubectl has
-of its own, and results that only the log tells, for which kubectl has no command.
+The tests are those of ``tests.seeds``, run with another ``user``. Tests that differ are defined here: kubectl
+has other command names, and no command for results that only the log contains.
 """
 
 # ruff: noqa: F401  # pytest finds the tests by their names
@@ -86,7 +86,7 @@ def user(place: Place, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 @pytest.fixture
 def two_regions(user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
-    """The reader of three clusters in two regions, by ``kubectl edit cluster/member1`` as the guide has it."""
+    """The reader of three clusters in two regions, set with ``kubectl edit cluster/member1`` as in the guide."""
 
     def move(cluster: str, old: str, new: str) -> None:
         monkeypatch.setenv("EDITOR", editor(tmp_path, f"text.replace('region: {old}', 'region: {new}')"))

@@ -1,7 +1,7 @@
-"""karmadactl, where the machine has one; and in any case the requests that it makes, as it makes them.
+"""karmadactl, if it is installed, and in any case a replay of the requests that it sends.
 
-What it shares with kubectl (apply, create, delete, edit, label, annotate, patch, explain, api-resources) is tested
-with that.
+Commands that it shares with kubectl (apply, create, delete, edit, label, annotate, patch, explain,
+api-resources) are tested with kubectl.
 """
 
 import json
@@ -47,8 +47,10 @@ def writing(place: Place) -> Iterator[httpx.Client]:
         yield found
 
 
-def test_get_over_the_members(kubectl: Kubectl, reading: httpx.Client) -> None:
-    """``get deploy --operation-scope members``: who is there, what it serves, then a Table of each."""
+def test_get_with_scope_members_lists_deployments_of_each_member(
+    kubectl: Kubectl, reading: httpx.Client
+) -> None:
+    """``get deploy --operation-scope members``: list the clusters, run discovery, then get a Table from each."""
     kubectl("apply", "-f", "-", given=BOTH)
     for name, row in (("member1", "web 2/2 2 2"), ("member2", "web 1/1 1 1")):
         kubectl.on(name).until(["NAME READY UP-TO-DATE AVAILABLE", row], "deploy")
@@ -75,8 +77,8 @@ def test_get_over_the_members(kubectl: Kubectl, reading: httpx.Client) -> None:
     assert (absent.status_code, absent.json()["message"]) == (404, 'deployments.apps "web" not found')
 
 
-def test_get_and_describe_of_the_control_plane(kubectl: Kubectl, reading: httpx.Client) -> None:
-    """``get deploy`` (scope karmada), and what ``describe`` asks for."""
+def test_get_and_describe_read_the_control_plane(kubectl: Kubectl, reading: httpx.Client) -> None:
+    """``get deploy`` (scope karmada), and the requests of ``describe``."""
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     path = f"/apis/apps/v1/namespaces/{kubectl.namespace}/deployments/web"
@@ -96,8 +98,8 @@ def test_get_and_describe_of_the_control_plane(kubectl: Kubectl, reading: httpx.
     assert "ScheduleBindingSucceed" in {event["reason"] for event in _items(events)}
 
 
-def test_taint_cordon_and_uncordon(reading: httpx.Client, writing: httpx.Client) -> None:
-    """Each looks at the cluster, twice, and sends all its taints."""
+def test_taint_cordon_and_uncordon_patch_the_taints(reading: httpx.Client, writing: httpx.Client) -> None:
+    """Each command reads the cluster twice and patches the whole list of taints."""
     path = f"{CLUSTERS}/member3"
     taint = {"effect": "NoSchedule", "key": "dedicated", "value": "x"}
     try:
@@ -113,8 +115,8 @@ def test_taint_cordon_and_uncordon(reading: httpx.Client, writing: httpx.Client)
     assert "taints" not in reading.get(path).json()["spec"]
 
 
-def test_unjoin(reading: httpx.Client, writing: httpx.Client) -> None:
-    """A cluster is deleted, and asked for each second until it is gone."""
+def test_unjoin_deletes_the_cluster(reading: httpx.Client, writing: httpx.Client) -> None:
+    """Delete a cluster and poll each second until it is gone."""
     body = {
         "apiVersion": "cluster.karmada.io/v1alpha1",
         "kind": "Cluster",
@@ -132,7 +134,7 @@ def test_unjoin(reading: httpx.Client, writing: httpx.Client) -> None:
     assert (again.status_code, again.json()["reason"]) == (404, "NotFound")
 
 
-def test_top_is_answered_where_the_member_says_that_it_has_metrics(reading: httpx.Client) -> None:
+def test_top_is_served_for_members_with_metrics(reading: httpx.Client) -> None:
     root = f"{CLUSTERS}/member1/proxy"
     groups = {group["name"] for group in reading.get(f"{root}/apis").json()["groups"]}
     for resource in ("nodes", "pods"):
@@ -140,15 +142,17 @@ def test_top_is_answered_where_the_member_says_that_it_has_metrics(reading: http
         assert answer.status_code == (200 if "metrics.k8s.io" in groups else 404)
 
 
-def test_what_a_member_has_not_is_refused_clearly(reading: httpx.Client) -> None:
+def test_unknown_member_and_write_to_member_are_refused_with_a_status(reading: httpx.Client) -> None:
     nobody = reading.get(f"{CLUSTERS}/nobody/proxy/api")
     assert (nobody.status_code, nobody.json()["kind"]) == (404, "Status")
     post = reading.post(f"{CLUSTERS}/member1/proxy/api/v1/namespaces/default/configmaps", json={})
     assert (post.status_code, post.json()["kind"]) == (405, "Status")
 
 
-def test_the_real_one(kubectl: Kubectl, place: Place, tmp_path: Path) -> None:
-    """Its own output over all members."""
+def test_installed_karmadactl_lists_and_cordons_members(
+    kubectl: Kubectl, place: Place, tmp_path: Path
+) -> None:
+    """Compare karmadactl's own output over all members."""
     program = shutil.which("karmadactl")
     if program is None:
         pytest.skip("no karmadactl on the PATH: its requests are replayed by the tests above")
@@ -180,13 +184,13 @@ def _karmadactl(program: str, place: Place, home: Path, *words: str) -> str:
     done = subprocess.run(
         [program, *words], env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
-    # A member without the object makes it exit with 1, and print the others all the same.
+    # karmadactl exits with 1 if a member lacks the object, but prints the other members nevertheless.
     assert done.returncode in (0, 1), done.stderr
     return done.stdout
 
 
 def _serves_deployments(reading: httpx.Client, root: str) -> bool:
-    """Whether discovery has Deployments, in each form that its versions ask for."""
+    """Return whether discovery lists Deployments, in each format that karmadactl versions request."""
     new, old = (
         json.dumps(reading.get(f"{root}/apis", headers={"accept": accept}).json())
         for accept in (NEW_DISCOVERY, OLD_DISCOVERY)

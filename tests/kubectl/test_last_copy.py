@@ -22,7 +22,7 @@ TAINT: Final = {"key": "brief", "effect": "NoExecute"}
 
 @pytest.fixture
 def untainted(kubectl: Kubectl) -> Iterator[Kubectl]:
-    """member3 has no taints after the test, whatever happens."""
+    """Remove all taints of member3 after the test."""
     yield kubectl
     taint(kubectl)
 

@@ -11,7 +11,7 @@ from tests.kubectl.manifests import BOTH
 MEMBER = "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy"
 
 
-def test_what_was_propagated_runs_in_the_members(kubectl: Kubectl) -> None:
+def test_propagated_deployment_runs_in_its_members(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     member1, member2, member3 = (kubectl.on(name) for name in ("member1", "member2", "member3"))
     member1.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
@@ -27,17 +27,17 @@ def test_what_was_propagated_runs_in_the_members(kubectl: Kubectl) -> None:
     assert member1("get", "deploy", "web", "-o", label) == "true"
 
 
-def test_nodes_and_namespaces_of_a_member(kubectl: Kubectl) -> None:
+def test_member_lists_its_nodes_and_namespaces(kubectl: Kubectl) -> None:
     member = kubectl.on("member1")
     assert len(member("get", "nodes", "--no-headers").splitlines()) == 100
     assert "namespace/kube-system" in member("get", "ns", "-o", "name").split()
 
 
-def test_a_member_is_read_only(kubectl: Kubectl) -> None:
+def test_member_api_is_read_only(kubectl: Kubectl) -> None:
     kubectl.on("member1")("create", "configmap", "settings", code=1)
 
 
-def test_the_proxy_answers_as_the_member(kubectl: Kubectl) -> None:
+def test_cluster_proxy_returns_the_objects_of_the_member(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     path = f"{MEMBER}/apis/apps/v1/namespaces/{kubectl.namespace}/deployments"
     kubectl.until_true(
@@ -48,7 +48,7 @@ def test_the_proxy_answers_as_the_member(kubectl: Kubectl) -> None:
     kubectl("get", "--raw", MEMBER.replace("member1", "nobody") + "/api", code=1)
 
 
-def test_roles_count_in_members_too(kubectl: Kubectl) -> None:
+def test_roles_are_enforced_in_members(kubectl: Kubectl) -> None:
     here = kubectl.namespace
     kubectl("apply", "-f", "-", given=BOTH)
     member = kubectl.on("member1")
@@ -67,7 +67,7 @@ def test_roles_count_in_members_too(kubectl: Kubectl) -> None:
         f"--clusterrole={here}-proxy",
         f"--serviceaccount={here}:robot",
     )
-    # It gets as far as the member, and may do nothing there.
+    # The request reaches the member, which refuses it.
     member("get", "deploy", *robot, code=1)
     assert f'User "system:serviceaccount:{here}:robot" cannot list resource "deployments"' in member.errors
     assert member("auth", "can-i", "list", "deploy", *robot, code=1) == "no\n"
@@ -81,7 +81,9 @@ def test_roles_count_in_members_too(kubectl: Kubectl) -> None:
     kubectl("delete", "clusterrole", f"{here}-proxy")
 
 
-def test_the_secret_of_a_member_reads_all_of_it(kubectl: Kubectl, home: Path, tmp_path: Path) -> None:
+def test_secret_of_a_member_gives_read_access_to_this_member_only(
+    kubectl: Kubectl, home: Path, tmp_path: Path
+) -> None:
     cluster = kubectl.json("cluster", "member1")
     spec = cast("dict[str, str]", cluster["spec"])
     reference = cast("dict[str, dict[str, str]]", cluster["spec"])["secretRef"]
@@ -111,7 +113,7 @@ def test_the_secret_of_a_member_reads_all_of_it(kubectl: Kubectl, home: Path, tm
     assert len(member("get", "nodes", "--no-headers").splitlines()) == 100
     assert member("auth", "can-i", "list", "nodes") == "yes\n"
     assert member("auth", "can-i", "create", "deployments", code=1).startswith("no")
-    # Of the control plane, and of other members, it opens nothing.
+    # The token is not valid for the control plane or other members.
     root = spec["apiEndpoint"].partition("/apis/")[0]
     member("get", "clusters", "--server", root, code=1)
     member("get", "nodes", "--server", spec["apiEndpoint"].replace("member1", "member2"), code=1)

@@ -1,4 +1,4 @@
-"""Namespaces: what is in them goes with them, and what is to be kept for a while holds them up."""
+"""Namespaces: deletion with their content, finalizers, and built-in namespaces."""
 
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
@@ -10,7 +10,7 @@ def _made(kubectl: Kubectl) -> str:
     return name
 
 
-def test_a_namespace_goes_with_what_is_in_it(kubectl: Kubectl) -> None:
+def test_deleted_namespace_is_deleted_with_its_objects(kubectl: Kubectl) -> None:
     name = _made(kubectl)
     kubectl("apply", "-n", name, "-f", "-", given=BOTH)
     kubectl.until(["NAME SCHEDULED FULLYAPPLIED", "web-deployment True True"], "rb", "-n", name)
@@ -23,13 +23,13 @@ def test_a_namespace_goes_with_what_is_in_it(kubectl: Kubectl) -> None:
     kubectl.until_true(
         lambda: kubectl.on("member1")("get", "deploy", "-n", name, "-o", "name") == "", lambda: "runs on"
     )
-    # A namespace of the same name begins empty.
+    # A new namespace of the same name is empty.
     kubectl("create", "namespace", name)
     assert kubectl("get", "deploy,pp", "-n", name, "-o", "name") == ""
     kubectl("delete", "namespace", name)
 
 
-def test_what_has_a_finalizer_holds_its_namespace_up(kubectl: Kubectl) -> None:
+def test_finalizer_of_an_object_keeps_its_namespace_terminating(kubectl: Kubectl) -> None:
     name = _made(kubectl)
     kubectl("create", "configmap", "kept", "-n", name)
     kubectl("create", "configmap", "other", "-n", name)
@@ -50,12 +50,12 @@ def test_what_has_a_finalizer_holds_its_namespace_up(kubectl: Kubectl) -> None:
     kubectl("get", "namespace", name, code=1)
 
 
-def test_nothing_is_created_where_no_namespace_is(kubectl: Kubectl) -> None:
+def test_object_in_an_unknown_namespace_is_refused(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "lost", "-n", "nowhere", code=1)
     assert 'namespaces "nowhere" not found' in kubectl.errors
 
 
-def test_some_namespaces_are_always_there(kubectl: Kubectl) -> None:
+def test_builtin_namespaces_exist_and_cannot_be_deleted(kubectl: Kubectl) -> None:
     names = kubectl("get", "namespaces", "-o", "name").split()
     for name in (
         "default",

@@ -1,4 +1,4 @@
-"""Override policies with kubectl: what members run, what works, bindings and events say, and what explains it."""
+"""Override policies with kubectl: objects of members, works, conditions of bindings, and events."""
 
 import json
 from typing import cast
@@ -69,7 +69,7 @@ def until_images(kubectl: Kubectl, member: str, wanted: str) -> None:
 
 
 def work(kubectl: Kubectl, member: str) -> Json:
-    """The work of the test's Deployment in a member."""
+    """Return the work of the test's Deployment in a member."""
     listed = json.loads(kubectl("get", "works", "-n", f"karmada-es-{member}", "-o", "json"))["items"]
     name = "resourcebinding.karmada.io/namespace"
     (found,) = [each for each in listed if each["metadata"]["annotations"].get(name) == kubectl.namespace]
@@ -81,7 +81,7 @@ def deployment_of(found: Json) -> Json:
     return manifest
 
 
-def test_members_run_what_the_policies_make_of_a_deployment(kubectl: Kubectl) -> None:
+def test_members_run_the_overridden_deployment(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     until_images(kubectl, "member1", "nginx busybox")
     kubectl("apply", "-f", "-", given=POLICY)
@@ -118,7 +118,7 @@ def test_members_run_what_the_policies_make_of_a_deployment(kubectl: Kubectl) ->
     until_images(kubectl, "member2", "nginx busybox")
 
 
-def test_what_cannot_be_applied_is_told_and_the_other_clusters_go_on(kubectl: Kubectl) -> None:
+def test_broken_override_is_reported_and_other_clusters_are_updated(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BROKEN)
     kubectl("apply", "-f", "-", given=BOTH)
     until_images(kubectl, "member1", "nginx busybox")

@@ -1,4 +1,4 @@
-"""Scheduling priority with kubectl: the less important workload shrinks for the other one, and spreads again later."""
+"""Scheduling priority with kubectl: preemption of a lower-priority workload and its later rebalance."""
 
 import json
 from collections.abc import Iterator
@@ -39,14 +39,14 @@ CORES: Final = 16
 
 @pytest.fixture(autouse=True)
 def cleared(kubectl: Kubectl) -> Iterator[None]:
-    """What has no namespace goes by name."""
+    """Delete the cluster-scoped objects after the test."""
     yield
     kubectl("delete", "priorityclass", "preemption-high", "preemption-low")
     kubectl("delete", "workloadrebalancer", "preemption", "--ignore-not-found")
 
 
 def workload(name: str, replicas: int) -> str:
-    """A Deployment with large replicas, and its policy with the class of its name."""
+    """Return a Deployment with large replicas, and a policy with the priority class of its name."""
     return f"""
 apiVersion: apps/v1
 kind: Deployment
@@ -76,8 +76,8 @@ spec:
 """
 
 
-def room(kubectl: Kubectl, member: str) -> int:
-    """How many replicas more a member takes."""
+def free_replicas(kubectl: Kubectl, member: str) -> int:
+    """Return how many more replicas a member has capacity for."""
     status = cast("dict[str, dict[str, dict[str, str]]]", kubectl.json("cluster", member)["status"])
     summary = status["resourceSummary"]
     total, used = (
@@ -91,16 +91,16 @@ def placed(kubectl: Kubectl, name: str) -> dict[str, int]:
     return {str(each["name"]): cast("int", each["replicas"]) for each in spec.get("clusters", [])}
 
 
-def test_who_is_less_important_makes_room_and_spreads_again_later(
+def test_preempted_workload_shrinks_and_spreads_again_after_rebalance(
     kubectl: Kubectl, served: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = Shell(served, capsys)
-    free = {name: room(kubectl, name) for name in MEMBERS}
+    free = {name: free_replicas(kubectl, name) for name in MEMBERS}
     kubectl("apply", "-f", "-", given=CLASSES)
     kubectl("apply", "-f", "-", given=workload("low", sum(free.values())))
     kubectl.until_true(lambda: placed(kubectl, "low") == free, lambda: str(placed(kubectl, "low")))
     kubectl.until_true(
-        lambda: {name: room(kubectl, name) for name in MEMBERS} == dict.fromkeys(MEMBERS, 0),
+        lambda: {name: free_replicas(kubectl, name) for name in MEMBERS} == dict.fromkeys(MEMBERS, 0),
         lambda: kubectl("describe", "clusters"),
     )
 
@@ -125,7 +125,9 @@ def test_who_is_less_important_makes_room_and_spreads_again_later(
     assert (told["priority"]["value"], told["priority"]["className"]) == (-5, "preemption-low")
 
     kubectl("delete", "deploy", "high")
-    kubectl.until_true(lambda: room(kubectl, "member1") == free["member1"], lambda: kubectl("get", "rb"))
+    kubectl.until_true(
+        lambda: free_replicas(kubectl, "member1") == free["member1"], lambda: kubectl("get", "rb")
+    )
     kubectl("scale", "deploy", "low", f"--replicas={sum(free.values()) - 2}")
     kubectl("apply", "-f", "-", given=REBALANCER.replace("NAMESPACE", kubectl.namespace))
     kubectl.until_true(lambda: "member1" in placed(kubectl, "low"), lambda: kubectl("describe", "rb"))

@@ -8,7 +8,7 @@ from tests.kubectl.manifests import BOTH
 READY = ["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"]
 
 
-def test_a_propagated_deployment_its_binding_and_its_works(kubectl: Kubectl) -> None:
+def test_propagated_deployment_its_binding_and_its_works_are_printed(kubectl: Kubectl) -> None:
     assert kubectl("apply", "-f", "-", given=BOTH).splitlines() == [
         "deployment.apps/web created",
         "propagationpolicy.policy.karmada.io/web created",
@@ -30,7 +30,7 @@ def test_a_propagated_deployment_its_binding_and_its_works(kubectl: Kubectl) -> 
     }
 
 
-def test_label_and_field_selectors(kubectl: Kubectl) -> None:
+def test_get_filters_by_label_and_field_selectors(kubectl: Kubectl) -> None:
     for name, colour in (("one", "red"), ("two", "blue"), ("three", "red")):
         kubectl("create", "configmap", name, "--from-literal", "a=b")
         kubectl("label", "configmap", name, f"colour={colour}")
@@ -44,7 +44,7 @@ def test_label_and_field_selectors(kubectl: Kubectl) -> None:
     assert paged.splitlines() == [f"configmap/{name}" for name in names]
 
 
-def test_describe_tells_what_happened(kubectl: Kubectl) -> None:
+def test_describe_prints_scheduling_events(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until(READY, "deploy")
     described = kubectl("describe", "deploy", "web")
@@ -60,7 +60,7 @@ def test_describe_tells_what_happened(kubectl: Kubectl) -> None:
     assert "resourcebinding/web-deployment" in told
 
 
-def test_what_is_not_there(kubectl: Kubectl) -> None:
+def test_get_of_a_missing_object_reports_not_found(kubectl: Kubectl) -> None:
     kubectl("get", "deploy", "nobody", code=1)
     assert kubectl.errors == 'Error from server (NotFound): deployments.apps "nobody" not found\n'
     kubectl("get", "deploy")
@@ -68,7 +68,7 @@ def test_what_is_not_there(kubectl: Kubectl) -> None:
     assert kubectl("get", "overridepolicies", "-A") == ""
 
 
-def test_kinds_and_their_fields(kubectl: Kubectl) -> None:
+def test_api_resources_and_explain_list_kinds_and_fields(kubectl: Kubectl) -> None:
     listed = [line.split() for line in kubectl("api-resources", "--no-headers").splitlines()]
     assert ["workloadrebalancers", "apps.karmada.io/v1alpha1", "false", "WorkloadRebalancer"] in listed
     assert ["deployments", "deploy", "apps/v1", "true", "Deployment"] in listed
@@ -76,7 +76,7 @@ def test_kinds_and_their_fields(kubectl: Kubectl) -> None:
     assert "containers" in kubectl("explain", "deployment.spec.template.spec")
 
 
-def test_clusters_and_given_namespaces(kubectl: Kubectl) -> None:
+def test_clusters_and_builtin_namespaces_are_listed(kubectl: Kubectl) -> None:
     shown = kubectl.table("clusters", "-o", "wide")
     assert shown[0] == "NAME VERSION MODE READY ZONES REGION PROVIDER API-ENDPOINT PROXY-URL"
     assert [line.split()[0] for line in shown[1:]] == ["member1", "member2", "member3"]
@@ -86,7 +86,7 @@ def test_clusters_and_given_namespaces(kubectl: Kubectl) -> None:
     assert "reballast-admin" in kubectl("auth", "whoami")
 
 
-def test_custom_kinds_are_served_once_they_are_defined(kubectl: Kubectl) -> None:
+def test_custom_kind_is_served_once_it_is_defined(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=DEFINITION)
     try:
         kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=60s")

@@ -1,6 +1,6 @@
-"""What kubectl 1.27 to 1.33 send when they write, replayed: JSON bodies of the older, protobuf of the newer ones.
+"""Replay of the write requests of kubectl 1.27 to 1.33: older versions send JSON, newer ones protobuf.
 
-Recorded by ``tests.kubectl.recording``, so that no machine needs them all.
+Recorded by ``tests.kubectl.recording``, so that the versions need not be installed.
 """
 
 import json
@@ -39,18 +39,18 @@ KINDS = (
 )
 
 
-def test_both_forms_are_among_them() -> None:
+def test_recordings_contain_json_and_protobuf_bodies() -> None:
     types = {path.stem: {each.type for each in read(path)} for path in FILES}
     assert PROTOBUF not in types["kubectl-1.27"] | types["kubectl-1.31"]
     assert PROTOBUF in types["kubectl-1.32"] & types["kubectl-1.33"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-async def test_each_request_is_answered_as_it_was(path: Path) -> None:
+async def test_each_recorded_request_gets_its_recorded_status_code(path: Path) -> None:
     await replayed(read(path))
 
 
-async def test_all_versions_make_the_same_objects() -> None:
+async def test_all_versions_create_the_same_objects() -> None:
     first, *others = [await replayed(read(path)) for path in FILES]
     assert all(each == first for each in others)
     deployment = json.loads(first["/apis/apps/v1/namespaces/team/deployments"])[0]
@@ -61,7 +61,7 @@ async def test_all_versions_make_the_same_objects() -> None:
 
 
 async def replayed(sent: Sequence[Sent]) -> dict[str, str]:
-    """What stands after these requests, by kind, as text."""
+    """Return the stored objects after these requests as text, by kind."""
     async with serving() as services:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
         headers = {"authorization": f"Bearer {TOKEN}"}

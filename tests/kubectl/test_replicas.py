@@ -1,4 +1,4 @@
-"""Replicas on Kafka show the same under the same numbers, so a client goes on at one where another ended."""
+"""Replicas on Kafka use the same resource versions, so a client can continue at another replica."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ def config_map(name: str) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"of": "replicas"}}}
 
 
-def test_a_version_of_one_replica_is_good_at_the_other(place_on_kafka: Place) -> None:
+def test_resource_version_of_one_replica_is_valid_at_the_other(place_on_kafka: Place) -> None:
     with streams.client(place_on_kafka.writing) as one, streams.client(place_on_kafka.reading) as other:
         made = one.post(MAPS, json=config_map("version")).raise_for_status().json()
         version = streams.version_of(made)
@@ -46,8 +46,10 @@ def test_a_version_of_one_replica_is_good_at_the_other(place_on_kafka: Place) ->
         assert other.get(f"{MAPS}/version").status_code == 404
 
 
-def test_a_replica_takes_what_another_signed(place_on_kafka: Place, home: Path, tmp_path: Path) -> None:
-    """They were given no token: the one that came first has one, and a certificate's authority, for all."""
+def test_replicas_share_tokens_and_certificate_authority(
+    place_on_kafka: Place, home: Path, tmp_path: Path
+) -> None:
+    """Neither replica was given a token: the first one creates the token and the authority for all replicas."""
     writing, reading = (
         json.loads(path.read_bytes()) for path in (place_on_kafka.writing, place_on_kafka.reading)
     )
@@ -65,7 +67,7 @@ def test_a_replica_takes_what_another_signed(place_on_kafka: Place, home: Path, 
     one = place_on_kafka.kubectl(home, "signed")
     one("create", "serviceaccount", "robot")
     token = one("create", "token", "robot").strip()
-    # ``whoami`` asks the replica that is read from; the token is of the one that is written through.
+    # ``whoami`` goes to the replica for reads; the token was issued by the replica for writes.
     assert "serviceaccount:signed:robot" in one("auth", "whoami", f"--token={token}")
     one("apply", "-f", "-", given=OF_ROBOT)
     path = "/api/v1/namespaces/signed/secrets/robot-token"
@@ -85,7 +87,7 @@ def test_a_replica_takes_what_another_signed(place_on_kafka: Place, home: Path, 
         assert "namespace/default" in kubectl("get", "ns", "-o", "name", "--server", server)
 
 
-def test_a_page_of_one_replica_goes_on_at_the_other(place_on_kafka: Place) -> None:
+def test_list_continues_at_another_replica(place_on_kafka: Place) -> None:
     names = [f"page-{index}" for index in range(5)]
     with streams.client(place_on_kafka.writing) as one, streams.client(place_on_kafka.reading) as other:
         for name in names:
@@ -99,10 +101,8 @@ def test_a_page_of_one_replica_goes_on_at_the_other(place_on_kafka: Place) -> No
             one.delete(f"{MAPS}/{name}").raise_for_status()
 
 
-def test_a_watch_goes_on_at_another_replica_when_its_own_is_killed(
-    place_on_kafka: Place, tmp_path: Path
-) -> None:
-    """Killed as ``kill -9`` does, again and again, with writes all the while: no event is missed, none comes twice."""
+def test_watch_continues_at_another_replica_after_a_kill(place_on_kafka: Place, tmp_path: Path) -> None:
+    """Kill a replica repeatedly during writes; no event may be missed or repeated."""
     mortal = replica("mortal", place_on_kafka.log, tmp_path)
     numbers = itertools.count()
     wanted: list[str] = []
@@ -141,7 +141,7 @@ def test_a_watch_goes_on_at_another_replica_when_its_own_is_killed(
 
 
 def _taken(events: Iterator[Json], seen: list[str], count: int) -> str:
-    """Takes events until so many objects were seen; gives the newest number."""
+    """Consume events until ``count`` objects were seen; return the newest resourceVersion."""
     version = ""
     while len(seen) < count:
         version = _take(next(events), seen)
@@ -149,7 +149,7 @@ def _taken(events: Iterator[Json], seen: list[str], count: int) -> str:
 
 
 def _rest(events: Iterator[Json], seen: list[str], version: str) -> str:
-    """Takes what was still on its way when the server died; half a line at the end is no event."""
+    """Consume the events that were in flight at the kill; an incomplete line at the end is ignored."""
     try:
         for event in events:
             version = _take(event, seen)

@@ -1,4 +1,4 @@
-"""Who may do what, as kubectl finds out: roles, bindings, tokens of service accounts, ``--as``."""
+"""Authorization with kubectl: roles, bindings, tokens of service accounts, impersonation."""
 
 import base64
 from typing import cast
@@ -17,12 +17,12 @@ type: kubernetes.io/service-account-token
 
 
 def _robot(kubectl: Kubectl) -> str:
-    """Makes a service account; gives the option with its token."""
+    """Create a service account; return the option with its token."""
     kubectl("create", "serviceaccount", "robot")
     return f"--token={kubectl('create', 'token', 'robot').strip()}"
 
 
-def test_a_service_account_does_what_its_roles_allow(kubectl: Kubectl) -> None:
+def test_service_account_is_limited_to_its_roles(kubectl: Kubectl) -> None:
     robot, here = _robot(kubectl), kubectl.namespace
     name = f"system:serviceaccount:{here}:robot"
     assert f"Username    {name}" in kubectl("auth", "whoami", robot)
@@ -40,12 +40,12 @@ def test_a_service_account_does_what_its_roles_allow(kubectl: Kubectl) -> None:
     assert "at the cluster scope" in kubectl.errors
     kubectl("get", "nodes", robot, code=1)
     kubectl("get", "secrets", robot, code=1)
-    # A change of the roles counts from the next request on.
+    # A change of the roles applies from the next request on.
     kubectl("delete", "rolebinding", "robots")
     kubectl("get", "deployments", robot, code=1)
 
 
-def test_rights_by_verb_kind_name_and_part(kubectl: Kubectl) -> None:
+def test_rules_apply_by_verb_resource_name_and_subresource(kubectl: Kubectl) -> None:
     robot = _robot(kubectl)
     kubectl("create", "configmap", "settings")
     kubectl("create", "configmap", "others")
@@ -64,7 +64,7 @@ def test_rights_by_verb_kind_name_and_part(kubectl: Kubectl) -> None:
     kubectl("delete", "deployment", "web", robot, code=1)
 
 
-def test_can_i_says_what_is_so(kubectl: Kubectl) -> None:
+def test_can_i_reports_the_permissions(kubectl: Kubectl) -> None:
     robot, here = _robot(kubectl), kubectl.namespace
     assert kubectl("auth", "can-i", "delete", "nodes") == "yes\n"
     assert kubectl("auth", "can-i", "list", "deployments", robot, code=1) == "no\n"
@@ -80,7 +80,7 @@ def test_can_i_says_what_is_so(kubectl: Kubectl) -> None:
     assert ["*.*", "[]", "[]", "[*]"] in [line.split() for line in everything]
 
 
-def test_admins_stand_for_others_and_nobody_else_does(kubectl: Kubectl) -> None:
+def test_only_admins_may_impersonate(kubectl: Kubectl) -> None:
     robot, here = _robot(kubectl), kubectl.namespace
     kubectl("create", "rolebinding", "team", "--clusterrole=view", "--group=team")
     assert kubectl("get", "deployments", "--as=alice", "--as-group=team") == ""
@@ -94,7 +94,7 @@ def test_admins_stand_for_others_and_nobody_else_does(kubectl: Kubectl) -> None:
     ) in kubectl.errors
 
 
-def test_nobody_gives_rights_away_that_they_do_not_have(kubectl: Kubectl) -> None:
+def test_role_beyond_the_own_permissions_is_refused(kubectl: Kubectl) -> None:
     robot, here = _robot(kubectl), kubectl.namespace
     kubectl("create", "rolebinding", "robots", "--clusterrole=admin", f"--serviceaccount={here}:robot")
     kubectl("create", "role", "fine", "--verb=get", "--resource=pods", robot)
@@ -108,7 +108,7 @@ def test_nobody_gives_rights_away_that_they_do_not_have(kubectl: Kubectl) -> Non
     assert "cannot change roleRef" in kubectl.errors
 
 
-def test_a_token_ends_with_its_account(kubectl: Kubectl) -> None:
+def test_token_is_invalid_after_its_account_is_deleted(kubectl: Kubectl) -> None:
     robot = _robot(kubectl)
     kubectl("auth", "whoami", robot)
     kubectl("delete", "serviceaccount", "robot")
@@ -118,7 +118,7 @@ def test_a_token_ends_with_its_account(kubectl: Kubectl) -> None:
     assert "Unauthorized" in kubectl.errors
 
 
-def test_a_secret_carries_the_token_of_an_account(kubectl: Kubectl) -> None:
+def test_secret_of_a_service_account_contains_its_token(kubectl: Kubectl) -> None:
     kubectl("create", "serviceaccount", "robot")
     kubectl("apply", "-f", "-", given=OF_ROBOT)
     shown = kubectl.json("secret", "robot-token")["data"]
@@ -131,7 +131,7 @@ def test_a_secret_carries_the_token_of_an_account(kubectl: Kubectl) -> None:
     kubectl("auth", "whoami", robot, code=1)
 
 
-def test_every_namespace_has_its_account_and_the_authority(kubectl: Kubectl) -> None:
+def test_every_namespace_has_a_default_account_and_the_ca_certificate(kubectl: Kubectl) -> None:
     assert kubectl("get", "serviceaccounts", "-o", "name") == "serviceaccount/default\n"
     certificate = kubectl("get", "configmap", "kube-root-ca.crt", "-o", "jsonpath={.data.ca\\.crt}")
     assert certificate.startswith("-----BEGIN CERTIFICATE-----")
@@ -143,7 +143,7 @@ def test_every_namespace_has_its_account_and_the_authority(kubectl: Kubectl) -> 
     assert kubectl("get", "serviceaccounts", "-l", "a=b", "-o", "name") == "serviceaccount/default\n"
 
 
-def test_the_roles_of_every_server_are_there(kubectl: Kubectl) -> None:
+def test_builtin_cluster_roles_exist(kubectl: Kubectl) -> None:
     names = kubectl("get", "clusterroles", "-o", "name").split()
     for name in ("admin", "cluster-admin", "edit", "view"):
         assert f"clusterrole.rbac.authorization.k8s.io/{name}" in names
@@ -152,7 +152,7 @@ def test_the_roles_of_every_server_are_there(kubectl: Kubectl) -> None:
     assert any(line.split()[:1] == ["deployments.apps"] for line in described)
 
 
-def test_who_applies_what_is_not_there_must_be_allowed_to_create_it(kubectl: Kubectl) -> None:
+def test_apply_of_a_missing_object_needs_the_create_permission(kubectl: Kubectl) -> None:
     robot = _robot(kubectl)
     kubectl("create", "role", "patcher", "--verb=get,patch", "--resource=configmaps")
     kubectl(

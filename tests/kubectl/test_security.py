@@ -1,4 +1,4 @@
-"""Who may come in: nobody without the token, and nobody is fooled about who answers."""
+"""Authentication: requests without the token are refused, and the server's certificate is verified."""
 
 import ssl
 from pathlib import Path
@@ -15,7 +15,7 @@ def endpoint(served: Path) -> Endpoint:
     return msgspec.json.decode((served / FILE).read_bytes(), type=Endpoint)
 
 
-def test_without_the_token_everything_is_closed_but_health(served: Path, endpoint: Endpoint) -> None:
+def test_without_a_token_only_health_checks_are_served(served: Path, endpoint: Endpoint) -> None:
     trusted = ssl.create_default_context(cafile=str(served / "kube-ca.pem"))
     with httpx.Client(base_url=endpoint.kube_url, verify=trusted) as client:
         refused = client.get("/api/v1/namespaces")
@@ -28,11 +28,11 @@ def test_without_the_token_everything_is_closed_but_health(served: Path, endpoin
         assert known.json()["kind"] == "APIGroupList"
 
 
-def test_the_server_is_nobody_else(endpoint: Endpoint) -> None:
+def test_certificate_is_not_trusted_without_the_authority(endpoint: Endpoint) -> None:
     with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
         httpx.get(f"{endpoint.kube_url}/readyz")
 
 
-def test_only_the_owner_reads_the_keys(served: Path) -> None:
+def test_key_files_are_readable_by_their_owner_only(served: Path) -> None:
     for name in ("kubeconfig", "kube-ca.key", "kube-server.key", "server.token", FILE):
         assert (served / name).stat().st_mode & 0o077 == 0

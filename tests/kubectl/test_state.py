@@ -1,4 +1,4 @@
-"""State preservation with kubectl: what a workload said where its cluster failed comes as a label to where it goes."""
+"""State preservation with kubectl: status of a failed cluster is passed as a label to the next cluster."""
 
 import json
 from typing import cast
@@ -54,9 +54,9 @@ def _taint(kubectl: Kubectl, cluster: str, taints: object) -> None:
     kubectl("patch", "cluster", cluster, "--type=merge", "-p", json.dumps({"spec": {"taints": taints}}))
 
 
-def test_a_workload_takes_its_state_along(kubectl: Kubectl) -> None:
+def test_state_of_a_workload_is_passed_to_its_new_cluster(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=STATEFUL % STATE)
-    # It waits for room that no member has, so its eviction goes on for as long as the test does.
+    # The workload waits for capacity that no member has, so its eviction lasts as long as the test.
     kubectl.until_true(lambda: _reported(kubectl) == "a1", lambda: _reported(kubectl))
     (first,) = _where(kubectl)
     second = {"member1": "member2", "member2": "member1"}[first]
@@ -83,6 +83,6 @@ def test_a_workload_takes_its_state_along(kubectl: Kubectl) -> None:
         _taint(kubectl, first, None)
 
 
-def test_rules_that_nobody_can_read_are_refused(kubectl: Kubectl) -> None:
+def test_invalid_json_path_of_a_state_rule_is_refused(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=STATEFUL.replace("{.savepoint}", "{.save[}") % STATE, code=1)
     assert "spec.failover.cluster.statePreservation.rules[1].jsonPath" in kubectl.errors

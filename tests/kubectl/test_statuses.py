@@ -1,4 +1,4 @@
-"""Statuses that others than the engine write: kept as they are, beside what the engine says itself."""
+"""Statuses written by other controllers: stored, and merged with the status that the engine derives."""
 
 import json
 from typing import cast
@@ -40,7 +40,7 @@ def _status(kubectl: Kubectl, kind: str, name: str) -> dict[str, object]:
     return cast("dict[str, object]", kubectl.json(kind, name)["status"])
 
 
-def test_a_status_is_no_change_of_the_object(kubectl: Kubectl) -> None:
+def test_status_write_leaves_spec_and_generation_unchanged(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=DEFINITION)
     kubectl.until_true(lambda: "gauges" in kubectl("api-resources", "-o", "name"), lambda: "no gauges")
     kubectl("apply", "-f", "-", given=GAUGE)
@@ -55,7 +55,7 @@ def test_a_status_is_no_change_of_the_object(kubectl: Kubectl) -> None:
     assert int(after["resourceVersion"]) > int(before["resourceVersion"])
     waited = kubectl("wait", "--for=condition=Ready", "gauges/pressure", "--timeout=60s")
     assert waited == "gauge.example.io/pressure condition met\n"
-    # A change of the object leaves its status; a new object begins without one.
+    # An update of the object keeps its status; a recreated object has none.
     kubectl(
         "patch", "gauges", "pressure", "--type=merge", "-p", '{"spec":{"unit":"psi"},"status":{"bars":9}}'
     )
@@ -78,7 +78,7 @@ def test_a_status_is_no_change_of_the_object(kubectl: Kubectl) -> None:
     kubectl("delete", "crd", "gauges.example.io")
 
 
-def test_what_members_report_is_shown_over_it(kubectl: Kubectl) -> None:
+def test_reported_replicas_take_precedence_over_a_written_status(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     patch = '{"status":{"readyReplicas":99,"conditions":[{"type":"Audited","status":"True"}]}}'
@@ -88,7 +88,7 @@ def test_what_members_report_is_shown_over_it(kubectl: Kubectl) -> None:
     assert [each["type"] for each in cast("list[dict[str, str]]", status["conditions"])] == ["Audited"]
 
 
-def test_who_applies_another_status_has_a_conflict_with_the_engine(kubectl: Kubectl) -> None:
+def test_apply_of_a_field_owned_by_the_engine_is_a_conflict(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
@@ -101,7 +101,7 @@ def test_who_applies_another_status_has_a_conflict_with_the_engine(kubectl: Kube
     assert (status["readyReplicas"], status["conditions"]) == (3, audited["conditions"])
 
 
-def test_a_dry_run_of_a_status_changes_nothing(kubectl: Kubectl) -> None:
+def test_dry_run_of_a_status_is_not_stored(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
     words = ("patch", "deploy", "web", "--subresource=status", "--dry-run=server", "-o", "json")
     shown = json.loads(kubectl(*words, "-p", '{"status":{"observedGeneration":7}}'))
@@ -109,7 +109,7 @@ def test_a_dry_run_of_a_status_changes_nothing(kubectl: Kubectl) -> None:
     assert kubectl.json("deploy", "web")["status"] == {}
 
 
-def test_an_agent_says_how_its_cluster_is(kubectl: Kubectl) -> None:
+def test_agent_writes_the_status_of_its_cluster(kubectl: Kubectl) -> None:
     name = "told"
     kubectl("apply", "-f", "-", given=MEMBER % name)
     status = {
@@ -142,7 +142,7 @@ def test_an_agent_says_how_its_cluster_is(kubectl: Kubectl) -> None:
     kubectl("delete", "cluster", name)
 
 
-def test_what_only_the_engine_knows_is_not_written(kubectl: Kubectl) -> None:
+def test_status_derived_by_the_engine_is_not_writable(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until_true(lambda: bool(kubectl("get", "rb", "-o", "name")), lambda: "no binding")
     patch = '{"status":{"lastScheduledTime":null,"conditions":[]}}'
@@ -151,7 +151,7 @@ def test_what_only_the_engine_knows_is_not_written(kubectl: Kubectl) -> None:
 
 
 def _owners(kubectl: Kubectl, kind: str, name: str) -> dict[tuple[str, str, str], dict[str, object]]:
-    """Who wrote what, by manager, operation and subresource."""
+    """Return the fields per owner (manager, operation, subresource)."""
     metadata = cast("dict[str, object]", kubectl.json(kind, name, "--show-managed-fields")["metadata"])
     return {
         (str(each["manager"]), str(each["operation"]), str(each.get("subresource", ""))): cast(
@@ -161,12 +161,12 @@ def _owners(kubectl: Kubectl, kind: str, name: str) -> dict[tuple[str, str, str]
     }
 
 
-def test_statuses_have_owners_of_their_own(kubectl: Kubectl) -> None:
+def test_status_fields_have_their_own_managers(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
     applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
     words = ("apply", "--server-side", "--subresource=status", "-f", "-", "--field-manager")
     kubectl(*words, "one", given=json.dumps({**applied, "status": {"observedGeneration": 4}}))
-    # What else stands in what is applied to a status is passed over.
+    # Fields outside the status are ignored in an apply to the status.
     second = {**applied, "status": {"observedGeneration": 5}, "spec": {"replicas": 7}}
     kubectl(*words, "two", given=json.dumps(second), code=1)
     told = 'Apply failed with 1 conflict: conflict with "one" with subresource "status": .status.observedGeneration'
@@ -180,7 +180,7 @@ def test_statuses_have_owners_of_their_own(kubectl: Kubectl) -> None:
     assert ("one", "Apply", "status") not in owners
     spec = cast("dict[str, object]", kubectl.json("deploy", "web")["spec"])
     assert spec["replicas"] == 1
-    # Writes of the object leave the owners of its status; who applies less gives up the rest.
+    # Writes of the object keep the managers of its status; an apply with fewer fields gives up the others.
     kubectl("scale", "deploy", "web", "--replicas=2")
     assert owners.keys() <= _owners(kubectl, "deploy", "web").keys()
     kubectl(*words, "two", given=json.dumps({**applied, "status": {"observedGeneration": 5}}))
@@ -188,7 +188,7 @@ def test_statuses_have_owners_of_their_own(kubectl: Kubectl) -> None:
     assert _status(kubectl, "deploy", "web") == {"replicas": 1, "collisionCount": 1}
 
 
-def test_what_the_engine_says_is_its_own(kubectl: Kubectl) -> None:
+def test_fields_derived_by_the_engine_are_owned_by_it(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     owned = _owners(kubectl, "deploy", "web")["reballast", "Update", "status"]
@@ -196,14 +196,14 @@ def test_what_the_engine_says_is_its_own(kubectl: Kubectl) -> None:
     bound = _owners(kubectl, "rb", "web-deployment")
     assert "f:clusters" in cast("dict[str, object]", bound["reballast", "Update", ""]["f:spec"])
     assert "f:conditions" in cast("dict[str, object]", bound["reballast", "Update", "status"]["f:status"])
-    # What was shown may be written back with its owners: the engine's part stays its own.
+    # A read object may be written back with its managed fields: the engine keeps its own fields.
     shown = kubectl("get", "deploy", "web", "--show-managed-fields", "-o", "json")
     kubectl("replace", "-f", "-", given=shown)
     again = _owners(kubectl, "deploy", "web")
     assert [each for each in again if each[0] == "reballast"] == [("reballast", "Update", "status")]
 
 
-def test_the_owners_of_a_clusters_status(kubectl: Kubectl) -> None:
+def test_cluster_status_fields_have_their_own_managers(kubectl: Kubectl) -> None:
     name = "owned"
     kubectl("apply", "-f", "-", given=MEMBER % name)
     words = ("patch", "cluster", name, "--subresource=status", "--type=merge", "--field-manager=agent", "-p")
@@ -237,7 +237,7 @@ def _of_kind(api_version: str, kind: str, spec: dict[str, object]) -> dict[str, 
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def test_what_stands_for_the_statuses_of_all_members(kubectl: Kubectl) -> None:
+def test_statuses_of_all_members_are_aggregated_by_kind(kubectl: Kubectl) -> None:
     pod: dict[str, object] = {"containers": [{"name": "main", "image": "nginx"}]}
     job = {"spec": {"template": {"spec": {**pod, "restartPolicy": "Never"}}}}
     backend = {"service": {"name": "shop", "port": {"number": 80}}}

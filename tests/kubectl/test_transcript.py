@@ -1,4 +1,4 @@
-"""kubectl says here what it says on a real Kubernetes, command by command, in a session that was recorded there."""
+"""A kubectl session recorded on a real Kubernetes, compared command by command with Reballast."""
 
 import difflib
 from pathlib import Path
@@ -15,7 +15,7 @@ DIFFERS: Final = {
 
 
 @pytest.mark.slow
-def test_a_session_reads_as_on_a_real_cluster(served: Path, tmp_path: Path) -> None:
+def test_session_prints_the_same_as_on_a_real_cluster(served: Path, tmp_path: Path) -> None:
     real = transcripts.recorded()
     ours = list(transcripts.played(served / "kubeconfig", tmp_path))
 

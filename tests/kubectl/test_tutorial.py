@@ -1,4 +1,4 @@
-"""The rebalancer's tutorial with kubectl, and the output that it shows; what karmadactl sends, kubectl sends too."""
+"""The rebalancer's tutorial with kubectl, and the output that it shows; kubectl sends karmadactl's patches."""
 
 from pathlib import Path
 
@@ -18,7 +18,9 @@ HEADER = "NAME READY UP-TO-DATE AVAILABLE"
 TAINT = '{"spec":{"taints":[{"effect":"NoExecute","key":"workload-rebalancer-test"}]}}'
 
 
-def test_the_tutorial(place: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tutorial_prints_the_output_that_it_shows(
+    place: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kubectl = place.kubectl(home, context="karmada-apiserver")
     try:
         _follow(kubectl, tmp_path, monkeypatch)
@@ -67,14 +69,14 @@ def _follow(kubectl: Kubectl, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _placed(kubectl: Kubectl, **members: str) -> None:
-    """Waits until the Deployment runs in these members as said, and in no other."""
+    """Wait until the Deployment has exactly these rows in these members."""
     for name in ("member1", "member2", "member3"):
         wanted = [HEADER, members[name]] if name in members else []
         kubectl.on(name).until(wanted, "deploy")
 
 
 def _timeless(shown: str) -> list[str]:
-    """The lines with times blanked, without what a server adds and what apply remembers."""
+    """Return the lines without times, server-set fields and kubectl's annotation."""
     value = yaml.safe_load(shown)
     value["metadata"].pop("annotations", None)
     for name in ADDED:

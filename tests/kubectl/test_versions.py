@@ -1,4 +1,4 @@
-"""Each version of kubectl that the machine has, beside the one on the PATH: a day's work with a Deployment."""
+"""Every installed version of kubectl, not only the one on the PATH, in a typical session with a Deployment."""
 
 import shutil
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tests.kubectl.places import Place
 
 
 def versions() -> Iterator[Path]:
-    """The one on the PATH, and those that lie beside it as ``kubectl.1.27``."""
+    """Yield the kubectl on the PATH and its neighbours with names such as ``kubectl.1.27``."""
     found = shutil.which("kubectl")
     if found is not None:
         real = Path(found).resolve()
@@ -24,9 +24,9 @@ def versions() -> Iterator[Path]:
 VERSIONS: Final = list(versions())
 
 
-@pytest.mark.slow  # some forty programs, one after the other
+@pytest.mark.slow  # about forty programs, one after the other
 @pytest.mark.parametrize("program", VERSIONS, ids=lambda path: path.name)
-def test_a_days_work(
+def test_kubectl_version_runs_a_typical_session(
     place_on_sqlite: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Path
 ) -> None:
     name = f"versions-{program.name.replace('.', '-')}"
@@ -67,7 +67,7 @@ def _work(kubectl: Kubectl, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def _autoscale(kubectl: Kubectl) -> None:
-    """Older ones write autoscaling/v1, and all read autoscaling/v2: it is one object."""
+    """Older versions write autoscaling/v1, and all read autoscaling/v2: it is one object."""
     kubectl("autoscale", "deploy", "made", "--min=2", "--max=5", "--cpu-percent=70")
     head, row = (line.split() for line in kubectl("get", "hpa").splitlines())
     assert head == ["NAME", "REFERENCE", "TARGETS", "MINPODS", "MAXPODS", "REPLICAS", "AGE"]

@@ -1,4 +1,4 @@
-"""get --watch, wait and deletions that are waited for."""
+"""get --watch, wait, and deletions with --wait."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from tests.kubectl.commands import Kubectl, plain
 from tests.kubectl.manifests import BOTH
 
 
-def test_a_watch_tells_each_change_and_the_end(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_watch_prints_each_change_and_the_deletion(kubectl: Kubectl, tmp_path: Path) -> None:
     with kubectl.watching(tmp_path, "cm", "-o", "name") as printed:
         kubectl("create", "configmap", "one")
         kubectl("label", "cm", "one", "a=b")
@@ -15,7 +15,7 @@ def test_a_watch_tells_each_change_and_the_end(kubectl: Kubectl, tmp_path: Path)
         kubectl.until_true(lambda: printed.read_text().splitlines() == wanted, printed.read_text)
 
 
-def test_a_status_that_changes_is_watched_too(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_watch_prints_status_changes(kubectl: Kubectl, tmp_path: Path) -> None:
     with kubectl.watching(tmp_path, "deploy") as printed:
         kubectl("apply", "-f", "-", given=BOTH)
         kubectl.until_true(lambda: "web 3/3 3 3" in plain(printed.read_text()), printed.read_text)
@@ -23,7 +23,7 @@ def test_a_status_that_changes_is_watched_too(kubectl: Kubectl, tmp_path: Path) 
         kubectl.until_true(lambda: "web 5/5 5 5" in plain(printed.read_text()), printed.read_text)
 
 
-def test_a_watch_with_a_selector_tells_of_those_that_leave_it(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_watch_with_a_selector_prints_objects_that_stop_matching(kubectl: Kubectl, tmp_path: Path) -> None:
     kubectl("create", "configmap", "one")
     kubectl("label", "cm", "one", "colour=red")
     watched = ("cm", "-l", "colour=red", "--output-watch-events", "-o", "name")
@@ -33,7 +33,7 @@ def test_a_watch_with_a_selector_tells_of_those_that_leave_it(kubectl: Kubectl, 
         kubectl.until_true(lambda: len(printed.read_text().splitlines()) == 2, printed.read_text)
 
 
-def test_waiting_for_the_end(kubectl: Kubectl) -> None:
+def test_wait_returns_after_the_deletion(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl("delete", "deploy", "web", "--wait=false")
     assert kubectl("wait", "--for=delete", "deploy/web", "--timeout=60s") in (

@@ -23,7 +23,9 @@ from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
         ("role reader --verb get --resource pods", "role.rbac.authorization.k8s.io/reader"),
     ],
 )
-def test_create(kubectl: Kubectl, words: str, named: str) -> None:
+def test_created_object_is_stored_and_a_second_create_is_refused(
+    kubectl: Kubectl, words: str, named: str
+) -> None:
     assert kubectl("create", *words.split()) == f"{named} created\n"
     kind, _slash, name = named.partition("/")
     assert kubectl.json(kind, name)["metadata"]
@@ -32,7 +34,7 @@ def test_create(kubectl: Kubectl, words: str, named: str) -> None:
     assert kubectl("delete", kind, name).startswith(f'{kind} "{name}" deleted')
 
 
-def test_apply_three_times(kubectl: Kubectl) -> None:
+def test_apply_creates_then_reports_unchanged_and_configured(kubectl: Kubectl) -> None:
     assert kubectl("apply", "-f", "-", given=DEPLOYMENT) == "deployment.apps/web created\n"
     assert kubectl("apply", "-f", "-", given=DEPLOYMENT) == "deployment.apps/web unchanged\n"
     more = DEPLOYMENT.replace("replicas: 3", "replicas: 4").replace("image: busybox", "image: alpine")
@@ -42,14 +44,14 @@ def test_apply_three_times(kubectl: Kubectl) -> None:
     assert kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.generation}") == "2"
 
 
-def test_apply_leaves_what_others_set(kubectl: Kubectl) -> None:
+def test_apply_keeps_fields_set_by_others(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=DEPLOYMENT)
     kubectl("label", "deploy", "web", "tier=gold")
     kubectl("apply", "-f", "-", given=DEPLOYMENT.replace("replicas: 3", "replicas: 5"))
     assert kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.labels.tier}") == "gold"
 
 
-def test_diff_shows_what_apply_would_change(kubectl: Kubectl) -> None:
+def test_diff_prints_the_changes_of_an_apply(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     assert kubectl("diff", "-f", "-", given=BOTH) == ""
     lines = kubectl("diff", "-f", "-", given=BOTH.replace("replicas: 3", "replicas: 4"), code=1).splitlines()
@@ -58,7 +60,7 @@ def test_diff_shows_what_apply_would_change(kubectl: Kubectl) -> None:
     assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}") == "3"
 
 
-def test_apply_on_the_server_and_who_owns_what(kubectl: Kubectl) -> None:
+def test_server_side_apply_conflicts_with_another_manager(kubectl: Kubectl) -> None:
     applied = kubectl("apply", "--server-side", "-f", "-", given=DEPLOYMENT)
     assert applied == "deployment.apps/web serverside-applied\n"
     kubectl("scale", "deploy", "web", "--replicas", "7")
@@ -71,7 +73,7 @@ def test_apply_on_the_server_and_who_owns_what(kubectl: Kubectl) -> None:
     assert "kubectl" in owners.split()
 
 
-def test_patches_of_each_type(kubectl: Kubectl) -> None:
+def test_patches_of_each_type_are_applied(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     containers = '{"spec":{"template":{"spec":{"containers":[{"name":"sidecar","image":"alpine"}]}}}}'
     kubectl("patch", "deploy", "web", "-p", containers)
@@ -86,7 +88,7 @@ def test_patches_of_each_type(kubectl: Kubectl) -> None:
     assert "UnsupportedMediaType" in kubectl.errors or "not supported" in kubectl.errors
 
 
-def test_scale_set_and_roll_out(kubectl: Kubectl) -> None:
+def test_scale_set_image_and_rollout_change_the_deployment(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     assert kubectl("scale", "deploy", "web", "--replicas", "5") == "deployment.apps/web scaled\n"
     done = kubectl("rollout", "status", "deploy", "web", "--timeout", "60s")
@@ -100,7 +102,7 @@ def test_scale_set_and_roll_out(kubectl: Kubectl) -> None:
     assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}") == "1"
 
 
-def test_labels_and_annotations_come_and_go(kubectl: Kubectl) -> None:
+def test_labels_and_annotations_are_added_and_removed(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "settings")
     assert kubectl("label", "cm", "settings", "a=b") == "configmap/settings labeled\n"
     assert kubectl("annotate", "cm", "settings", "note=x") == "configmap/settings annotated\n"
@@ -111,14 +113,14 @@ def test_labels_and_annotations_come_and_go(kubectl: Kubectl) -> None:
     assert metadata["annotations"] == {"note": "x"}
 
 
-def test_edit(kubectl: Kubectl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_object_is_stored(kubectl: Kubectl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kubectl("apply", "-f", "-", given=DEPLOYMENT)
     monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, "text.replace('replicas: 3', 'replicas: 8')"))
     assert kubectl("edit", "deploy", "web") == "deployment.apps/web edited\n"
     assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}") == "8"
 
 
-def test_replace_with_an_old_version_is_a_conflict(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_replace_with_a_stale_version_is_a_conflict(kubectl: Kubectl, tmp_path: Path) -> None:
     kubectl("apply", "-f", "-", given=DEPLOYMENT)
     old = tmp_path / "old.json"
     old.write_text(kubectl("get", "deploy", "web", "-o", "json"))
@@ -129,7 +131,7 @@ def test_replace_with_an_old_version_is_a_conflict(kubectl: Kubectl, tmp_path: P
     assert kubectl("replace", "-f", "-", given=fresh) == "deployment.apps/web replaced\n"
 
 
-def test_dry_runs_change_nothing(kubectl: Kubectl) -> None:
+def test_dry_runs_are_not_stored(kubectl: Kubectl) -> None:
     printed = kubectl("apply", "--dry-run=server", "-f", "-", given=DEPLOYMENT)
     assert printed == "deployment.apps/web created (server dry run)\n"
     kubectl("get", "deploy", "web", code=1)
@@ -138,7 +140,7 @@ def test_dry_runs_change_nothing(kubectl: Kubectl) -> None:
     assert kubectl("get", "deploy", "-o", "name") == "deployment.apps/web\n"
 
 
-def test_what_is_wrong_is_told_by_field(kubectl: Kubectl) -> None:
+def test_invalid_fields_are_reported_by_name(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=POLICY.replace("placement:", "placment:"), code=1)
     assert 'strict decoding error: unknown field "spec.placment"' in kubectl.errors
     kubectl("apply", "--validate=warn", "-f", "-", given=POLICY.replace("placement:", "placment:"))
@@ -155,7 +157,7 @@ def test_what_is_wrong_is_told_by_field(kubectl: Kubectl) -> None:
     assert kubectl.errors
 
 
-def test_an_object_with_a_finalizer_waits_for_it(kubectl: Kubectl) -> None:
+def test_object_with_a_finalizer_is_deleted_once_it_is_removed(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "kept")
     kubectl("patch", "cm", "kept", "-p", '{"metadata":{"finalizers":["example.com/hold"]}}')
     kubectl("delete", "cm", "kept", "--wait=false")
@@ -164,7 +166,7 @@ def test_an_object_with_a_finalizer_waits_for_it(kubectl: Kubectl) -> None:
     kubectl("get", "cm", "kept", code=1)
 
 
-def test_derived_objects_are_not_written(kubectl: Kubectl) -> None:
+def test_write_of_a_derived_object_is_refused(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until_true(lambda: bool(kubectl("get", "rb", "-o", "name")), lambda: "no binding")
     kubectl("label", "rb", "web-deployment", "a=b", code=1)
@@ -179,7 +181,7 @@ spec: {workloads: []}
 """
 
 
-def test_a_field_that_stands_twice_is_told(kubectl: Kubectl) -> None:
+def test_duplicate_field_is_reported(kubectl: Kubectl) -> None:
     twice = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"twice"},"data":{"a":"1","a":"2"}}'
     path = f"/api/v1/namespaces/{kubectl.namespace}/configmaps"
     kubectl("create", "--raw", f"{path}?fieldValidation=Strict", "-f", "-", given=twice, code=1)
@@ -189,7 +191,7 @@ def test_a_field_that_stands_twice_is_told(kubectl: Kubectl) -> None:
     assert kubectl("get", "configmap", "twice", "-o", "jsonpath={.data.a}") == "2"
 
 
-def test_what_the_api_fills_in_is_shown_and_is_no_change(kubectl: Kubectl) -> None:
+def test_defaulted_fields_are_shown_and_do_not_count_as_a_change(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=DEPLOYMENT)
     assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.strategy.type}") == "RollingUpdate"
     pod = "jsonpath={.spec.template.spec.dnsPolicy} {.spec.template.spec.containers[0].imagePullPolicy}"
@@ -200,7 +202,7 @@ def test_what_the_api_fills_in_is_shown_and_is_no_change(kubectl: Kubectl) -> No
     assert kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.generation}") == "1"
 
 
-def test_what_is_not_in_the_files_any_more_is_pruned(kubectl: Kubectl) -> None:
+def test_prune_deletes_objects_missing_from_the_files(kubectl: Kubectl) -> None:
     def config_map(name: str, **labels: str) -> str:
         return json.dumps(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}}
@@ -222,7 +224,7 @@ def test_what_is_not_in_the_files_any_more_is_pruned(kubectl: Kubectl) -> None:
     assert printed.splitlines() == ["configmap/kept unchanged", "configmap/dropped pruned"]
     left = kubectl("get", "configmaps", "-l", "app", "-o", "name").split()
     assert left == ["configmap/kept", "configmap/others"]
-    # Without a list kubectl looks at all kinds that it prunes by default.
+    # Without a list kubectl reads all kinds that it prunes by default.
     assert "configmap/kept pruned" in kubectl(
         "apply", "--prune", "-l", "app=shop", "-f", "-", given=config_map("new", app="shop")
     )
