@@ -1,7 +1,7 @@
-"""Requests of the Kubernetes API as its own OpenAPI documents allow them, and a little beyond that.
+"""Requests to the Kubernetes API that its own OpenAPI documents allow, and some that they do not.
 
-Objects are drawn from the schemas that the server tells; now and then a value is of another type, a field unknown, a
-part missing. Paths, verbs, forms of bodies and queries are drawn from what clients can send.
+Objects are drawn from the served schemas; now and then a value has another type, a field is unknown, or a
+part is missing. Paths, verbs, body formats and queries are drawn from what clients can send.
 """
 
 from typing import Final
@@ -53,7 +53,7 @@ _REFERENCE: Final = "#/components/schemas/"
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """One request."""
+    """A request."""
 
     method: str
     path: str
@@ -63,24 +63,24 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     @property
     def is_dry(self) -> bool:
-        """Whether nothing is to be written even where it is taken."""
+        """Whether the request is a dry run."""
         return "dryRun" in self.query
 
 
 def resources() -> list[Resource]:
-    """The kinds that can be written, reviews aside."""
+    """Return the kinds that can be written, without reviews."""
     return [each for each in control_plane().resources if {"create", "update"} <= set(each.verbs)]
 
 
 def schemas(catalogue: Catalogue) -> dict[str, Json]:
-    """All components of all documents, by name."""
+    """Return all components of all documents by name."""
     found: dict[str, Json] = {}
     for group in catalogue.groups:
         for version, _resources in group.versions:
             document = openapi.document(catalogue, group.name, version) or {}
             components = as_object(document.get("components")) or {}
             for name, schema in (as_object(components.get("schemas")) or {}).items():
-                # Where another document only refers to it, it does not say which kind it is.
+                # A document that only refers to a component does not name its kind.
                 found[name] = {**(as_object(schema) or {}), **found.get(name, {})}
     return found
 
@@ -130,7 +130,7 @@ def _objects(draw: st.DrawFn, resource: Resource, name: str, namespace: str) -> 
     found |= {"apiVersion": resource.api_version, "kind": resource.kind}
     if draw(st.integers(0, 9)):
         metadata = {**(as_object(found.get("metadata")) or {}), "name": name}
-        # What the server sets is wrong more often than not.
+        # Drawn values of server-set fields are invalid more often than not.
         for each in ("namespace", "resourceVersion", "uid", "managedFields", "deletionTimestamp"):
             metadata.pop(each, None)
         found["metadata"] = metadata | ({"namespace": namespace} if namespace else {})
@@ -139,7 +139,7 @@ def _objects(draw: st.DrawFn, resource: Resource, name: str, namespace: str) -> 
 
 @st.composite
 def _values(draw: st.DrawFn, schema: Json, depth: int) -> object:
-    """A value that a schema allows, or now and then another."""
+    """A value that a schema allows, or now and then another one."""
     if not draw(st.integers(0, 24)):
         return draw(st.sampled_from(_ODD))
     whole = as_list(schema.get("allOf"))

@@ -1,4 +1,4 @@
-"""A server over a log in memory: within the test's own loop, or on a port of its own for clients that need one."""
+"""A server over a log in memory: in the test's own loop, or on a port for clients that need one."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ NOW_MS = 1_716_630_591_120
 
 
 class LogInquiry:
-    """Answers from the log, by the engine's own explaining and proving."""
+    """Answers explain and verify from the log, with the engine's own functions."""
 
     def __init__(self, log: NumberedLog, store: Store) -> None:
         self._log = log
@@ -62,7 +62,7 @@ async def serving(
     login: str = "",
     hosts: Sequence[str] = (),
 ) -> AsyncGenerator[Services]:
-    """Services over a log that begins with these records, its views level with it."""
+    """Services over a log that begins with these records; the views have folded all of it."""
     log = log or MemoryLog()
     await log.append(batch)
     store = await asyncio.to_thread(Store)
@@ -93,7 +93,7 @@ async def serving(
 
 
 def client(services: Services, token: str = TOKEN) -> httpx.AsyncClient:
-    """A client of the server, without a network between."""
+    """Return a client of the server without a network."""
     return httpx.AsyncClient(
         transport=httpx.ASGITransport(create_app(services), raise_app_exceptions=False),
         base_url="http://reballast",
@@ -110,13 +110,13 @@ class Served:
         self._loop = loop
 
     def append(self, batch: Sequence[Record]) -> None:
-        """Appends records in the server's loop."""
+        """Append records in the server's loop."""
         asyncio.run_coroutine_threadsafe(self.services.log.append(batch), self._loop).result(5)
 
 
 @contextlib.contextmanager
 def on_a_port(batch: Sequence[Record] = (), members: Sequence[MemberSpec] = ()) -> Generator[Served]:
-    """The server in a thread and a loop of its own; members act when they are asked something."""
+    """Run the server in a thread with its own loop; members are simulated on request."""
     started: list[tuple[asyncio.AbstractEventLoop, Services, uvicorn.Server]] = []
     ready = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""What the gateway shows to agents, and what it takes from them: of their own cluster, and nothing else."""
+"""The agent API: an agent reads and reports its own cluster, and no other."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -50,14 +50,14 @@ def opening() -> list[records.Record]:
 
 @asynccontextmanager
 async def agent_of(services: Services, name: str) -> AsyncGenerator[httpx.AsyncClient]:
-    """A client with the token of a cluster's agent, as the server made it."""
+    """Yield a client with the agent token that the server issued for a cluster."""
     async with client(services) as own:
         made = await own.post(f"/api/v1/agents/{name}/token")
     async with client(services, made.json()["token"]) as found:
         yield found
 
 
-async def test_an_agents_token_opens_its_own_cluster_and_nothing_else() -> None:
+async def test_agent_token_is_limited_to_its_own_cluster() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         assert (await agent.get("/api/v1/agents/one")).json() == {"isMember": True}
         refused = [
@@ -83,14 +83,14 @@ async def test_an_agents_token_opens_its_own_cluster_and_nothing_else() -> None:
         service_tokens.Claims(sub="system:agent:one", agent="one", uid="that of a former cluster"),
     ],
 )
-async def test_other_tokens_open_nothing(claims: service_tokens.Claims) -> None:
+async def test_other_tokens_are_refused_by_the_agent_api(claims: service_tokens.Claims) -> None:
     async with serving(opening()) as services:
         token = service_tokens.signed(claims, service_tokens.key_of(services.token))
         async with client(services, token) as stranger:
             assert (await stranger.get("/api/v1/agents/one")).status_code == 403
 
 
-async def test_what_no_step_that_counts_told_is_not_shown() -> None:
+async def test_work_without_a_valid_step_is_not_shown() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         await services.log.append([record(applied("one", 2), "one", 10)])
         found = await agent.get("/api/v1/agents/one/manifest", params={"key": KEY, "term": 1, "step": 2})
@@ -102,7 +102,7 @@ async def test_what_no_step_that_counts_told_is_not_shown() -> None:
         ]
 
 
-async def test_reports_are_taken_once_and_only_in_the_clusters_own_name() -> None:
+async def test_repeated_reports_are_counted_once_and_only_for_the_own_cluster() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         said = messages.Reports(
             id="boot-1",
@@ -123,7 +123,7 @@ async def test_reports_are_taken_once_and_only_in_the_clusters_own_name() -> Non
         assert (reported.cluster, reported.ready, reported.healthy) == ("one", 1, False)
         sources = {each.envelope.source for each in found if isinstance(each, codec.Decoded)}
         assert sources == {"/reballast/agents/one"}
-        # Said twice under the same ids: a fold counts them once.
+        # The same ids are sent twice: a fold counts them once.
         ids = [each.envelope.id for each in found if isinstance(each, codec.Decoded)]
         assert ids == [f"boot-1-{place}" for place in range(4)] * 2
 
@@ -140,7 +140,7 @@ async def test_reports_are_taken_once_and_only_in_the_clusters_own_name() -> Non
         (b" " * (messages.REPORT_BYTES_MAX + 1), 413),
     ],
 )
-async def test_wrong_reports_are_refused_whole(body: bytes, status: int) -> None:
+async def test_batch_with_an_invalid_report_is_refused(body: bytes, status: int) -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         before = services.log.last_number()
         answer = await agent.post("/api/v1/agents/one/reports", content=body)
@@ -148,7 +148,7 @@ async def test_wrong_reports_are_refused_whole(body: bytes, status: int) -> None
         assert services.log.last_number() == before
 
 
-async def test_a_cluster_that_left_is_told_so_and_reports_nothing_of_itself() -> None:
+async def test_agent_of_a_removed_cluster_learns_it_and_cannot_report() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         await services.log.append([record(clusters.ClusterLeft(name="one"), "one", 20)])
         before = services.log.last_number()

@@ -1,4 +1,4 @@
-"""A change of a Cluster object is the same event, whichever client writes it and however."""
+"""A change of a Cluster object writes the same event for every client and every kind of write."""
 
 import pytest
 
@@ -14,7 +14,7 @@ HELD: Json = {"key": "held", "effect": "NoSchedule", "value": "a"}
 
 
 async def events(services: Services) -> list[object]:
-    """What was written about clusters, after the first event."""
+    """Return the events of clusters after the first one."""
     found: list[object] = []
     for record in await services.log.read(topics.CLUSTERS, 0, 1, 100):
         decoded = codec.decode(record)
@@ -24,13 +24,13 @@ async def events(services: Services) -> list[object]:
 
 
 def tainted(*taints: Json) -> Json:
-    """A Cluster with these taints."""
+    """Return a Cluster with these taints."""
     found = cluster("member1")
     return {**found, "spec": {"syncMode": "Pull", "taints": list(taints)}}
 
 
 @pytest.mark.parametrize("way", ["merge patch", "JSON patch", "apply", "replace"])
-async def test_a_taint_is_the_same_event_however_it_is_written(way: str) -> None:
+async def test_taint_writes_the_same_event_with_every_kind_of_write(way: str) -> None:
     async with api() as (kube, services):
         await kube.post(CLUSTERS, json=tainted(HELD))
         match way:
@@ -59,7 +59,7 @@ async def test_a_taint_is_the_same_event_however_it_is_written(way: str) -> None
         assert any("f:taints" in str(each["fieldsV1"]) for each in owned)
 
 
-async def test_small_changes_are_small_events_and_several_are_the_whole_cluster() -> None:
+async def test_single_changes_are_small_events_and_combined_changes_replace_the_cluster() -> None:
     async with api() as (kube, services):
         await kube.post(CLUSTERS, json=tainted(HELD, TAINT))
         for patch in (
@@ -86,7 +86,7 @@ async def test_small_changes_are_small_events_and_several_are_the_whole_cluster(
         assert (shown["spec"]["region"], "taints" in shown["spec"]) == ("west", False)
 
 
-async def test_a_label_keeps_the_time_of_a_taint() -> None:
+async def test_label_change_keeps_the_time_of_a_taint() -> None:
     async with api() as (kube, services):
         await kube.post(CLUSTERS, json=tainted(TAINT))
         shown = (await kube.get(MEMBER1)).json()

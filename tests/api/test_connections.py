@@ -1,4 +1,4 @@
-"""Clients that hold connections: half a head, half a body, TLS that never begins, and too many of them."""
+"""Clients that hold connections: incomplete heads and bodies, missing TLS handshakes, and too many connections."""
 
 import asyncio
 import contextlib
@@ -49,7 +49,7 @@ async def opened(port: int, sent: bytes = b"") -> Pair:
 
 
 async def answer_of(pair: Pair) -> bytes:
-    """All that comes until the server closes."""
+    """Return all bytes until the server closes the connection."""
     try:
         async with asyncio.timeout(5):
             return await pair[0].read()
@@ -66,14 +66,14 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_soon")
-async def test_half_a_head_is_not_waited_for() -> None:
+async def test_incomplete_head_times_out() -> None:
     async with listening() as port:
         silent, half = await opened(port), await opened(port, HALF)
         assert [await answer_of(silent), await answer_of(half)] == [b"", b""]
 
 
 @pytest.mark.usefixtures("_soon")
-async def test_a_head_that_trickles_is_not_waited_for_either() -> None:
+async def test_trickling_head_times_out() -> None:
     async with listening() as port:
         reader, writer = await opened(port, HALF)
         with contextlib.suppress(ConnectionError):
@@ -85,7 +85,7 @@ async def test_a_head_that_trickles_is_not_waited_for_either() -> None:
 
 
 @pytest.mark.usefixtures("_soon")
-async def test_a_kept_connection_is_waited_for_until_half_a_second_head_comes() -> None:
+async def test_idle_keepalive_connection_stays_open_until_an_incomplete_second_head() -> None:
     async with listening() as port:
         reader, writer = await opened(port, HALF + b"\r\n")
         assert await reader.readuntil(b"ok")
@@ -96,7 +96,7 @@ async def test_a_kept_connection_is_waited_for_until_half_a_second_head_comes() 
         assert await answer_of((reader, writer)) == b""
 
 
-async def test_connections_over_the_bound_are_answered_503_and_closed() -> None:
+async def test_connections_over_the_limit_are_answered_503_and_closed() -> None:
     async with listening(connections_max=2) as port:
         first, second = await opened(port, HALF), await opened(port, HALF)
         refused = await answer_of(await opened(port))
@@ -110,7 +110,7 @@ async def test_connections_over_the_bound_are_answered_503_and_closed() -> None:
         second[1].close()
 
 
-def test_tls_that_never_begins_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tls_handshake_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.2)
     made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ("127.0.0.1",))
 
@@ -127,7 +127,7 @@ def test_tls_that_never_begins_is_not_waited_for(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("_soon")
-async def test_a_body_that_stops_in_the_middle_is_refused() -> None:
+async def test_incomplete_body_times_out() -> None:
     async def sent() -> AsyncGenerator[bytes]:
         yield b'{"a": '
         await asyncio.Event().wait()
@@ -140,7 +140,7 @@ async def test_a_body_that_stops_in_the_middle_is_refused() -> None:
     assert refused.json()["error"]["reason"] == "nothing of the body came for 0 s"
 
 
-def test_as_many_files_as_connections_need_may_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_limit_is_raised_to_the_connection_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed: list[tuple[int, int]] = []
 
     def now(_kind: int) -> tuple[int, int]:
@@ -156,7 +156,7 @@ def test_as_many_files_as_connections_need_may_be_open(monkeypatch: pytest.Monke
     assert allowed == [(4_256, 524_288)]
 
 
-def test_a_socket_that_is_taken_is_told() -> None:
+def test_used_port_is_reported() -> None:
     with (
         contextlib.closing(http_server.listen("127.0.0.1", 0)) as taken,
         pytest.raises(OSError, match="in use"),
@@ -165,7 +165,7 @@ def test_a_socket_that_is_taken_is_told() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, http_server.PIECE_BYTES, http_server.PIECE_BYTES + 1, 3_000_000])
-async def test_a_long_answer_goes_out_in_pieces_between_which_others_have_their_turn(size: int) -> None:
+async def test_large_body_is_sent_in_pieces_that_yield_to_the_event_loop(size: int) -> None:
     sent: list[dict[str, object]] = []
 
     async def send(message: MutableMapping[str, object]) -> None:

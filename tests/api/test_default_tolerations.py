@@ -1,4 +1,4 @@
-"""The seconds for which policies tolerate clusters that fail come in by every door, and stay what they were."""
+"""Default tolerations of policies for failed clusters: added by every write path, and not changed later."""
 
 from collections.abc import AsyncIterator
 from typing import cast
@@ -22,7 +22,7 @@ ADDED = [
 
 
 def written(labels: dict[str, str] | None = None, **placement: object) -> Json:
-    """A policy as somebody writes it."""
+    """Return a policy as a client writes it."""
     spec: Json = {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]}
     return {
         "apiVersion": API_VERSION,
@@ -51,7 +51,7 @@ async def tolerations(kube: httpx.AsyncClient) -> object:
     return cast("Json", cast("Json", shown["spec"])["placement"]).get("clusterTolerations")
 
 
-async def test_a_policy_gets_them_and_writing_it_again_without_them_is_no_change(
+async def test_default_tolerations_are_added_and_a_second_apply_without_them_is_no_change(
     kube: httpx.AsyncClient,
 ) -> None:
     made = await kube.post(PATH, json=written())
@@ -65,7 +65,7 @@ async def test_a_policy_gets_them_and_writing_it_again_without_them_is_no_change
     assert await tolerations(kube) == ADDED
 
 
-async def test_a_patch_that_takes_them_away_gets_them_again_and_one_that_sets_others_does_not(
+async def test_removed_default_tolerations_are_added_again_and_own_tolerations_are_kept(
     kube: httpx.AsyncClient,
 ) -> None:
     own = [{"operator": "Exists"}]

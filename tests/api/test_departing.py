@@ -1,4 +1,4 @@
-"""A Cluster that is deleted: its object stays until the cluster has left, as objects with finalizers do."""
+"""Deletion of a Cluster: the object stays until the cluster has left, as objects with finalizers do."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -46,13 +46,13 @@ def metadata(answer: httpx.Response) -> Json:
     return cast("Json", answer.json()["metadata"])
 
 
-async def said(services: Services) -> list[str]:
-    """The types of all events of clusters."""
+async def event_types(services: Services) -> list[str]:
+    """Return the types of all events of clusters."""
     records = await services.log.read(topics.CLUSTERS, 0, 0, 100)
     return [catalogue.BY_TYPE[each.headers["ce_type"]].struct.__name__ for each in records]
 
 
-async def test_a_cluster_that_is_deleted_is_marked_and_stays() -> None:
+async def test_deleted_cluster_gets_a_deletion_timestamp_and_stays() -> None:
     async with api() as (kube, services):
         new = await made(kube)
         assert new["finalizers"] == [FINALIZER]
@@ -66,10 +66,10 @@ async def test_a_cluster_that_is_deleted_is_marked_and_stays() -> None:
         assert int(str(standing["resourceVersion"])) > int(str(new["resourceVersion"]))
         again = await kube.delete(f"{CLUSTERS}/edge")
         assert (again.status_code, metadata(again)) == (200, standing)
-        assert await said(services) == ["ClusterJoined", "ClusterLeaving"]
+        assert await event_types(services) == ["ClusterJoined", "ClusterLeaving"]
 
 
-async def test_what_does_not_hold_marks_nothing() -> None:
+async def test_failed_precondition_and_dry_run_mark_nothing() -> None:
     async with api() as (kube, services):
         await made(kube)
         other = {"preconditions": {"uid": "another"}}
@@ -77,11 +77,11 @@ async def test_what_does_not_hold_marks_nothing() -> None:
         dry = await kube.request("DELETE", f"{CLUSTERS}/edge", json={"dryRun": ["All"]})
         assert "deletionTimestamp" in metadata(dry)
         assert "deletionTimestamp" not in metadata(await kube.get(f"{CLUSTERS}/edge"))
-        assert await said(services) == ["ClusterJoined"]
+        assert await event_types(services) == ["ClusterJoined"]
 
 
 @pytest.mark.parametrize("patch", [{"metadata": {"finalizers": None}}, {"metadata": {"finalizers": []}}])
-async def test_who_takes_the_finalizer_away_waits_no_more(patch: Json) -> None:
+async def test_removed_finalizer_ends_the_deletion_at_once(patch: Json) -> None:
     async with api() as (kube, services):
         uid = (await made(kube))["uid"]
         kept = await kube.patch(f"{CLUSTERS}/edge", json=patch, headers=MERGE)
@@ -96,7 +96,7 @@ async def test_who_takes_the_finalizer_away_waits_no_more(patch: Json) -> None:
         assert decoded.data == clusters.ClusterLeft(name="edge", uid=str(uid), expects=2)
 
 
-async def test_a_cluster_that_is_leaving_can_be_edited_and_leaves_on() -> None:
+async def test_terminating_cluster_can_be_edited_and_keeps_terminating() -> None:
     async with api() as (kube, _):
         await made(kube)
         await kube.delete(f"{CLUSTERS}/edge")
@@ -106,7 +106,7 @@ async def test_a_cluster_that_is_leaving_can_be_edited_and_leaves_on() -> None:
         assert "deletionTimestamp" in metadata(await kube.get(f"{CLUSTERS}/edge"))
 
 
-async def test_nobody_joins_by_the_name_of_a_cluster_that_is_leaving() -> None:
+async def test_name_of_a_terminating_cluster_cannot_be_reused() -> None:
     async with api() as (kube, services):
         await made(kube)
         await kube.delete(f"{CLUSTERS}/edge")
@@ -115,10 +115,10 @@ async def test_nobody_joins_by_the_name_of_a_cluster_that_is_leaving() -> None:
         assert again.json()["message"] == (
             'object is being deleted: clusters.cluster.karmada.io "edge" already exists'
         )
-        assert await said(services) == ["ClusterJoined", "ClusterLeaving"]
+        assert await event_types(services) == ["ClusterJoined", "ClusterLeaving"]
 
 
-async def test_a_member_leaves_once_nothing_of_ours_is_in_it() -> None:
+async def test_cluster_leaves_once_no_managed_object_runs_in_it() -> None:
     log = MemoryLog()
     worker, members = Worker(log, lambda: NOW_MS), Members(log, lambda: NOW_MS, defaults.three())
     async with api(log) as (kube, _):

@@ -1,4 +1,4 @@
-"""Writes that come together go together, and each gets its own answer."""
+"""Batching of concurrent writes: they share an append, and each gets its own result."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ import pytest
 from engine.writing.batching import GROUPS_MAX, MEMBERS_MAX, WriteBatching
 
 
-class Door:
-    """Answers numbers with their squares, and refuses 13; it opens when it is told to."""
+class BlockedWriter:
+    """Returns the squares of numbers and refuses 13; blocks until ``opened`` is set."""
 
     def __init__(self) -> None:
         self.groups: list[list[int]] = []
@@ -24,8 +24,8 @@ class Door:
         return [ValueError("13 is refused") if each == 13 else each * each for each in group]
 
 
-async def test_who_comes_while_others_are_on_their_way_goes_in_with_the_next() -> None:
-    door = Door()
+async def test_write_during_other_appends_joins_the_next_batch() -> None:
+    door = BlockedWriter()
     asked: list[asyncio.Task[int]] = []
     for number in range(8):
         asked.append(asyncio.create_task(door.joining.join(number)))
@@ -37,8 +37,8 @@ async def test_who_comes_while_others_are_on_their_way_goes_in_with_the_next() -
     assert door.groups == [[0], [1], [2, 3, 4, 5, 6, 7]]
 
 
-async def test_who_comes_at_once_goes_together() -> None:
-    door = Door()
+async def test_concurrent_writes_share_a_batch() -> None:
+    door = BlockedWriter()
     door.opened.set()
     asked = range(20, MEMBERS_MAX + 30)
     assert await asyncio.gather(*map(door.joining.join, asked)) == [number * number for number in asked]
@@ -46,8 +46,8 @@ async def test_who_comes_at_once_goes_together() -> None:
     assert len(door.groups) <= GROUPS_MAX
 
 
-async def test_a_refusal_is_told_to_one_and_a_failure_to_all_of_a_group() -> None:
-    door = Door()
+async def test_refusal_fails_one_write_and_an_error_fails_its_batch() -> None:
+    door = BlockedWriter()
     door.opened.set()
     one, refused, two = await asyncio.gather(*map(door.joining.join, (1, 13, 2)), return_exceptions=True)
     assert (one, two) == (1, 4)
@@ -57,8 +57,8 @@ async def test_a_refusal_is_told_to_one_and_a_failure_to_all_of_a_group() -> Non
     assert await door.joining.join(3) == 9, "and the door goes on"
 
 
-async def test_who_gave_up_waiting_keeps_nobody() -> None:
-    door = Door()
+async def test_cancelled_write_does_not_block_others() -> None:
+    door = BlockedWriter()
     gone = asyncio.create_task(door.joining.join(5))
     kept = asyncio.create_task(door.joining.join(6))
     await asyncio.sleep(0)
@@ -69,9 +69,9 @@ async def test_who_gave_up_waiting_keeps_nobody() -> None:
     assert await kept == 36
 
 
-async def test_who_comes_back_as_soon_as_all_groups_are_done_is_carried_out() -> None:
-    """The tasks of those groups have ended by then, but nobody was told of it yet."""
-    door = Door()
+async def test_write_right_after_the_last_batch_is_carried_out() -> None:
+    """The tasks of those batches have ended by then, but their callers have not resumed yet."""
+    door = BlockedWriter()
 
     async def again(number: int) -> list[int]:
         return [await door.joining.join(number), await door.joining.join(number + 1)]

@@ -1,4 +1,4 @@
-"""A batch over several partitions, whose last record need not have the highest number, as on Kafka."""
+"""A batch over several partitions whose last record need not have the highest number, as on Kafka."""
 
 import asyncio
 import itertools
@@ -22,14 +22,14 @@ NOW_MS = times.from_text("2026-01-01T00:00:00Z")
 
 
 class ScatteredLog(MemoryLog):
-    """The first record of a batch gets the highest number."""
+    """A log that gives the first record of a batch the highest number."""
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         return (await super().append(batch[::-1]))[::-1]
 
 
 class ExactViews(stored_objects.StoredViews):
-    """Views that never know more than they were asked to wait for."""
+    """Views that never fold more than they were asked to wait for."""
 
     def __init__(self, projector: Projector) -> None:
         super().__init__(projector)
@@ -71,7 +71,7 @@ def _deleted(name: str) -> object_changes.Removal:
     return object_changes.Removal(target=_target(name), precheck=lambda _live: None, now_ms=NOW_MS)
 
 
-async def test_objects_that_are_created_and_deleted_together_meet_no_conflict(door: WriteApi) -> None:
+async def test_objects_created_and_deleted_together_do_not_conflict(door: WriteApi) -> None:
     created = await asyncio.gather(
         *(door.change(_created(name), dry_run=False, source=SOURCE) for name in NAMES)
     )

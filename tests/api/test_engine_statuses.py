@@ -1,4 +1,4 @@
-"""The engine owns what it says in the status of a template, as the reference's controller does."""
+"""The engine owns the status fields that it derives for a template, as the reference's controller does."""
 
 from typing import cast
 
@@ -32,7 +32,7 @@ async def _apply(client: httpx.AsyncClient, manager: str, said: Json, query: str
     )
 
 
-async def test_who_applies_another_status_has_a_conflict_with_the_engine() -> None:
+async def test_apply_of_a_status_field_owned_by_the_engine_is_a_conflict() -> None:
     pen = Pen()
     async with serving([pen.input(deployment("web", 3))]) as services, _client(services) as client:
         uid = (await client.get(AT)).json()["metadata"]["uid"]
@@ -49,7 +49,7 @@ async def test_who_applies_another_status_has_a_conflict_with_the_engine() -> No
                 "field": ".status.readyReplicas",
             }
         ]
-        # What the engine says nothing of is anybody's, and the same value is no conflict.
+        # Fields that the engine does not set are free, and applying the same value is no conflict.
         conditions = [{"type": "Audited", "status": "True"}]
         shared = await _apply(client, "auditor", {"readyReplicas": 3, "conditions": conditions})
         assert shared.status_code == 200, shared.text
@@ -62,7 +62,7 @@ async def test_who_applies_another_status_has_a_conflict_with_the_engine() -> No
             "availableReplicas": 3,
             "conditions": conditions,
         }
-        # Who forces it owns it; the engine goes on saying what is.
+        # A forced apply takes ownership; the engine still reports the actual value.
         assert (await _apply(client, "auditor", {"readyReplicas": 9}, "&force=true")).status_code == 200
         assert (await client.get(AT)).json()["status"]["readyReplicas"] == 3
         written = (await client.get(AT)).json()["metadata"]["managedFields"]

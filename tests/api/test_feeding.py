@@ -1,4 +1,4 @@
-"""What who watches is told where an object changes between two looks: that it came, before anything else of it."""
+"""Watch events of an object that changes between two reads of the log: ADDED comes first."""
 
 import httpx
 import pytest
@@ -19,7 +19,7 @@ def maps() -> Resource:
     return found
 
 
-def told(happened: list[ObjectChange]) -> list[tuple[str, int]]:
+def changes_of(happened: list[ObjectChange]) -> list[tuple[str, int]]:
     return [(each.change_type, each.number) for each in happened]
 
 
@@ -32,23 +32,23 @@ async def looked_at(services: Services, after: int, end: int) -> Batch:
     return await Feed(services, ControlPlane(services), Limits()).backlog(maps(), after, end)
 
 
-async def test_who_was_not_told_of_an_object_hears_that_it_came_when_it_changes() -> None:
+async def test_first_change_of_an_unseen_object_is_reported_as_added() -> None:
     async with api() as (client, services):
         came = int(version(await made(client, config_map("one"))))
         number = await changed(client, "b")
         behind = await looked_at(services, came - 1, came)
-        assert told(behind.changes) == [], "as it stands now is told later"
+        assert changes_of(behind.changes) == [], "as it stands now is told later"
 
         subscriber = Subscriber(maps(), came, Limits())
         subscriber.owe(set(behind.untold))
         subscriber.give(await looked_at(services, came, number), number)
-        assert told(subscriber.take()) == [("ADDED", number)]
+        assert changes_of(subscriber.take()) == [("ADDED", number)]
         again = await changed(client, "c")
         subscriber.give(await looked_at(services, number, again), again)
-        assert told(subscriber.take()) == [("MODIFIED", again)]
+        assert changes_of(subscriber.take()) == [("MODIFIED", again)]
 
 
-async def test_of_an_object_that_is_gone_again_nothing_is_told() -> None:
+async def test_object_deleted_before_it_was_reported_causes_no_event() -> None:
     async with api() as (client, services):
         came = int(version(await made(client, config_map("one"))))
         await client.delete(f"{MAPS}/one")
@@ -58,11 +58,11 @@ async def test_of_an_object_that_is_gone_again_nothing_is_told() -> None:
         subscriber = Subscriber(maps(), came, Limits())
         subscriber.give(await looked_at(services, came, end), end)
         subscriber.owe(set(behind.untold))
-        assert told(behind.changes) == told(subscriber.take()) == []
+        assert changes_of(behind.changes) == changes_of(subscriber.take()) == []
 
 
 @pytest.mark.parametrize("before", [0, 1])
-async def test_what_was_told_is_not_told_as_new(before: int) -> None:
+async def test_reported_object_is_not_added_again(before: int) -> None:
     async with api() as (client, services):
         came = int(version(await made(client, config_map("one"))))
         behind = await looked_at(services, came - before, came)
@@ -71,10 +71,10 @@ async def test_what_was_told_is_not_told_as_new(before: int) -> None:
         subscriber = Subscriber(maps(), came, Limits())
         subscriber.owe(set(behind.untold))
         subscriber.give(await looked_at(services, came, number), number)
-        assert told(subscriber.take()) == [("MODIFIED", number)]
+        assert changes_of(subscriber.take()) == [("MODIFIED", number)]
 
 
-async def test_each_event_carries_its_own_number_also_where_the_object_is_gone_by_now() -> None:
+async def test_each_event_has_its_own_number_even_after_the_object_is_deleted() -> None:
     async with api() as (client, services):
         came = int(version(await made(client, config_map("one"))))
         number = await changed(client, "b")
@@ -82,7 +82,7 @@ async def test_each_event_carries_its_own_number_also_where_the_object_is_gone_b
         end = services.views.folded
         behind = await looked_at(services, came, end)
 
-        assert [word for word, _ in told(behind.changes)] == ["MODIFIED", "DELETED"]
+        assert [word for word, _ in changes_of(behind.changes)] == ["MODIFIED", "DELETED"]
         assert [int(version(each.value)) for each in behind.changes] == [
             each.number for each in behind.changes
         ]

@@ -1,4 +1,4 @@
-"""A read, or a refusal, on a replica that has not heard yet what another replica answered."""
+"""Reads and refusals on a replica that has not yet received what another replica answered."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -19,7 +19,7 @@ HEADERS = {"authorization": f"Bearer {TOKEN}"}
 
 
 class SharedLog(MemoryLog):
-    """The log of one replica; ``elsewhere`` appends as another replica does, and this one hears of it when it asks."""
+    """The log of one replica; ``elsewhere`` appends as another replica, and this one learns of it only when it asks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Replica:
         self.queries = queries
 
     async def written_elsewhere(self, path: str, body: dict[str, Any]) -> None:
-        """Create an object as another replica does, which knows nothing of this one."""
+        """Create an object as another replica that does not notify this one."""
         async with serving(_as_written(await self.log.read_all(0, 1_000))) as services:
             before = services.log.last_number()
             transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
@@ -92,17 +92,17 @@ async def replica() -> AsyncIterator[Replica]:
             yield found
 
 
-async def test_a_get_shows_what_another_replica_answered(replica: Replica) -> None:
+async def test_get_shows_writes_of_another_replica(replica: Replica) -> None:
     assert (await replica.kube.get(f"{MAPS}/one")).json()["data"] == {"a": "1"}
 
 
-async def test_a_list_shows_what_another_replica_answered(replica: Replica) -> None:
+async def test_list_shows_writes_of_another_replica(replica: Replica) -> None:
     listed = (await replica.kube.get(MAPS)).json()
     assert "one" in [each["metadata"]["name"] for each in listed["items"]]
 
 
 @pytest.mark.parametrize("path", ["configmaps/one", "configmaps"])
-async def test_a_read_of_any_version_asks_nobody(replica: Replica, path: str) -> None:
+async def test_read_of_any_version_does_not_query_the_log_end(replica: Replica, path: str) -> None:
     await replica.kube.get(MAPS)
     before = replica.log.asked
     found = await replica.kube.get(f"/api/v1/namespaces/default/{path}?resourceVersion=0")
@@ -110,27 +110,27 @@ async def test_a_read_of_any_version_asks_nobody(replica: Replica, path: str) ->
     assert replica.log.asked == before
 
 
-async def test_a_watch_without_a_version_begins_with_what_another_replica_answered(replica: Replica) -> None:
+async def test_watch_without_a_version_begins_after_writes_of_another_replica(replica: Replica) -> None:
     found = await replica.kube.get(f"{MAPS}?watch=1&timeoutSeconds=1")
     assert '"name":"one"' in found.text
 
 
-async def test_a_list_of_the_query_api_shows_what_another_replica_answered(replica: Replica) -> None:
+async def test_list_of_the_query_api_shows_writes_of_another_replica(replica: Replica) -> None:
     listed = (await replica.queries.get("/api/v1/objects?kind=configmap")).json()
     assert "one" in [each["metadata"]["name"] for each in listed["items"]]
 
 
-async def test_a_number_that_another_replica_gave_is_not_refused(replica: Replica) -> None:
+async def test_number_issued_by_another_replica_is_accepted(replica: Replica) -> None:
     found = await replica.queries.get("/api/v1/objects?asOf=1")
     assert found.status_code == 200
 
 
-async def test_the_records_of_the_log_are_those_that_another_replica_answered(replica: Replica) -> None:
+async def test_log_pages_show_records_of_another_replica(replica: Replica) -> None:
     found = (await replica.queries.get("/api/v1/log")).json()
     assert "one" in str(found["items"])
 
 
-async def test_an_object_that_another_replica_created_is_patched_and_deleted(replica: Replica) -> None:
+async def test_object_created_by_another_replica_is_patched_and_deleted(replica: Replica) -> None:
     patch = {"content-type": "application/merge-patch+json"}
     patched = await replica.kube.patch(f"{MAPS}/one", json={"data": {"b": "2"}}, headers=patch)
     assert patched.status_code == 200
@@ -138,18 +138,18 @@ async def test_an_object_that_another_replica_created_is_patched_and_deleted(rep
     assert (await replica.kube.delete(f"{MAPS}/two")).status_code == 200
 
 
-async def test_a_create_of_what_another_replica_created_is_a_conflict(replica: Replica) -> None:
+async def test_create_of_an_object_of_another_replica_is_a_conflict(replica: Replica) -> None:
     found = await replica.kube.post(MAPS, json={"metadata": {"name": "one"}})
     assert (found.status_code, found.json()["reason"]) == (409, "AlreadyExists")
 
 
-async def test_a_write_that_succeeds_asks_nobody(replica: Replica) -> None:
+async def test_successful_write_does_not_query_the_log_end(replica: Replica) -> None:
     before = replica.log.asked
     assert (await replica.kube.post(MAPS, json={"metadata": {"name": "new"}})).status_code == 201
     assert replica.log.asked == before
 
 
-async def test_a_kind_that_another_replica_was_told_of_is_served(replica: Replica) -> None:
+async def test_kind_defined_through_another_replica_is_served(replica: Replica) -> None:
     names = {"plural": "crontabs", "singular": "crontab", "kind": "CronTab"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}

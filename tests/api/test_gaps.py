@@ -1,4 +1,4 @@
-"""Where numbers leave some out, as on Kafka, nothing is told before the views know it, and nothing waits for ever."""
+"""Logs with gaps in their numbers, as on Kafka: feeds stay behind the views, and no reader waits forever."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ async def gapped() -> AsyncGenerator[tuple[Services, GappedLog]]:
         yield services, log
 
 
-async def test_a_feed_tells_what_the_views_know_each_once_and_in_order() -> None:
+async def test_feed_yields_each_folded_record_once_in_order() -> None:
     async with gapped() as (services, log):
         feed = live_feed.follow(services, 0, "", "")
         told = [int((await anext(feed)).id or 0) for _ in log.records]
@@ -35,7 +35,7 @@ async def test_a_feed_tells_what_the_views_know_each_once_and_in_order() -> None
         assert told == [record.number for record in log.records]
 
 
-async def test_no_more_is_known_than_the_views_have_folded() -> None:
+async def test_known_records_end_where_the_views_have_folded() -> None:
     async with gapped() as (services, log):
         half = log.records[RECORDS // 2].number
         assert await services.known(half, 5) == (
@@ -47,7 +47,7 @@ async def test_no_more_is_known_than_the_views_have_folded() -> None:
         assert await services.known(0, 10_000) == (log.records[: RECORDS // 2 + 1], half + 1)
 
 
-async def test_a_page_of_a_log_whose_end_is_not_kept_is_refused() -> None:
+async def test_page_of_a_log_with_a_missing_end_is_refused() -> None:
     async with gapped() as (services, log):
         del log.records[-5:]
         number = log.records[-1].number + 1

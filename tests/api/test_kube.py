@@ -1,4 +1,4 @@
-"""The Kubernetes API without kubectl: what clients may send, and what must be refused as Kubernetes refuses it."""
+"""The Kubernetes API without kubectl: accepted requests, and refusals as in Kubernetes."""
 
 import asyncio
 import itertools
@@ -44,7 +44,7 @@ def version(value: Json) -> str:
     return str(cast("Json", value["metadata"])["resourceVersion"])
 
 
-async def test_an_object_from_its_creation_to_its_end() -> None:
+async def test_object_is_created_updated_and_deleted() -> None:
     async with api() as (client, _):
         one = await made(client, config_map("one", a="1"))
         again = await client.post(MAPS, json=config_map("one"))
@@ -65,7 +65,7 @@ async def test_an_object_from_its_creation_to_its_end() -> None:
         assert gone.json()["message"] == 'configmaps "one" not found'
 
 
-async def test_of_many_that_come_at_once_each_gets_its_own_answer() -> None:
+async def test_concurrent_creates_each_get_their_own_answer() -> None:
     async with api() as (client, services):
         names = [*(f"many-{index}" for index in range(40)), "many-7", "Not A Name", "many-9"]
         made_all = await asyncio.gather(*(client.post(MAPS, json=config_map(name)) for name in names))
@@ -79,7 +79,7 @@ async def test_of_many_that_come_at_once_each_gets_its_own_answer() -> None:
         assert last.headers["ce_traceparent"].split("-")[1] == TRACE.split("-")[1]
 
 
-async def test_what_can_not_be_asked_of_a_deletion_deletes_nothing() -> None:
+async def test_invalid_delete_options_delete_nothing() -> None:
     async with api() as (client, _):
         await made(client, config_map("one"))
         for wrong in (
@@ -90,13 +90,13 @@ async def test_what_can_not_be_asked_of_a_deletion_deletes_nothing() -> None:
             for path in (f"{MAPS}/one", MAPS):
                 refused = await client.request("DELETE", path, json=wrong)
                 assert (refused.status_code, refused.json()["reason"]) == (422, "Invalid")
-        # A dry run is asked for in the body too, of a collection as of one object.
+        # A dry run can be requested in the body too, of a collection as of one object.
         for path in (f"{MAPS}/one", MAPS):
             assert (await client.request("DELETE", path, json={"dryRun": ["All"]})).status_code == 200
         assert (await client.get(f"{MAPS}/one")).status_code == 200
 
 
-async def test_names_are_generated() -> None:
+async def test_generated_names_are_unique() -> None:
     async with api() as (client, _):
         value: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "log-"}}
         names = [cast("Json", (await made(client, value))["metadata"])["name"] for _ in range(3)]
@@ -104,14 +104,14 @@ async def test_names_are_generated() -> None:
         assert all(str(name).startswith("log-") for name in names)
 
 
-async def test_yaml_is_read_too() -> None:
+async def test_yaml_body_is_accepted() -> None:
     async with api() as (client, _):
         body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: 'yes'}\n"
         answer = await client.post(MAPS, content=body, headers={"content-type": "application/yaml"})
         assert answer.json()["data"] == {"a": "yes"}
 
 
-async def test_built_in_kinds_may_be_left_out_of_bodies_and_custom_ones_not() -> None:
+async def test_builtin_kind_may_be_omitted_from_a_body_and_custom_kind_may_not() -> None:
     async with api() as (client, _):
         made_one = await client.post(MAPS, json={"metadata": {"name": "one"}})
         assert (made_one.status_code, made_one.json()["kind"]) == (201, "ConfigMap")
@@ -120,7 +120,7 @@ async def test_built_in_kinds_may_be_left_out_of_bodies_and_custom_ones_not() ->
         assert refused.status_code == 400
 
 
-async def test_a_list_in_pages_ends_where_it_began() -> None:
+async def test_paged_list_is_a_snapshot_of_its_first_page() -> None:
     async with api() as (client, _):
         for name in "dacb":
             await made(client, config_map(name))
@@ -134,7 +134,7 @@ async def test_a_list_in_pages_ends_where_it_began() -> None:
         assert (await client.get(MAPS, params={"continue": "nonsense"})).status_code == 400
 
 
-async def test_tables_and_metadata_alone() -> None:
+async def test_tables_and_partial_metadata_are_rendered() -> None:
     async with api() as (client, _):
         await made(client, config_map("one", a="1"))
         table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
@@ -146,7 +146,7 @@ async def test_tables_and_metadata_alone() -> None:
 
 
 async def watched(services: Services, path: str, count: int) -> list[Json]:
-    """The first lines of a watch, straight from the application."""
+    """Return the first lines of a watch, read directly from the application."""
     lines: list[Json] = []
     done = asyncio.Event()
     target, _, query = path.partition("?")
@@ -173,13 +173,13 @@ async def watched(services: Services, path: str, count: int) -> list[Json]:
     return lines
 
 
-def words(lines: list[Json]) -> list[str]:
+def events_of(lines: list[Json]) -> list[str]:
     return [
         f"{line['type']} {cast('Json', cast('Json', line['object'])['metadata'])['name']}" for line in lines
     ]
 
 
-async def test_a_watch_goes_on_from_any_number() -> None:
+async def test_watch_continues_from_any_number() -> None:
     async with api() as (client, services):
         await made(client, config_map("one"))
         listed = (await client.get(MAPS)).json()
@@ -191,30 +191,30 @@ async def test_a_watch_goes_on_from_any_number() -> None:
         )
         await client.delete(f"{MAPS}/two")
         path = f"{MAPS}?watch=true&resourceVersion={version(listed)}"
-        seen = words(await watched(services, path, 3))
+        seen = events_of(await watched(services, path, 3))
         assert seen == ["ADDED two", "MODIFIED one", "DELETED two"]
         everything = await watched(services, f"{MAPS}?watch=true", 1)
-        assert words(everything) == ["ADDED one"]
+        assert events_of(everything) == ["ADDED one"]
 
 
-async def test_a_watch_with_a_streamed_list_tells_where_the_list_ends() -> None:
+async def test_streamed_list_of_a_watch_ends_with_a_bookmark() -> None:
     async with api() as (client, services):
         await made(client, config_map("one"))
         query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
         first, mark = await watched(services, f"{MAPS}?{query}", 2)
-        assert words([first]) == ["ADDED one"]
+        assert events_of([first]) == ["ADDED one"]
         metadata = cast("Json", cast("Json", mark["object"])["metadata"])
         assert mark["type"] == "BOOKMARK"
         assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-async def test_a_watch_from_a_number_that_nobody_gave_is_expired() -> None:
+async def test_watch_from_a_future_number_is_expired() -> None:
     async with api() as (client, _):
         answer = await client.get(MAPS, params={"watch": "true", "resourceVersion": "999999"})
         assert (answer.status_code, answer.json()["reason"]) == (410, "Expired")
 
 
-async def test_all_of_a_kind_are_deleted_by_a_selector() -> None:
+async def test_collection_is_deleted_by_a_selector() -> None:
     async with api() as (client, _):
         for name, colour in (("one", "red"), ("two", "blue")):
             value = config_map(name)
@@ -225,7 +225,7 @@ async def test_all_of_a_kind_are_deleted_by_a_selector() -> None:
         assert [item["metadata"]["name"] for item in left] == ["two"]
 
 
-async def test_a_policy_gets_its_defaults_and_keeps_its_id() -> None:
+async def test_policy_gets_defaults_and_keeps_its_permanent_id() -> None:
     async with api() as (client, _):
         body: Json = {
             "apiVersion": "policy.karmada.io/v1alpha1",
@@ -244,7 +244,7 @@ async def test_a_policy_gets_its_defaults_and_keeps_its_id() -> None:
         )
 
 
-async def test_a_refused_request_leaves_no_event() -> None:
+async def test_refused_request_writes_no_event() -> None:
     async with api() as (client, services):
         await made(client, config_map("one"))
         before = services.log.last_number()
@@ -265,7 +265,7 @@ async def test_a_refused_request_leaves_no_event() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_whatever_is_sent_the_server_answers_and_lives(seed: int) -> None:
+async def test_random_requests_never_cause_a_server_error(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # a seed makes it the same each time
     async with api() as (client, _):
         await made(client, config_map("one", a="1"))
@@ -387,11 +387,11 @@ BODIES = (
 
 
 def _field(number: int, value: bytes) -> bytes:
-    """A field of a protobuf message that holds a text or another message, shorter than 128 bytes."""
+    """Return a protobuf field with a text or a nested message shorter than 128 bytes."""
     return bytes((number << 3 | 2, len(value))) + value
 
 
-async def test_options_of_a_deletion_are_read_in_protobuf() -> None:
+async def test_delete_options_are_read_from_protobuf() -> None:
     async with api() as (client, _):
         one = await made(client, config_map("one"))
         uid = str(cast("Json", one["metadata"])["uid"])
@@ -409,7 +409,7 @@ async def test_options_of_a_deletion_are_read_in_protobuf() -> None:
         assert (await client.get(f"{MAPS}/one")).status_code == 404
 
 
-async def test_a_deletion_of_another_form_is_refused() -> None:
+async def test_malformed_protobuf_delete_options_are_refused() -> None:
     async with api() as (client, _):
         await made(client, config_map("one"))
         head = {"content-type": "application/vnd.kubernetes.protobuf"}
@@ -419,7 +419,7 @@ async def test_a_deletion_of_another_form_is_refused() -> None:
         assert (await client.get(f"{MAPS}/one")).status_code == 200
 
 
-async def test_a_wrong_field_of_a_kept_kind_is_told_once() -> None:
+async def test_invalid_field_of_a_stored_kind_is_reported_once() -> None:
     overrides = "/apis/policy.karmada.io/v1alpha1/namespaces/default/overridepolicies"
     image = {"component": "Name", "operator": "add"}
     policy: Json = {
@@ -453,7 +453,7 @@ TWICE_IN_BRACES = (
     ("method", "path", "kind"),
     [("POST", MAPS, "application/yaml"), ("PATCH", f"{MAPS}/twice", "application/apply-patch+yaml")],
 )
-async def test_fields_of_yaml_that_stand_twice(text: str, method: str, path: str, kind: str) -> None:
+async def test_duplicate_yaml_fields_are_reported(text: str, method: str, path: str, kind: str) -> None:
     async with api() as (client, _):
 
         async def asked(validation: str) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""Whatever fits the schemas, or nearly, the Kubernetes API answers it; and what it refuses leaves no event."""
+"""Requests that fit the schemas, or nearly: every answer is a valid Kubernetes answer, and refusals write no event."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ REFUSED = 400
     deadline=None,
 )
 @given(data=st.data())
-async def test_every_answer_is_one_of_kubernetes(resource: Resource, data: st.DataObject) -> None:
+async def test_every_answer_is_a_valid_kubernetes_answer(resource: Resource, data: st.DataObject) -> None:
     requests = data.draw(st.lists(asked(resource), min_size=REQUESTS, max_size=REQUESTS))
     async with serving() as services:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)

@@ -1,4 +1,4 @@
-"""What one user gets of the Kubernetes API, and what a slow watcher does to others: nothing."""
+"""Limits per user in the Kubernetes API, and isolation of a slow watcher."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,7 @@ def client(port: int, headers: dict[str, str] = HEADERS) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=SECONDS)
 
 
-def test_a_user_spends_what_they_have_and_earns_more() -> None:
+def test_rate_limit_is_per_user_and_refills() -> None:
     now_s = [100.0]
     meter = Meter(Limits(requests_per_second=2, burst=3), lambda: now_s[0])
     for _ in range(3):
@@ -68,13 +68,13 @@ def test_a_user_spends_what_they_have_and_earns_more() -> None:
         meter.spend(ALICE)
 
 
-def test_masters_are_not_held_back() -> None:
+def test_masters_are_not_rate_limited() -> None:
     meter = Meter(Limits(requests_per_second=0.001, burst=1), lambda: 0.0)
     for _ in range(100):
         meter.spend(User(name="root", groups=(MASTERS,)))
 
 
-def test_watches_are_counted_until_they_end() -> None:
+def test_open_watches_are_limited_per_user() -> None:
     meter = Meter(Limits(watches=2), lambda: 0.0)
     ends = [meter.watch(ALICE) for _ in range(2)]
     with pytest.raises(StatusError, match="2 watches of alice are open"):
@@ -84,7 +84,7 @@ def test_watches_are_counted_until_they_end() -> None:
     meter.watch(ALICE)
 
 
-async def test_who_asks_too_much_is_told_when_to_come_back() -> None:
+async def test_rate_limited_request_is_answered_429_with_retry_after() -> None:
     async with on_a_port(Limits(requests_per_second=0.1, burst=3)) as port, client(port, AS_ALICE) as alice:
         answers = [await alice.get("/apis") for _ in range(4)]
         assert [each.status_code for each in answers] == [200, 200, 200, 429]
@@ -95,7 +95,7 @@ async def test_who_asks_too_much_is_told_when_to_come_back() -> None:
 
 
 async def _lines(port: int, wanted: int) -> list[str]:
-    """The names of the objects that a watcher who reads is told."""
+    """Return the object names that a reading watcher receives."""
     found: list[str] = []
     async with client(port) as reader, reader.stream("GET", f"{MAPS}?watch=true") as answer:
         async for line in answer.aiter_lines():
@@ -106,7 +106,7 @@ async def _lines(port: int, wanted: int) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_a_slow_watcher_is_cut_off_and_slows_nobody() -> None:
+async def test_slow_watcher_is_cut_off_and_does_not_delay_others() -> None:
     count = 300
     async with on_a_port(Limits(queue=20)) as port:
         slow = socket.socket()
@@ -126,7 +126,7 @@ async def test_a_slow_watcher_is_cut_off_and_slows_nobody() -> None:
                     assert answer.status_code == 201
             told = await asyncio.wait_for(quick, SECONDS)
             assert told == [f"map-{number:03}" for number in range(count)]
-            # Now the slow one reads: some of it, where to go on, and the end.
+            # Now the slow watcher reads: some events, a bookmark to continue from, and the end.
             received = bytearray()
             async with asyncio.timeout(SECONDS):
                 while not received.endswith(b"0\r\n\r\n"):

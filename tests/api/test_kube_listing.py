@@ -1,4 +1,4 @@
-"""Lists and watches: in pages, of which moment, by what they are chosen; and what can't be asked of them."""
+"""Lists and watches: pages, snapshots, selectors, and refusals of invalid queries."""
 
 import httpx
 import pytest
@@ -14,7 +14,7 @@ async def listed(client: httpx.AsyncClient, path: str, **query: str) -> tuple[in
     )
 
 
-async def test_each_page_tells_how_many_are_left() -> None:
+async def test_each_page_reports_the_remaining_item_count() -> None:
     async with api() as (client, _):
         for name in "abcde":
             await made(client, config_map(name))
@@ -29,7 +29,7 @@ async def test_each_page_tells_how_many_are_left() -> None:
         assert "remainingItemCount" not in chosen.json()["metadata"]
 
 
-async def test_labels_may_be_compared_as_numbers() -> None:
+async def test_labels_can_be_compared_as_numbers() -> None:
     async with api() as (client, _):
         for name, size in (("a", "3"), ("b", "20"), ("c", "many")):
             value = config_map(name)
@@ -60,14 +60,14 @@ async def test_labels_may_be_compared_as_numbers() -> None:
         ({"fieldSelector": "data.a=1"}, 400, '"data.a" is not a known field selector'),
     ],
 )
-async def test_what_can_not_be_asked_for(query: dict[str, str], code: int, why: str) -> None:
+async def test_invalid_list_query_is_refused(query: dict[str, str], code: int, why: str) -> None:
     async with api() as (client, _):
         answered, told = await listed(client, MAPS, **query)
         assert answered == code
         assert why in told
 
 
-async def test_namespaces_are_deleted_one_by_one() -> None:
+async def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
     async with api() as (client, services):
         before = services.log.last_number()
         answer = await client.delete("/api/v1/namespaces")
@@ -75,7 +75,7 @@ async def test_namespaces_are_deleted_one_by_one() -> None:
         assert services.log.last_number() == before
 
 
-async def test_a_namespaced_object_is_made_in_a_namespace() -> None:
+async def test_namespaced_object_needs_a_namespace() -> None:
     async with api() as (client, _):
         answer = await client.post("/api/v1/configmaps", json=config_map("one"))
         assert answer.status_code == 405

@@ -1,4 +1,4 @@
-"""What is refused before anything is decided about it, by which code and in which words; no event comes of it."""
+"""Refusals of invalid requests: status codes and messages; none of them writes an event."""
 
 import base64
 
@@ -22,7 +22,7 @@ MERGE = {"content-type": "application/merge-patch+json"}
         (MAPS, {"kind": "Secret"}, "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
     ],
 )
-async def test_what_its_kind_can_not_hold_is_not_stored(path: str, value: Json, why: str) -> None:
+async def test_value_of_wrong_type_is_not_stored(path: str, value: Json, why: str) -> None:
     async with api() as (client, services):
         before = services.log.last_number()
         answer = await client.post(path, json={"metadata": {"name": "one"}, **value})
@@ -31,7 +31,7 @@ async def test_what_its_kind_can_not_hold_is_not_stored(path: str, value: Json, 
         assert services.log.last_number() == before
 
 
-async def test_a_patch_that_makes_such_a_value_is_at_fault() -> None:
+async def test_patch_to_a_value_of_wrong_type_is_invalid() -> None:
     async with api() as (client, services):
         await made(client, config_map("one", a="1"))
         before = services.log.last_number()
@@ -56,7 +56,7 @@ async def test_a_patch_that_makes_such_a_value_is_at_fault() -> None:
         ),
     ],
 )
-async def test_what_is_applied_must_fit_its_kind_too(fields: Json, why: str) -> None:
+async def test_applied_value_of_wrong_type_is_refused(fields: Json, why: str) -> None:
     async with api() as (client, services):
         before = services.log.last_number()
         headers = {"content-type": "application/apply-patch+yaml"}
@@ -67,7 +67,7 @@ async def test_what_is_applied_must_fit_its_kind_too(fields: Json, why: str) -> 
         assert services.log.last_number() == before
 
 
-async def test_base64_in_lines_is_kept_as_it_was_written() -> None:
+async def test_base64_with_line_breaks_is_stored_unchanged() -> None:
     async with api() as (client, _):
         text = base64.encodebytes(b"certificate" * 20).decode()
         answer = await client.post(SECRETS, json={"metadata": {"name": "one"}, "data": {"tls.crt": text}})
@@ -83,7 +83,7 @@ async def test_base64_in_lines_is_kept_as_it_was_written() -> None:
         ({}, 400, "name must be provided"),
     ],
 )
-async def test_a_write_of_no_version_that_there_was_or_of_no_name(
+async def test_replace_with_unknown_version_or_without_name_is_refused(
     metadata: Json, code: int, why: str
 ) -> None:
     async with api() as (client, services):
@@ -95,7 +95,7 @@ async def test_a_write_of_no_version_that_there_was_or_of_no_name(
         assert services.log.last_number() == before
 
 
-async def test_what_is_applied_has_the_fields_of_its_kind_however_it_is_validated() -> None:
+async def test_apply_with_unknown_field_is_refused_despite_validation_ignore() -> None:
     async with api() as (client, services):
         before = services.log.last_number()
         answer = await client.patch(
@@ -108,7 +108,7 @@ async def test_what_is_applied_has_the_fields_of_its_kind_however_it_is_validate
         assert services.log.last_number() == before
 
 
-async def test_who_owns_what_is_followed_from_the_first_apply_on_where_nobody_owned_anything() -> None:
+async def test_field_ownership_is_tracked_from_the_first_apply_on() -> None:
     async with api() as (client, _):
         await made(client, config_map("one"))
         changed = await client.patch(f"{MAPS}/one", json={"data": {"a": "1"}}, headers=MERGE)
@@ -122,7 +122,7 @@ async def test_who_owns_what_is_followed_from_the_first_apply_on_where_nobody_ow
         assert 'conflict with "before-first-apply" using v1: .data.a' in applied.json()["message"]
 
 
-async def test_many_warnings_are_cut_as_kubernetes_cuts_them() -> None:
+async def test_many_warnings_are_truncated_as_in_kubernetes() -> None:
     async with api() as (client, _):
         await made(client, config_map("one", a="1"))
         unknown = {f"field{index}": 1 for index in range(30_000)}

@@ -1,4 +1,4 @@
-"""Rights over HTTP, without kubectl: who is let in, reviews, tokens, and whatever else is sent to them."""
+"""Authentication and authorization over HTTP, without kubectl: tokens, reviews, and random bodies."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ Json = dict[str, object]
 
 @asynccontextmanager
 async def api(**headers: str) -> AsyncGenerator[httpx.AsyncClient]:
-    """A client with the server's token; names of headers with ``_`` for ``-``."""
+    """Yield a client with the server's token; ``_`` in header names stands for ``-``."""
     async with serving() as services:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
         given = {
@@ -33,13 +33,13 @@ async def api(**headers: str) -> AsyncGenerator[httpx.AsyncClient]:
 @pytest.mark.parametrize(
     "given", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a.b.c", "Bearer \x80", "Bearer ..."]
 )
-async def test_nobody_is_let_in_without_a_token_that_holds(given: str) -> None:
+async def test_missing_or_invalid_token_is_unauthorized(given: str) -> None:
     async with api() as client:
         answer = await client.get("/api/v1/namespaces", headers=[(b"authorization", given.encode("latin-1"))])
         assert (answer.status_code, answer.json()["reason"]) == (401, "Unauthorized")
 
 
-async def test_a_token_ends() -> None:
+async def test_service_account_token_expires() -> None:
     now_ms = [NOW_MS]
     async with serving() as services:
         transport = httpx.ASGITransport(create_app(services, lambda: now_ms[0]))
@@ -54,7 +54,7 @@ async def test_a_token_ends() -> None:
             assert (await client.get("/apis", headers=admin)).status_code == 200
 
 
-async def test_a_review_of_somebody_else() -> None:
+async def test_access_review_of_another_user() -> None:
     async with api() as client:
         attributes = {"namespace": "default", "verb": "get", "resource": "pods"}
         binding = {
@@ -75,7 +75,7 @@ async def test_a_review_of_somebody_else() -> None:
         assert elsewhere.json()["message"].endswith('Invalid value: "default": must match metadata.namespace')
 
 
-async def test_a_token_review_says_whose_it_is() -> None:
+async def test_token_review_returns_the_user() -> None:
     async with api() as client:
         path = "/apis/authentication.k8s.io/v1/tokenreviews"
         made = (await client.post(TOKENS, json={"spec": {}})).json()["status"]["token"]
@@ -86,7 +86,7 @@ async def test_a_token_review_says_whose_it_is() -> None:
         assert nobody["authenticated"] is False
 
 
-async def test_rights_decide_about_kinds_that_nobody_knows_too() -> None:
+async def test_unknown_kinds_are_subject_to_authorization() -> None:
     async with api(impersonate_user="alice") as client:
         for path in (
             "/apis/example.io/v1/gauges",
@@ -115,14 +115,14 @@ _PATHS = (
 
 
 @pytest.mark.parametrize("path", _PATHS)
-async def test_whatever_is_sent_is_answered(path: str) -> None:
+async def test_random_bodies_never_cause_a_server_error(path: str) -> None:
     async with api() as client:
         for count, (field, value) in enumerate(itertools.product((*_FIELDS, *_MORE), _VALUES)):
             body: Json = {"metadata": {"name": f"n{count}"}, "spec": {field: value}, field: value}
             answer = await client.post(path, content=_encoded(body))
             assert answer.status_code < 500, (body, answer.text)
             cast("Json", answer.json())
-        # Roles of any form that are written by masters open nothing by accident.
+        # Malformed roles written by masters must not grant anything by accident.
         assert (await client.get("/api/v1/nodes", headers={"impersonate-user": "alice"})).status_code == 403
 
 
@@ -131,7 +131,7 @@ def _encoded(body: Json) -> bytes:
     return json.dumps(body).encode()
 
 
-async def test_a_list_of_default_accounts_has_one_in_each_listed_namespace() -> None:
+async def test_default_service_account_is_listed_once_per_listed_namespace() -> None:
     async with api() as client:
         cluster = {
             "apiVersion": "cluster.karmada.io/v1alpha1",

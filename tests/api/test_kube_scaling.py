@@ -1,4 +1,4 @@
-"""Scales and statuses: replaced, patched, applied; who owns the replicas, and which counts can't be."""
+"""Scale and status subresources: replace, patch, apply, ownership of replicas, and invalid counts."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -33,12 +33,12 @@ def scale(replicas: object, **metadata: str) -> Json:
 
 
 def owners(value: Json) -> dict[object, bool]:
-    """Who owns anything, and whether the replicas too."""
+    """Return the managers, and whether each owns the replicas."""
     entries = (as_object(each) or {} for each in as_list(managed_fields.in_object(value)) or [])
     return {each["manager"]: "f:replicas" in str(each["fieldsV1"]) for each in entries}
 
 
-async def test_replicas_that_somebody_applied_are_contested_through_the_scale() -> None:
+async def test_apply_of_owned_replicas_through_the_scale_is_a_conflict() -> None:
     async with a_deployment() as client:
         late = await client.patch(f"{SCALE}?fieldManager=scaler", json=scale(5), headers=APPLY)
         assert late.status_code == 409
@@ -50,7 +50,7 @@ async def test_replicas_that_somebody_applied_are_contested_through_the_scale() 
         assert owners(stands) == {"me": False, "scaler": True}
 
 
-async def test_who_scales_owns_the_replicas() -> None:
+async def test_scale_patch_takes_ownership_of_the_replicas() -> None:
     async with a_deployment() as client:
         answer = await client.patch(
             f"{SCALE}?fieldManager=scaler", json={"spec": {"replicas": 3}}, headers=MERGE
@@ -69,7 +69,7 @@ async def test_who_scales_owns_the_replicas() -> None:
         (deployment("one"), 400, "converting (v1.Deployment) to (autoscaling.Scale): unknown conversion"),
     ],
 )
-async def test_what_is_no_scale_of_it_changes_nothing(body: Json, code: int, why: str) -> None:
+async def test_invalid_scale_changes_nothing(body: Json, code: int, why: str) -> None:
     async with a_deployment() as client:
         answer = await client.put(SCALE, json=body)
         assert answer.status_code == code
@@ -91,7 +91,7 @@ async def test_what_is_no_scale_of_it_changes_nothing(body: Json, code: int, why
         ),
     ],
 )
-async def test_counts_of_a_status_go_together(status: Json, why: str) -> None:
+async def test_inconsistent_status_counts_are_invalid(status: Json, why: str) -> None:
     async with a_deployment() as client:
         answer = await client.patch(f"{DEPLOYMENTS}/one/status", json={"status": status}, headers=MERGE)
         assert (answer.status_code, answer.json()["reason"]) == (422, "Invalid")

@@ -1,4 +1,4 @@
-"""The live feed, over a real connection: every record once, in order, from wherever a reader left off."""
+"""The live feed over a real connection: every record once, in order, from any position."""
 
 import asyncio
 from collections.abc import Iterator
@@ -26,10 +26,10 @@ def server(pen: Pen) -> Iterator[Served]:
         yield served
 
 
-def heard(
+def first_events(
     server: Served, count: int, *, path: str = "/api/v1/live", last_id: str = ""
 ) -> list[ServerSentEvent]:
-    """The first events of a feed; a record is written while it is open."""
+    """Return the first events of a feed; a record is written while it is open."""
     headers = {"authorization": f"Bearer {TOKEN}"} | ({"last-event-id": last_id} if last_id else {})
     found: list[ServerSentEvent] = []
     with (
@@ -44,33 +44,31 @@ def heard(
     return found
 
 
-def test_a_feed_begins_now(server: Served) -> None:
-    events = heard(server, 2)
+def test_feed_begins_at_the_end_of_the_log(server: Served) -> None:
+    events = first_events(server, 2)
 
     assert [event.id for event in events] == ["4", "5"]
     assert events[1].event == "io.reballast.schedule-decided.v1"
     assert events[1].json()["data"]["clusters"] == [{"name": "member1", "replicas": 1}]
 
 
-def test_a_feed_goes_on_where_its_reader_left_off(server: Served) -> None:
-    assert [event.id for event in heard(server, 3, path="/api/v1/live?after=1")] == ["2", "3", "4"]
-    assert [event.id for event in heard(server, 2, last_id="3")] == ["4", "5"]
+def test_feed_continues_after_a_given_position(server: Served) -> None:
+    assert [event.id for event in first_events(server, 3, path="/api/v1/live?after=1")] == ["2", "3", "4"]
+    assert [event.id for event in first_events(server, 2, last_id="3")] == ["4", "5"]
 
 
-def test_a_feed_may_be_of_one_key(server: Served) -> None:
-    events = heard(server, 2, path=f"/api/v1/live?after=0&key={KEY}")
+def test_feed_is_filtered_by_key(server: Served) -> None:
+    events = first_events(server, 2, path=f"/api/v1/live?after=0&key={KEY}")
 
     assert [event.id for event in events] == ["1", "3"]
 
 
-async def test_a_reader_too_far_behind_is_cut_off_with_a_bookmark(
-    pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_reader_is_cut_off_with_a_bookmark(pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_feed, "BEHIND_RECORDS_MAX", 10)
     async with serving([pen.input(deployment("foo", 1))]) as services:
         feed = live_feed.follow(services, 0, "", "")
         first = await anext(feed)
-        # The reader looks away: it asks for nothing while much is written.
+        # The reader pauses: it requests nothing while many records are written.
         await services.log.append([pen.input(deployment("foo", at)) for at in range(2, 20)])
         await services.views.wait_folded(services.log.last_number())
         rest = [event async for event in feed]
@@ -81,7 +79,7 @@ async def test_a_reader_too_far_behind_is_cut_off_with_a_bookmark(
     assert resumed.id == "2"
 
 
-async def test_a_feed_ends_with_a_bookmark_when_the_process_stops(pen: Pen) -> None:
+async def test_feed_ends_with_a_bookmark_at_shutdown(pen: Pen) -> None:
     async with serving([pen.input(deployment("foo", 1))]) as services:
         feed = live_feed.follow(services, 0, "", "")
         first = await anext(feed)
@@ -93,9 +91,7 @@ async def test_a_feed_ends_with_a_bookmark_when_the_process_stops(pen: Pen) -> N
     assert (first.id, last.event, last.id) == ("1", "bookmark", "1")
 
 
-async def test_a_long_past_is_caught_up_with_without_being_cut_off(
-    pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_catching_up_with_old_records_is_not_cut_off(pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_feed, "BEHIND_RECORDS_MAX", 10)
     async with serving([pen.input(deployment("foo", at)) for at in range(40)]) as services:
         feed = live_feed.follow(services, 0, "", "")

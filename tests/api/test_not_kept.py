@@ -1,4 +1,4 @@
-"""A log that was cut: every question that needs what is gone says so, and the others are answered."""
+"""A log whose beginning was cut: requests that need it are answered 410, all others are served."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -19,7 +19,7 @@ CUT = 20
 
 
 class CutLog(memory.MemoryLog):
-    """Records up to the number ``cut`` are not kept."""
+    """A log without the records up to the number ``cut``."""
 
     cut = 0
 
@@ -38,7 +38,7 @@ class CutLog(memory.MemoryLog):
 
 @asynccontextmanager
 async def cut() -> AsyncGenerator[Services]:
-    """Views that know all of a log whose beginning is gone."""
+    """Services whose views have folded a log whose beginning is gone."""
     log, story = CutLog(), Story(3)
     async with serving(story.opening(), log) as services:
         while log.last_number() < 2 * CUT:
@@ -61,7 +61,7 @@ async def cut() -> AsyncGenerator[Services]:
         "/api/v1/verify",
     ],
 )
-async def test_what_needs_the_beginning_is_answered_not_kept(path: str) -> None:
+async def test_request_that_needs_cut_records_is_answered_410(path: str) -> None:
     async with cut() as services, client(services) as http:
         refused = await http.get(path)
 
@@ -70,12 +70,12 @@ async def test_what_needs_the_beginning_is_answered_not_kept(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [f"/api/v1/log?after={CUT}", "/api/v1/bindings", "/api/v1/objects", "/"])
-async def test_what_does_not_need_it_is_answered(path: str) -> None:
+async def test_request_that_needs_no_cut_records_is_served(path: str) -> None:
     async with cut() as services, client(services) as http:
         assert (await http.get(path)).status_code == 200
 
 
-async def test_a_feed_that_comes_to_what_is_gone_says_so_and_ends() -> None:
+async def test_feed_that_reaches_cut_records_reports_it_and_ends() -> None:
     async with cut() as services:
         feed = live_feed.follow(services, 0, "", "")
         told = [event async for event in feed]
@@ -84,7 +84,7 @@ async def test_a_feed_that_comes_to_what_is_gone_says_so_and_ends() -> None:
     assert "not kept" in json.loads(str(told[0].data))["reason"]
 
 
-async def test_the_kubernetes_api_answers_expired_and_shows_namespaces_all_the_same() -> None:
+async def test_kubernetes_api_answers_expired_and_still_lists_namespaces() -> None:
     async with cut() as services:
         transport = httpx.ASGITransport(kube_app.create_app(services, lambda: NOW_MS))
         headers = {"authorization": f"Bearer {TOKEN}"}

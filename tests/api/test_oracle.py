@@ -1,4 +1,4 @@
-"""What a real API server answered, and what ours answers: the same, but for the steps that are listed."""
+"""Recorded answers of a real API server, compared with ours except for the listed steps."""
 
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ KNOWN: Final = {tuple(line.split()) for line in LISTED.read_text().splitlines()}
 
 
 async def answers_of(story: str) -> list[Answer]:
-    """What ours answers, over a log of its own."""
+    """Return our answers to a story, over its own log."""
     async with serving() as services:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
         headers = {"authorization": f"Bearer {TOKEN}"}
@@ -31,7 +31,7 @@ async def answers_of(story: str) -> list[Answer]:
 
 
 def differing(story: str, ours: list[Answer]) -> set[int]:
-    """The steps that are answered otherwise; what was asked has tokens and versions of each server in it."""
+    """Return the steps with other answers; requests contain the tokens and versions of their server."""
     theirs = RECORDED[story]
     assert len(ours) == len(theirs)
     return {
@@ -44,7 +44,7 @@ def differing(story: str, ours: list[Answer]) -> set[int]:
 @pytest.mark.parametrize(
     "story", [pytest.param(name, marks=pytest.mark.slow if name in _SLOW else ()) for name in STORIES]
 )
-async def test_answers_are_those_of_a_real_server(story: str) -> None:
+async def test_answers_equal_those_of_a_real_server(story: str) -> None:
     found = differing(story, await answers_of(story))
     listed = {int(step) for name, step in KNOWN if name == story}
     assert found - listed == set(), "otherwise than a real server"

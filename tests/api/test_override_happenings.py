@@ -1,4 +1,4 @@
-"""What is told of override policies: each once for each work, up to the first that could not be applied."""
+"""Events of override policies: one per policy and work, up to the first policy that could not be applied."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def report(step: int, fault: str = "") -> health.WorkloadReported:
     return health.WorkloadReported(cluster="member1", key=KEY, term=1, step=step, fault=fault)
 
 
-def told(*data: shapes.Event) -> list[tuple[bool, str]]:
+def events_of(*data: shapes.Event) -> list[tuple[bool, str]]:
     overrides = Overrides()
     return [said for each in data for said in overrides.take(each)]
 
@@ -41,13 +41,13 @@ EVERYWHERE = (True, "Apply cluster override policy(all) for cluster(member1) suc
 HERE = "Apply override policy(default/here) for cluster(member1)"
 
 
-def test_each_policy_is_told_with_the_first_report_of_its_work() -> None:
-    said = told(work(1, ref("all", ""), ref("here")), report(1), report(1))
+def test_each_policy_is_reported_with_the_first_report_of_its_work() -> None:
+    said = events_of(work(1, ref("all", ""), ref("here")), report(1), report(1))
     assert said == [EVERYWHERE, (True, f"{HERE} succeed.")]
 
 
-def test_a_work_without_policies_and_one_that_was_never_reported_tell_nothing() -> None:
-    assert told(work(1), report(1), work(2, ref("here")), work(3), report(3)) == []
+def test_work_without_policies_and_unreported_work_cause_no_event() -> None:
+    assert events_of(work(1), report(1), work(2, ref("here")), work(3), report(3)) == []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,5 @@ def test_a_work_without_policies_and_one_that_was_never_reported_tell_nothing() 
         ),
     ],
 )
-def test_what_could_not_be_applied_is_told_of_the_policy_behind_it(
-    fault: str, said: list[tuple[bool, str]]
-) -> None:
-    assert told(work(1, ref("all", ""), ref("here")), report(1, fault)) == said
+def test_failed_override_is_reported_for_its_policy(fault: str, said: list[tuple[bool, str]]) -> None:
+    assert events_of(work(1, ref("all", ""), ref("here")), report(1, fault)) == said

@@ -1,4 +1,4 @@
-"""The pages for people: what they show, of which moment, and that nothing in them is taken for markup."""
+"""The HTML pages: content, snapshots at a position, and escaping of names."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ WEB = key("web")
 
 
 async def written(told: Story) -> list[records.Record]:
-    """The records of a story, to be served."""
+    """Return the records of a story, to be served."""
     return [
         records.record(each.topic, each.partition, each.key, each.headers, each.value)
         for each in await told.log.read_all(0, 10_000)
@@ -38,7 +38,7 @@ async def written(told: Story) -> list[records.Record]:
 
 
 async def moved() -> list[records.Record]:
-    """What an engine wrote: web is placed on two members, leaves one for a taint, is placed anew; lost has no place."""
+    """Records of an engine: web runs on two members, leaves one for a taint, is rebalanced; lost fits nowhere."""
     told = Story()
     await told.say(
         joined("member1", {"tier": "gold"}), joined("member2"), room("member1", 6), room("member2", 3)
@@ -51,7 +51,7 @@ async def moved() -> list[records.Record]:
 
 
 def binding(*targets: tuple[str, int], **ready: int) -> dict[str, Any]:
-    """A binding with these targets, of whose replicas so many are ready in these clusters."""
+    """Return a binding with these targets, and with this many ready replicas per cluster."""
     reports = [
         {"clusterName": name, "applied": True, "status": {"replicas": count, "readyReplicas": count}}
         for name, count in ready.items()
@@ -80,7 +80,7 @@ def test_all_bars_of_a_page_have_one_scale() -> None:
     assert (small.ready, small.replicas) == (1, 3)
 
 
-def test_a_cluster_that_is_being_left_is_shown_while_something_runs_there() -> None:
+def test_cluster_being_left_is_shown_while_replicas_run_there() -> None:
     (row,) = binding_values.rows([binding(("member2", 3), member1=2, member2=1, member3=0)])
 
     assert [(bar.cluster, bar.leaving, bar.running) for bar in row.bars] == [
@@ -99,7 +99,7 @@ def test_a_cluster_that_is_being_left_is_shown_while_something_runs_there() -> N
         ("12800Gi", "12800Gi", "25 TiB of 12.5 TiB", 200, (120, 120)),
     ],
 )
-def test_room_in_use(
+def test_meter_shows_the_used_capacity(
     allocated: str, allocating: str, words: str, percent: int, pixels: tuple[int, int]
 ) -> None:
     summary = {
@@ -113,7 +113,7 @@ def test_room_in_use(
     assert (meter.allocated_pixels, meter.used_pixels) == pixels
 
 
-def test_a_cluster_that_is_leaving_is_shown_so() -> None:
+def test_leaving_cluster_is_shown_as_leaving() -> None:
     metadata = {"name": "m", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     row = cluster_values.row({"metadata": metadata, "spec": {}, "status": ready})
@@ -123,14 +123,14 @@ def test_a_cluster_that_is_leaving_is_shown_so() -> None:
     )
 
 
-def test_what_is_not_there_is_empty() -> None:
+def test_missing_json_parts_are_empty() -> None:
     assert json_parts.part({"spec": 3}, "spec", "clusters") == {}
     assert json_parts.items(None) == []
     assert json_parts.texts({"a": 1}) == []
     assert json_parts.condition({"status": {"conditions": [{"type": "Ready"}]}}, "Scheduled") == {}
 
 
-async def test_the_list_shows_replicas_and_why_something_is_nowhere() -> None:
+async def test_list_page_shows_replicas_and_scheduling_failures() -> None:
     async with serving(await moved()) as services, client(services) as http:
         page = (await http.get("/")).text
 
@@ -157,7 +157,7 @@ async def test_unclaimed_workload_that_runs_nowhere_is_shown_as_failed() -> None
             assert "badge scheduled" not in page
 
 
-async def test_a_page_of_one_binding_tells_where_why_and_since_when() -> None:
+async def test_binding_page_shows_placement_reason_and_events() -> None:
     async with serving(await moved()) as services, client(services) as http:
         page = (await http.get(f"/bindings/{WEB}")).text
         alone = (await http.get(f"/explain/{WEB}")).text
@@ -173,7 +173,7 @@ async def test_a_page_of_one_binding_tells_where_why_and_since_when() -> None:
     assert f'data-feed="/api/v1/live?key={WEB.replace("/", "%2F")}"' in page
 
 
-async def test_before_a_binding_is_there_its_page_has_the_story_alone() -> None:
+async def test_binding_page_before_the_binding_exists_shows_its_timeline() -> None:
     async with serving(await moved()) as services, client(services) as http:
         numbers = [each["number"] for each in (await http.get(f"/api/v1/timeline/{WEB}")).json()["items"]]
         page = (await http.get(f"/bindings/{WEB}?asOf={numbers[0]}")).text
@@ -182,7 +182,7 @@ async def test_before_a_binding_is_there_its_page_has_the_story_alone() -> None:
     assert "template-applied" in page
 
 
-async def test_a_page_shows_any_moment() -> None:
+async def test_pages_show_the_snapshot_at_a_position() -> None:
     batch = await moved()
     taint = next(at for at, each in enumerate(batch, start=1) if "tainted" in each.headers["ce_type"])
     async with serving(batch) as services, client(services) as http:
@@ -200,7 +200,7 @@ async def test_a_page_shows_any_moment() -> None:
     assert "NoExecute" not in members
 
 
-async def test_clusters_and_rebalancers_have_pages_too() -> None:
+async def test_clusters_rebalancers_and_timelines_have_pages() -> None:
     async with serving(await moved()) as services, client(services) as http:
         members = (await http.get("/clusters")).text
         demo = (await http.get("/rebalancers")).text
@@ -213,7 +213,7 @@ async def test_clusters_and_rebalancers_have_pages_too() -> None:
     assert "cluster-tainted" in story
 
 
-async def test_names_are_never_markup_and_scripts_come_from_the_server_alone() -> None:
+async def test_names_are_escaped_and_scripts_come_from_the_server_only() -> None:
     pen, key = Pen(), "default/<b>x-deployment"
     batch = pen.decide(declared(key, "<b>x", 1), decided(key, **{"<script>": 6}))
     async with serving(batch) as services, client(services) as http:
@@ -230,7 +230,7 @@ async def test_names_are_never_markup_and_scripts_come_from_the_server_alone() -
     assert script.headers["content-type"].startswith("text/javascript")
 
 
-async def test_every_address_in_a_page_is_there() -> None:
+async def test_every_link_in_a_page_resolves() -> None:
     async with serving(await moved()) as services, client(services) as http:
         seen, waiting = set[str](), ["/", "/style.css", "/live.js"]
         while waiting:
@@ -257,6 +257,6 @@ async def test_every_address_in_a_page_is_there() -> None:
         ("/clusters?colour=red", 400),
     ],
 )
-async def test_what_is_not_there_is_said(path: str, status: int) -> None:
+async def test_missing_object_or_invalid_query_has_an_error_page(path: str, status: int) -> None:
     async with serving() as services, client(services) as http:
         assert (await http.get(path)).status_code == status

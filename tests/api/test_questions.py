@@ -1,4 +1,4 @@
-"""The query API by example: what it answers, for now and for then, and how it refuses."""
+"""The query API by example: current state, as-of views, and refusals."""
 
 import base64
 from typing import Any
@@ -19,7 +19,7 @@ KEY = keys.binding_key("Deployment", "default", "foo")
 
 
 def placed(pen: Pen) -> list[records.Record]:
-    """A Deployment that is placed, and then moved; record 2 is a step, 6 the second one."""
+    """Records of a Deployment that is placed and then moved; record 2 is the first step, 6 the second."""
     return [
         pen.input(deployment("foo", 3)),
         *pen.decide(
@@ -29,7 +29,7 @@ def placed(pen: Pen) -> list[records.Record]:
     ]
 
 
-async def test_one_sees_ones_own_writes() -> None:
+async def test_list_shows_the_own_writes() -> None:
     async with serving() as services, client(services) as http:
         for replicas in range(1, 6):
             await services.log.append([Pen().input(deployment("foo", replicas), event_id=f"id-{replicas}")])
@@ -37,7 +37,7 @@ async def test_one_sees_ones_own_writes() -> None:
             assert listing["items"][0]["spec"]["replicas"] == replicas
 
 
-async def test_the_kubernetes_api_is_below_a_prefix_for_who_has_the_token() -> None:
+async def test_kubernetes_api_below_a_prefix_needs_the_token() -> None:
     path = "/kubernetes/api/v1/namespaces/default/configmaps"
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
     async with serving() as services:
@@ -62,7 +62,7 @@ async def test_the_kubernetes_api_is_below_a_prefix_for_who_has_the_token() -> N
     assert [each["data"] for each in listing["items"]] == [{"a": "b"}]
 
 
-async def test_bindings_come_in_pages_and_by_cluster() -> None:
+async def test_bindings_are_paged_and_filtered_by_cluster() -> None:
     pen, batch = Pen(), list[records.Record]()
     for at in range(5):
         key = keys.binding_key("Deployment", "default", f"app-{at}")
@@ -84,7 +84,7 @@ SHARD = keys.shard_of(KEY)
 @pytest.mark.parametrize(
     "as_of", ["4", f"decisions/{SHARD}/2", "2024-05-25T09:49:52Z", "2024-05-25T11:49:52+02:00"]
 )
-async def test_the_past_stays_as_it_was(as_of: str) -> None:
+async def test_as_of_view_is_unchanged_by_later_records(as_of: str) -> None:
     pen = Pen()
     batch = [
         pen.input(deployment("foo", 3)),
@@ -100,7 +100,7 @@ async def test_the_past_stays_as_it_was(as_of: str) -> None:
     assert [target["name"] for target in then["spec"]["clusters"]] == ["member1", "member2"]
 
 
-async def test_a_position_that_is_not_there_is_named_with_what_is() -> None:
+async def test_missing_position_is_refused_with_the_existing_end() -> None:
     batch = placed(Pen())
     async with serving(batch) as services, client(services) as http:
         beyond = (await http.get(f"/api/v1/bindings?asOf=decisions/{SHARD}/6")).json()["error"]
@@ -124,7 +124,7 @@ async def test_a_position_that_is_not_there_is_named_with_what_is() -> None:
         ("!tier", ["member3"]),
     ],
 )
-async def test_labels_are_asked_for_as_with_kubectl(selector: str, names: list[str]) -> None:
+async def test_label_selectors_work_as_in_kubectl(selector: str, names: list[str]) -> None:
     pen, labels = Pen(), ({"tier": "gold"}, {"tier": "silver"}, {"old": "yes"})
     joined = [
         clusters.ClusterJoined(name=f"member{at}", labels=each) for at, each in enumerate(labels, start=1)
@@ -135,8 +135,8 @@ async def test_labels_are_asked_for_as_with_kubectl(selector: str, names: list[s
     assert [each["metadata"]["name"] for each in found] == names
 
 
-async def test_an_instant_is_a_number_whatever_one_producers_clock_says() -> None:
-    """A step stands for its time; a record whose producer lives in the past does not move the moment."""
+async def test_instant_maps_to_the_same_position_despite_a_producer_with_a_slow_clock() -> None:
+    """Steps give the time; a record with an earlier producer time does not move the position."""
     pen = Pen()
     batch = [pen.input(deployment("a", 1)), *pen.step(0, [])]
     pen.at_ms += 60_000
@@ -152,7 +152,7 @@ async def test_an_instant_is_a_number_whatever_one_producers_clock_says() -> Non
     assert numbers == [0, 2, 2, 5, 5]
 
 
-async def test_a_timeline_tells_what_touched_a_binding_and_why() -> None:
+async def test_timeline_lists_the_events_of_a_binding_with_their_causes() -> None:
     async with serving(placed(Pen())) as services, client(services) as http:
         found = (await http.get(f"/api/v1/timeline/{KEY}")).json()
         early = (await http.get(f"/api/v1/timeline/{KEY}?asOf=4")).json()
@@ -164,7 +164,7 @@ async def test_a_timeline_tells_what_touched_a_binding_and_why() -> None:
     assert [item["number"] for item in early["items"]] == [1, 3, 4]
 
 
-async def test_the_log_can_be_read_whatever_is_in_it() -> None:
+async def test_log_with_undecodable_records_is_readable() -> None:
     hostile = records.record("specs", 0, "k", {"ce_id": "x"}, b"\xff\xfe not JSON")
     async with serving([*placed(Pen()), hostile]) as services, client(services) as http:
         steps = (await http.get("/api/v1/log?topic=decisions&limit=2")).json()
@@ -194,7 +194,7 @@ async def test_rebalancers_and_clusters_are_found_by_name() -> None:
     assert golden == both == {"items": [cluster]}
 
 
-async def test_lag_names_what_waits_to_be_decided() -> None:
+async def test_lag_names_the_undecided_records() -> None:
     pen = Pen()
     first, second = pen.input(deployment("foo", 1)), pen.input(deployment("foo", 2))
     step = decisions.StepTaken(
@@ -220,7 +220,7 @@ def _as_step(pen: Pen, step: decisions.StepTaken) -> list[records.Record]:
     ]
 
 
-async def test_what_was_refused_can_be_asked_for() -> None:
+async def test_rejected_inputs_are_listed() -> None:
     event = rejections_events.InputRejected(
         verdict="refused", field="kind", reason="required", topic=topics.SPECS, content="kind: Deployment"
     )
@@ -236,7 +236,7 @@ async def test_what_was_refused_can_be_asked_for() -> None:
     assert counts["rejections.io.reballast.input-rejected"] == len(rejections["items"])
 
 
-async def test_an_empty_log_is_proved_and_nothing_in_it_explained() -> None:
+async def test_empty_log_verifies_and_has_no_explanations() -> None:
     async with serving() as services, client(services) as http:
         proof = await http.get("/api/v1/verify")
         nothing = await http.get(f"/api/v1/explain/{KEY}")
@@ -279,7 +279,7 @@ BAD: list[tuple[str, int, str]] = [
 
 
 @pytest.mark.parametrize(("path", "status", "field"), BAD)
-async def test_what_cannot_be_asked_is_refused_with_field_reason_and_remedy(
+async def test_invalid_query_is_refused_with_field_reason_and_remedy(
     path: str, status: int, field: str
 ) -> None:
     async with serving() as services, client(services) as http:
@@ -302,7 +302,7 @@ async def test_what_cannot_be_asked_is_refused_with_field_reason_and_remedy(
         ("POST", "/api/v1/bindings/default/foo", 405),
     ],
 )
-async def test_methods_that_a_path_does_not_take_are_refused(method: str, path: str, status: int) -> None:
+async def test_unsupported_method_is_refused(method: str, path: str, status: int) -> None:
     async with serving() as services, client(services) as http:
         response = await http.request(method, path)
 
@@ -312,7 +312,7 @@ async def test_methods_that_a_path_does_not_take_are_refused(method: str, path: 
 
 @pytest.mark.parametrize("token", ["", "wrong", "a-token-for-tests2", "\u00fc"])
 @pytest.mark.parametrize("path", ["/", "/api/v1/bindings", "/openapi.json", "/metrics", "/nothing"])
-async def test_nothing_is_told_without_the_token(token: str, path: str) -> None:
+async def test_request_without_the_token_is_unauthorized(token: str, path: str) -> None:
     async with serving() as services, client(services, "") as http:
         headers = [(b"authorization", f"Bearer {token}".encode())]
         response = await http.get(path, headers=headers)
@@ -321,13 +321,13 @@ async def test_nothing_is_told_without_the_token(token: str, path: str) -> None:
     assert response.headers["www-authenticate"] == "Bearer"
 
 
-async def test_health_needs_no_token() -> None:
+async def test_health_checks_need_no_token() -> None:
     async with serving() as services, client(services, "") as http:
         assert (await http.get("/healthz")).text == "ok"
         assert (await http.get("/readyz")).text == "ok"
 
 
-async def test_a_browser_is_introduced_once_and_then_only_reads() -> None:
+async def test_browser_session_is_read_only() -> None:
     async with serving(placed(Pen())) as services, client(services, "") as http:
         introduced = await http.get("/?token=a-token-for-tests")
         page = await http.get("/")
@@ -340,7 +340,7 @@ async def test_a_browser_is_introduced_once_and_then_only_reads() -> None:
     assert write.status_code == 401
 
 
-async def test_figures_are_there_for_prometheus() -> None:
+async def test_metrics_are_served_for_prometheus() -> None:
     async with serving(placed(Pen())) as services, client(services) as http:
         figures = (await http.get("/metrics")).text
 
@@ -352,7 +352,7 @@ async def test_figures_are_there_for_prometheus() -> None:
     assert f'reballast_shard_ignored_steps_total{{shard="{shard}"}} 0.0' in figures
 
 
-async def test_a_deleted_template_is_not_found_any_more() -> None:
+async def test_deleted_template_is_only_in_earlier_as_of_views() -> None:
     pen = Pen()
     batch = [pen.input(deployment("foo", 1)), pen.input(specs.TemplateDeleted(template=reference("foo")))]
     async with serving(batch) as services, client(services) as http:

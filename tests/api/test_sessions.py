@@ -1,4 +1,4 @@
-"""Browsers: what their cookie is, what it may do, and under which names a server answers them."""
+"""Browser sessions: the cookie, its permissions, and the accepted host names."""
 
 import httpx
 import pytest
@@ -13,14 +13,14 @@ KEY = "a-login-code-for-tests"
 
 
 def browser(services: Services, url: str = "http://localhost:8080") -> httpx.AsyncClient:
-    """A browser at the server's own address."""
+    """Return a browser at the server's own address."""
     app = create_app(services)
     return httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url=url, headers={"accept": "text/html"}
     )
 
 
-async def test_the_cookie_is_a_random_id_and_never_the_token() -> None:
+async def test_cookie_is_a_random_id_and_not_the_token() -> None:
     async with serving(login=KEY) as services, browser(services) as http:
         found = [
             (await http.get(path)).cookies for path in (f"/?token={TOKEN}", f"/?login={KEY}") for _ in "ab"
@@ -31,7 +31,7 @@ async def test_the_cookie_is_a_random_id_and_never_the_token() -> None:
     assert not any(TOKEN in value or KEY in value for value in values)
 
 
-async def test_a_cookie_reads_and_authorises_no_write_in_any_form() -> None:
+async def test_cookie_authorises_reads_and_no_writes() -> None:
     async with serving(login=KEY) as services, browser(services) as http:
         cookie = (await http.get(f"/?login={KEY}")).cookies["reballast-8080"]
         read = await http.get("/api/v1/bindings")
@@ -51,7 +51,7 @@ async def test_a_cookie_reads_and_authorises_no_write_in_any_form() -> None:
     assert "set-cookie" not in introduced.headers
 
 
-async def test_a_cookie_is_bound_to_its_port_and_with_tls_to_its_host() -> None:
+async def test_cookie_is_bound_to_its_port_and_with_tls_to_its_host() -> None:
     async with serving(login=KEY) as services:
         async with browser(services) as http:
             plain = (await http.get(f"/?login={KEY}")).headers["set-cookie"]
@@ -70,14 +70,14 @@ async def test_a_cookie_is_bound_to_its_port_and_with_tls_to_its_host() -> None:
     assert elsewhere.status_code == 401
 
 
-def test_a_session_ends_and_is_not_forged() -> None:
+def test_session_expires_and_cannot_be_forged() -> None:
     now = [1_000.0]
     ours = sessions.Sessions(TOKEN, sessions.Login(), lambda: now[0])
     session = ours.new()
     assert ours.is_open(session)
     assert sessions.Sessions(TOKEN, sessions.Login(), lambda: now[0]).is_open(
         session
-    )  # another replica's, or after a restart
+    )  # the session of another replica, or from before a restart
     assert not sessions.Sessions("another token", sessions.Login(), lambda: now[0]).is_open(session)
     name, expires, signature = session.split(".")
     later = f"{name}.{int(expires) + 1}.{signature}"
@@ -87,7 +87,7 @@ def test_a_session_ends_and_is_not_forged() -> None:
     assert not ours.is_open(session)
 
 
-def test_a_login_code_is_good_until_its_time() -> None:
+def test_login_code_expires() -> None:
     now = [0.0]
     ours = sessions.Sessions(TOKEN, sessions.Login(KEY, 900.0), lambda: now[0])
     assert ours.is_login(KEY)
@@ -96,14 +96,14 @@ def test_a_login_code_is_good_until_its_time() -> None:
     assert not ours.is_login(KEY)
 
 
-def test_without_a_login_code_no_code_lets_anybody_in() -> None:
+def test_empty_login_code_is_refused() -> None:
     assert not sessions.Sessions(TOKEN, sessions.Login(), lambda: 0.0).is_login("")
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8080", "localhost.evil.example", "10.1.2.3", "[::2]"]
 )
-async def test_a_foreign_host_is_refused_by_both_apis(host: str) -> None:
+async def test_foreign_host_is_refused_by_both_apis(host: str) -> None:
     async with serving() as services:
         asked = {"host": host, "authorization": f"Bearer {TOKEN}"}
         async with browser(services) as http:
@@ -124,7 +124,7 @@ async def test_a_foreign_host_is_refused_by_both_apis(host: str) -> None:
     "host",
     ["localhost", "LOCALHOST:1", "a.localhost", "127.0.0.1:80", "127.9.9.9", "[::1]:80", "Reballast.LAN."],
 )
-async def test_loopback_names_and_configured_ones_are_answered(host: str) -> None:
+async def test_loopback_and_configured_hosts_are_accepted(host: str) -> None:
     async with serving(hosts=["reballast.lan"]) as services, client(services) as http:
         assert (await http.get("/api/v1/bindings", headers={"host": host})).status_code == 200
 
@@ -138,9 +138,7 @@ async def test_loopback_names_and_configured_ones_are_answered(host: str) -> Non
         ("/api/v1/live?topic=banana", 400, "name one of: specs, policies, clusters"),
     ],
 )
-async def test_a_browser_gets_a_refusal_as_a_page_that_says_what_to_do(
-    path: str, status: int, remedy: str
-) -> None:
+async def test_browser_gets_refusals_as_pages_with_a_remedy(path: str, status: int, remedy: str) -> None:
     async with serving() as services, client(services) as http:
         page = await http.get(path, headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
         data = await http.get(path, headers={"accept": "*/*"})
@@ -152,7 +150,7 @@ async def test_a_browser_gets_a_refusal_as_a_page_that_says_what_to_do(
     assert set(data.json()["error"]) == {"field", "reason", "remedy"}
 
 
-async def test_a_refusal_shown_as_a_page_is_escaped() -> None:
+async def test_refusal_page_is_escaped() -> None:
     async with serving() as services, browser(services) as http:
         page = await http.get("/<script>alert(1)</script>", headers={"authorization": f"Bearer {TOKEN}"})
 
@@ -160,7 +158,7 @@ async def test_a_refusal_shown_as_a_page_is_escaped() -> None:
     assert "<script>alert" not in page.text
 
 
-async def test_the_live_feed_of_an_unknown_topic_is_refused_with_the_known_ones() -> None:
+async def test_live_feed_of_an_unknown_topic_is_refused_with_the_known_ones() -> None:
     async with serving() as services, client(services) as http:
         refused = await http.get("/api/v1/live?topic=banana")
 

@@ -1,4 +1,4 @@
-"""Replicas on one log come to have the same keys, and nobody else learns them from it."""
+"""Replicas on one log share their keys, and the log does not reveal them to others."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ async def share(services: Services, directory: Path, *, seconds: float = 60.0) -
     return await asyncio.to_thread(shared_keys.kept, directory)
 
 
-async def test_who_comes_later_takes_over_the_keys(tmp_path: Path) -> None:
+async def test_new_replica_receives_the_existing_keys(tmp_path: Path) -> None:
     async with serving() as services:
         first = await share(services, tmp_path / "first")
         answering = asyncio.create_task(shared_keys.answer(services, tmp_path / "first"))
@@ -33,7 +33,7 @@ async def test_who_comes_later_takes_over_the_keys(tmp_path: Path) -> None:
             share(services, tmp_path / "second"), share(services, tmp_path / "third")
         )
         assert first == second == third
-        # A start of one that has them asks nobody.
+        # A replica that already has keys starts without a request.
         services.stopping.set()
         await answering
         assert await share(services, tmp_path / "second", seconds=0.0) == first
@@ -46,7 +46,7 @@ async def test_who_comes_later_takes_over_the_keys(tmp_path: Path) -> None:
         assert reserved_objects.ASKING.encode() in written
 
 
-async def test_replicas_that_start_at_once_agree(tmp_path: Path) -> None:
+async def test_replicas_that_start_together_agree_on_keys(tmp_path: Path) -> None:
     async with serving() as services:
 
         async def started(name: str) -> shared_keys.Keys:
@@ -61,7 +61,7 @@ async def test_replicas_that_start_at_once_agree(tmp_path: Path) -> None:
         await asyncio.gather(*answering)
 
 
-async def test_where_nobody_answers_the_newcomers_keys_count(tmp_path: Path) -> None:
+async def test_new_keys_replace_lost_keys_if_no_replica_answers(tmp_path: Path) -> None:
     async with serving() as services:
         lost = await share(services, tmp_path / "lost")
         fresh = await share(services, tmp_path / "fresh", seconds=0.0)
@@ -72,7 +72,7 @@ async def test_where_nobody_answers_the_newcomers_keys_count(tmp_path: Path) -> 
         await answering
 
 
-async def test_a_newcomer_waits_three_seconds_for_keys_that_nobody_has(tmp_path: Path) -> None:
+async def test_new_replica_waits_three_seconds_for_lost_keys(tmp_path: Path) -> None:
     async with serving() as services:
         lost = await share(services, tmp_path / "lost")
         await asyncio.to_thread((tmp_path / "fresh").mkdir)
@@ -92,7 +92,7 @@ async def test_a_newcomer_waits_three_seconds_for_keys_that_nobody_has(tmp_path:
         {"reader": f"{43 * 'A'}="},
     ],
 )
-async def test_requests_of_no_form_harm_nobody(tmp_path: Path, data: dict[str, str]) -> None:
+async def test_malformed_key_requests_are_ignored(tmp_path: Path, data: dict[str, str]) -> None:
     async with serving() as services:
         first = await share(services, tmp_path / "first")
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
@@ -109,7 +109,7 @@ async def test_requests_of_no_form_harm_nobody(tmp_path: Path, data: dict[str, s
         await answering
 
 
-async def test_only_administrators_ask_for_keys() -> None:
+async def test_only_administrators_can_request_keys() -> None:
     async with serving() as services:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
         headers = {"authorization": f"Bearer {TOKEN}"}
@@ -143,7 +143,7 @@ async def test_only_administrators_ask_for_keys() -> None:
             assert (await client.delete(path)).status_code == 200
 
 
-def test_what_is_sealed_opens_for_its_reader_and_label_only() -> None:
+def test_sealed_text_opens_with_its_reader_key_and_label_only() -> None:
     reader, other = X25519PrivateKey.generate(), X25519PrivateKey.generate()
     found = sealing.sealed(b"a secret", reader.public_key().public_bytes_raw(), b"label")
     assert sealing.opened(found, reader, b"label") == b"a secret"

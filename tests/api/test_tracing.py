@@ -1,4 +1,4 @@
-"""The trace of a request stands in the envelopes of what it wrote."""
+"""The trace context of a request is stored in the envelopes of the records that it wrote."""
 
 import anyio
 
@@ -12,16 +12,16 @@ CONFIGS = "/api/v1/namespaces/default/configmaps"
 
 
 def config(name: str) -> dict[str, object]:
-    """A ConfigMap."""
+    """Return a ConfigMap."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
 
 
 async def traces(services: Services) -> list[Trace]:
-    """The trace of each record, in order."""
+    """Return the trace of each record, in order."""
     return [from_headers(record.headers).trace for record in await services.log.read_all(0, 1000)]
 
 
-async def test_a_request_in_a_trace() -> None:
+async def test_trace_of_a_request_is_stored() -> None:
     async with api() as (kube, services):
         headers = [("traceparent", PARENT.format(span=1)), ("tracestate", "a=1"), ("tracestate", "b=2")]
         await kube.post(CONFIGS, json=config("a"), headers=headers)
@@ -29,7 +29,7 @@ async def test_a_request_in_a_trace() -> None:
         assert await traces(services) == [Trace(PARENT.format(span=1), "a=1,b=2"), NO_TRACE]
 
 
-async def test_requests_at_once_keep_their_own() -> None:
+async def test_concurrent_requests_keep_their_own_traces() -> None:
     async with api() as (kube, services):
 
         async def create(span: int) -> None:
@@ -47,7 +47,7 @@ async def test_requests_at_once_keep_their_own() -> None:
         assert named == {str(span): PARENT.format(span=span) for span in range(1, 11)}
 
 
-async def test_a_malformed_trace_is_left_out() -> None:
+async def test_malformed_trace_is_ignored() -> None:
     async with api() as (kube, services):
         await kube.post(CONFIGS, json=config("a"), headers={"traceparent": "00-1-2-3"})
         assert await traces(services) == [NO_TRACE]

@@ -1,4 +1,4 @@
-"""What a worker shows to those who watch it, over HTTP."""
+"""Health checks and metrics of a worker over HTTP."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tests.deciders.writing import joined
 
 
 class Failing(memory.MemoryLog):
-    """A log in memory that takes nothing while it ``fails``."""
+    """A log in memory whose appends fail while ``fails`` is set."""
 
     fails = False
 
@@ -31,13 +31,13 @@ def watched(of: worker.Worker, log: port.Log) -> httpx.AsyncClient:
 
 
 async def until(http: httpx.AsyncClient, path: str, line: str) -> None:
-    """Asks until the answer has this line."""
+    """Poll until the answer has this line."""
     async with asyncio.timeout(5):
         while line not in (await http.get(path)).text.splitlines():  # noqa: ASYNC110  # it can only be asked
             await asyncio.sleep(0.01)
 
 
-async def test_a_worker_is_ready_once_it_owns_its_shards_and_until_a_turn_fails() -> None:
+async def test_worker_is_ready_while_it_owns_its_shards_and_turns_succeed() -> None:
     log = Failing()
     of = worker.Worker(log, lambda: 0)
     async with watched(of, log) as http:
@@ -52,7 +52,7 @@ async def test_a_worker_is_ready_once_it_owns_its_shards_and_until_a_turn_fails(
         await until(http, "/readyz", "ok")
         of.assign([1, 2])
         assert (await http.get("/readyz")).status_code == 503
-        # It is told with the next thing that comes.
+        # The worker takes over its new shards in its next turn, which this record starts.
         said = statements.Statement(data=joined("member1"), at_ms=1)
         await log.append([statements.record_of(said, "/tests", 1, "")])
         await until(http, "/readyz", "ok")
@@ -60,7 +60,7 @@ async def test_a_worker_is_ready_once_it_owns_its_shards_and_until_a_turn_fails(
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_figures_are_text_for_prometheus() -> None:
+async def test_worker_metrics_are_prometheus_text() -> None:
     log = Failing()
     of = worker.Worker(log, lambda: 0)
     await of.turn()
@@ -71,7 +71,7 @@ async def test_figures_are_text_for_prometheus() -> None:
     assert f"reballast_worker_ownerships_total {topics.SHARDS}.0" in answer.text
 
 
-async def test_there_is_nothing_else() -> None:
+async def test_worker_serves_no_other_paths() -> None:
     log = Failing()
     async with watched(worker.Worker(log, lambda: 0), log) as http:
         assert (await http.get("/api/v1/bindings")).status_code == 404

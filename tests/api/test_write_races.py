@@ -1,6 +1,6 @@
-"""Writes that others outrun: computed again from the newest version, and never called done where they were not.
+"""Write races: computed again from the newest version, and never reported as done if the fold refused the write.
 
-And numbers that the views' process knows before the log of this process does.
+Includes numbers that the views' process knows before the log of this process does.
 """
 
 import msgspec
@@ -29,7 +29,7 @@ FOO = {
 }
 
 
-async def test_a_change_of_another_client_is_kept_by_a_write_that_is_computed_again(
+async def test_recomputed_write_keeps_a_concurrent_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with api() as (kube, services):
@@ -55,7 +55,7 @@ async def test_a_change_of_another_client_is_kept_by_a_write_that_is_computed_ag
         assert (spec["replicas"], spec["paused"]) == (9, True)
 
 
-async def test_a_write_that_the_fold_refuses_is_never_called_done(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_write_refused_by_the_fold_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     async with api() as (kube, services):
         append = services.log.append
 
@@ -67,7 +67,7 @@ async def test_a_write_that_the_fold_refuses_is_never_called_done(monkeypatch: p
         assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict")
 
 
-async def test_a_write_is_done_though_views_know_before_the_log_that_its_object_was_deleted(
+async def test_write_succeeds_if_the_views_already_know_its_later_deletion(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with api() as (kube, services):
@@ -94,7 +94,7 @@ async def test_a_write_is_done_though_views_know_before_the_log_that_its_object_
         assert answer.status_code == 200, answer.text
 
 
-async def test_a_watch_from_a_number_that_only_the_views_know_is_not_too_old(
+async def test_watch_from_a_number_known_only_to_the_views_is_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with api() as (kube, services):
