@@ -1,4 +1,4 @@
-"""Policy matching against the reference's recorded answers: one case for each feature."""
+"""Policy matching against the reference's recorded answers: one case per feature."""
 
 from typing import Literal
 
@@ -48,7 +48,7 @@ class _Input(msgspec.Struct, rename="camel"):
     preemption_gate: bool = False
 
     def known(self) -> list[policies.Policy]:
-        """The policies, read as the engine reads them."""
+        """Return the policies, decoded as the engine decodes them."""
         kinds = {
             policies.PROPAGATION_POLICY: self.namespaced,
             policies.CLUSTER_PROPAGATION_POLICY: self.cluster_policies,
@@ -79,7 +79,7 @@ def _propagate(case: _Input) -> _Answer:
 
 
 def _preempt(case: _Input) -> _Answer:
-    """Only the policy ``by`` is looked at, and only where the template is claimed."""
+    """Consider only the policy ``by``, and only if the template is claimed."""
     if case.claimed_by is None:
         return _Answer(None, "")
     involved = [p for p in case.known() if claims.reference(p) in (case.by, case.claimed_by)]
@@ -98,7 +98,7 @@ _CASES = vectors.by_feature(vectors.load(_GROUP))
 
 
 @pytest.mark.parametrize(("feature", "cases"), _CASES.items(), ids=_CASES)
-def test_every_recorded_answer_is_given(feature: str, cases: list[vectors.Vector]) -> None:
+def test_claims_equal_the_recorded_answers(feature: str, cases: list[vectors.Vector]) -> None:
     failures = [failure for vector in cases if (failure := _failure(vector))]
     passed = len(cases) - len(failures)
     assert not failures, f"{feature}: {passed} of {len(cases)}\n" + "\n".join(failures)

@@ -1,4 +1,4 @@
-"""Which policy places a template: the index against a plain scan, and what a claim is worth."""
+"""Claims: which policy places a template, the index against a plain scan, and how long a claim lasts."""
 
 import random
 
@@ -23,7 +23,7 @@ _WEB = Template(
 def _policy(
     name: str, *, of: str = "", priority: int = 0, preemption: str = "Never", by_labels: bool = False
 ) -> policies.Policy:
-    """A policy for one Deployment (``of``), for those with certain labels, or for all."""
+    """A policy for one Deployment (``of``), for Deployments with certain labels, or for all."""
     resource = policies.ResourceSelector(
         api_version="apps/v1",
         kind="Deployment",
@@ -46,7 +46,7 @@ def _index(*known: policies.Policy) -> claims.PolicyIndex:
 
 
 def _scanned(known: list[policies.Policy], template: Template) -> policies.Policy | None:
-    """The best policy by the rule as it is told: look at all of them, sort those that match."""
+    """Return the best policy by a full scan of the documented rule."""
 
     def means(selector: policies.ResourceSelector) -> bool:
         ref = template.ref
@@ -82,7 +82,7 @@ def _scanned(known: list[policies.Policy], template: Template) -> policies.Polic
 
 @pytest.mark.slow
 @given(strategies.policy_lists(), strategies.policy_lists(), strategies.templates())
-def test_the_index_finds_what_a_scan_finds(
+def test_index_finds_the_same_policy_as_a_scan(
     written: list[policies.Policy], removed: list[policies.Policy], template: Template
 ) -> None:
     index = _index(*written)
@@ -96,7 +96,7 @@ def test_the_index_finds_what_a_scan_finds(
 
 
 @given(strategies.policy_lists(), strategies.templates(), st.randoms(use_true_random=False))
-def test_the_order_of_writes_does_not_matter(
+def test_order_of_writes_does_not_matter(
     written: list[policies.Policy], template: Template, chance: random.Random
 ) -> None:
     newest = list({claims.reference(policy): policy for policy in written}.values())
@@ -107,7 +107,7 @@ def test_the_order_of_writes_does_not_matter(
 
 @pytest.mark.slow
 @given(strategies.policy_lists(), strategies.a_policy(), strategies.templates())
-def test_a_claim_holds_whatever_else_is_written(
+def test_claim_is_kept_despite_other_policies(
     others: list[policies.Policy], holder: policies.Policy, template: Template
 ) -> None:
     ref = claims.reference(holder)
@@ -120,7 +120,7 @@ def test_a_claim_holds_whatever_else_is_written(
 
 @pytest.mark.slow
 @given(strategies.policy_lists(), strategies.a_policy(), strategies.templates())
-def test_who_preempts_is_not_preempted_in_turn(
+def test_preempting_policy_is_not_preempted_in_turn(
     others: list[policies.Policy], holder: policies.Policy, template: Template
 ) -> None:
     index = _index(*others, holder)
@@ -133,7 +133,7 @@ def test_who_preempts_is_not_preempted_in_turn(
     assert (kept.outcome, kept.policy) == (claims.HELD, taken.policy)
 
 
-def test_a_name_means_more_than_labels_and_labels_more_than_a_kind() -> None:
+def test_name_outranks_labels_and_labels_outrank_kind() -> None:
     by_kind, by_labels, by_name = _policy("a"), _policy("b", by_labels=True), _policy("c", of="web")
     index = _index(by_kind, by_labels, by_name)
     assert index.best(_WEB) == by_name
@@ -143,13 +143,13 @@ def test_a_name_means_more_than_labels_and_labels_more_than_a_kind() -> None:
     assert index.best(_WEB) == by_kind
 
 
-def test_a_policy_that_is_written_again_replaces_itself() -> None:
+def test_rewritten_policy_replaces_itself() -> None:
     index = _index(_policy("a", of="web"), _policy("b", of="web", priority=1))
     index.put(_policy("b", of="db", priority=1))
     assert index.best(_WEB) == _policy("a", of="web")
 
 
-def test_preemption_needs_the_switch_the_wish_a_name_and_a_higher_priority() -> None:
+def test_preemption_needs_the_feature_the_field_a_match_by_name_and_a_higher_priority() -> None:
     holder = _policy("holder", priority=1)
     claimed = claims.reference(holder)
     wishing = _policy("wishing", of="web", priority=2, preemption="Always")
@@ -163,13 +163,13 @@ def test_preemption_needs_the_switch_the_wish_a_name_and_a_higher_priority() -> 
         assert claims.claim(_index(holder, weaker), _WEB, claimed, preemption=True).outcome == claims.HELD
 
 
-def test_a_claim_lapses_when_its_policy_selects_the_template_no_more() -> None:
+def test_claim_lapses_when_its_policy_no_longer_selects_the_template() -> None:
     lapsed, other = _policy("lapsed", of="db"), _policy("other")
     verdict = claims.claim(_index(lapsed, other), _WEB, claims.reference(lapsed))
     assert verdict == claims.Verdict(claims.LAPSED, lapsed)
 
 
-def test_a_claim_of_a_policy_that_is_gone_is_none() -> None:
+def test_claim_of_a_deleted_policy_is_void() -> None:
     gone, other = _policy("gone"), _policy("other")
     assert claims.claim(_index(other), _WEB, claims.reference(gone)) == claims.Verdict(claims.WON, other)
     assert claims.claim(_index(), _WEB, claims.reference(gone)).outcome == claims.UNMATCHED

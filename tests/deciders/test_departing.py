@@ -1,4 +1,4 @@
-"""A cluster that leaves: what it was given goes first, and then it."""
+"""Removal of a cluster: its works are removed first, then the cluster leaves."""
 
 import msgspec
 import pytest
@@ -23,7 +23,7 @@ async def leave(story: Story, cluster: str = "member1") -> None:
 
 
 async def gone(story: Story, work: Running, key: str = WEB, cluster: str = "member1") -> None:
-    """The cluster reports that what was removed last is gone; ``work`` is what it ran before."""
+    """Report that the cluster deleted the workload of its newest removal; ``work`` is what it ran before."""
     (removed,) = [each for each in await removals(story, cluster) if each.key == key][-1:]
     assert (removed.term, removed.step) > (work.term, work.step)
     await story.say(health.WorkloadGone(cluster=cluster, key=key, term=removed.term, step=removed.step))
@@ -37,14 +37,14 @@ async def left(story: Story, cluster: str = "member1") -> list[str]:
     return [each.name for each in await story.told(clusters.ClusterLeft, cluster)]
 
 
-async def test_a_cluster_that_runs_nothing_leaves_at_once(story: Story) -> None:
+async def test_empty_cluster_leaves_at_once(story: Story) -> None:
     await leave(story)
     assert await left(story) == ["member1"]
     (vacated,) = await story.told(decisions.ClusterVacated)
     assert vacated.name == "member1"
 
 
-async def test_what_runs_there_goes_elsewhere_and_the_cluster_goes_once_it_is_gone(story: Story) -> None:
+async def test_workloads_move_away_and_the_cluster_leaves_once_they_are_deleted(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await leave(story)
@@ -55,7 +55,7 @@ async def test_what_runs_there_goes_elsewhere_and_the_cluster_goes_once_it_is_go
     assert await left(story) == ["member1"]
 
 
-async def test_nothing_new_comes_to_a_cluster_that_is_leaving(story: Story) -> None:
+async def test_leaving_cluster_gets_no_new_workloads(story: Story) -> None:
     await story.say(policy("p", {"replicaScheduling": DUPLICATED}), deployment("held"))
     work = (await story.running(writing.key("held")))["member1"]
     await leave(story)
@@ -65,7 +65,7 @@ async def test_nothing_new_comes_to_a_cluster_that_is_leaving(story: Story) -> N
     assert await left(story) == ["member1"]
 
 
-async def test_what_has_no_other_place_goes_all_the_same(story: Story) -> None:
+async def test_workload_without_another_cluster_is_removed_too(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
     work = (await story.running(WEB))["member1"]
     await leave(story)
@@ -74,7 +74,7 @@ async def test_what_has_no_other_place_goes_all_the_same(story: Story) -> None:
     assert await left(story) == ["member1"]
 
 
-async def test_what_no_policy_places_any_more_goes_too(story: Story) -> None:
+async def test_unclaimed_workload_is_removed_too(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(writing.policy_deleted("p"))
     work = (await story.running(WEB))["member1"]
@@ -86,7 +86,7 @@ async def test_what_no_policy_places_any_more_goes_too(story: Story) -> None:
     assert await left(story) == ["member1"]
 
 
-async def test_what_leaves_gracefully_waits_for_nothing_any_more(story: Story) -> None:
+async def test_graceful_eviction_ends_at_once_when_the_cluster_leaves(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await story.say(writing.tainted("member1", "NoExecute"))
@@ -100,7 +100,7 @@ async def test_what_leaves_gracefully_waits_for_nothing_any_more(story: Story) -
     assert ended.reason == eviction_rules.CLUSTER_LEFT
 
 
-async def test_what_others_need_there_goes_too(story: Story) -> None:
+async def test_dependencies_are_removed_from_a_leaving_cluster(story: Story) -> None:
     template = writing.referring("web", "ConfigMap/settings", replicas=2)
     settings = writing.template("settings", writing.CONFIG_MAP)
     await story.say(settings, policy("p", on("member1"), propagateDeps=True), template)
@@ -115,14 +115,14 @@ async def test_what_others_need_there_goes_too(story: Story) -> None:
 
 
 @pytest.mark.parametrize("preserved", [False, True])
-async def test_what_its_policy_preserves_is_left_in_the_cluster(story: Story, *, preserved: bool) -> None:
+async def test_preserved_resources_stay_in_the_leaving_cluster(story: Story, *, preserved: bool) -> None:
     await story.say(policy("p", ANYWHERE, preserveResourcesOnDeletion=preserved), deployment("web", 4))
     await leave(story)
     (removed,) = await removals(story)
     assert removed.preserved is preserved
 
 
-async def test_what_was_removed_before_is_awaited_too(story: Story) -> None:
+async def test_earlier_removal_is_awaited_too(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await story.say(writing.deleted("web"))
@@ -132,7 +132,7 @@ async def test_what_was_removed_before_is_awaited_too(story: Story) -> None:
     assert await left(story) == ["member1"]
 
 
-async def test_an_old_report_ends_no_waiting(story: Story) -> None:
+async def test_stale_report_does_not_end_the_wait(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await leave(story)
@@ -140,7 +140,7 @@ async def test_an_old_report_ends_no_waiting(story: Story) -> None:
     assert await left(story) == []
 
 
-async def test_what_came_back_is_not_awaited_any_more(story: Story) -> None:
+async def test_recreated_workload_is_not_awaited_as_a_removal(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(writing.deleted("web"))
     await story.say(deployment("web", 4))
@@ -150,7 +150,7 @@ async def test_what_came_back_is_not_awaited_any_more(story: Story) -> None:
     assert await left(story) == ["member1"]
 
 
-async def test_a_cluster_that_does_not_answer_is_not_waited_for(story: Story) -> None:
+async def test_unready_cluster_is_not_waited_for(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await leave(story)
     assert await left(story) == []
@@ -158,7 +158,7 @@ async def test_a_cluster_that_does_not_answer_is_not_waited_for(story: Story) ->
     assert await left(story) == ["member1"]
 
 
-async def test_an_agent_that_fell_silent_is_waited_for(story: Story) -> None:
+async def test_silent_agent_is_waited_for(story: Story) -> None:
     pull = msgspec.structs.replace(joined("member1"), sync_mode="Pull")
     await story.say(pull, heard("member1", grace_s=40), policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
@@ -170,7 +170,7 @@ async def test_an_agent_that_fell_silent_is_waited_for(story: Story) -> None:
     assert await left(story) == ["member1"]
 
 
-async def test_who_lets_it_go_at_once_waits_for_nobody(story: Story) -> None:
+async def test_forced_removal_does_not_wait(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await leave(story)
     await story.say(clusters.ClusterLeft(name="member1"))
@@ -179,7 +179,7 @@ async def test_who_lets_it_go_at_once_waits_for_nobody(story: Story) -> None:
     assert all(not fold.state.departures and not fold.state.removals for fold in story.worker.folds)
 
 
-async def test_an_end_that_comes_late_does_not_meet_the_next_cluster_of_that_name(story: Story) -> None:
+async def test_late_end_of_a_departure_does_not_remove_the_next_cluster_of_that_name(story: Story) -> None:
     await story.write(clusters.ClusterLeaving(name="member1"))
     await story.worker.turn()
     story.write_first(clusters.ClusterLeft(name="member1"), joined("member1"), room("member1"))
@@ -190,7 +190,7 @@ async def test_an_end_that_comes_late_does_not_meet_the_next_cluster_of_that_nam
     assert story.placed(WEB) == {"member1": 2}
 
 
-async def test_a_cluster_that_comes_back_leaves_again(story: Story) -> None:
+async def test_rejoined_cluster_can_leave_again(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     for _ in range(2):
         work = (await story.running(WEB))["member1"]
@@ -201,7 +201,7 @@ async def test_a_cluster_that_comes_back_leaves_again(story: Story) -> None:
     assert await left(story) == ["member1", "member1"]
 
 
-async def test_it_goes_on_after_a_restart(story: Story) -> None:
+async def test_departure_continues_after_a_restart(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await leave(story)
@@ -212,7 +212,7 @@ async def test_it_goes_on_after_a_restart(story: Story) -> None:
     assert await left(story) == ["member1"]
 
 
-async def test_each_shard_says_once_that_nothing_is_left(story: Story) -> None:
+async def test_each_shard_reports_once_that_nothing_is_left(story: Story) -> None:
     await leave(story)
     await story.say(deployment("other"), heard("member2"))
     told = [
@@ -225,7 +225,7 @@ async def test_each_shard_says_once_that_nothing_is_left(story: Story) -> None:
     assert all(fold.state.departures == {} for fold in story.worker.folds)
 
 
-async def test_who_is_no_member_can_not_leave(story: Story) -> None:
+async def test_unknown_cluster_cannot_leave(story: Story) -> None:
     story.refused = 1
     await leave(story, "member9")
     assert await left(story, "member9") == []

@@ -1,4 +1,4 @@
-"""``propagateDeps``: what workloads refer to goes where they go, and goes when nobody needs it there any more."""
+"""``propagateDeps``: dependencies follow their workloads, and are removed where no workload needs them."""
 
 import pytest
 from hypothesis import given, settings
@@ -42,7 +42,7 @@ async def three_members(story: Story) -> None:
 
 
 def with_deps(*clusters: str, name: str = "p", of: str = "", preserves: bool = False) -> shapes.Event:
-    """A policy that places Deployments (or one) on these clusters, with all they refer to."""
+    """A policy that places Deployments (or one) on these clusters with their dependencies."""
     selectors = [selector(of)] if of else []
     placement = on(*clusters, scheduling=DUPLICATED)
     return policy(name, placement, *selectors, propagateDeps=True, preserveResourcesOnDeletion=preserves)
@@ -57,12 +57,12 @@ def secret() -> shapes.Event:
 
 
 async def where(story: Story, about: str) -> list[str]:
-    """The clusters that run an object now, as they were told."""
+    """Return the clusters that run an object, according to their works."""
     return sorted(await story.running(about))
 
 
 async def required_by(story: Story, about: str) -> dict[str, tuple[str, ...]]:
-    """Who needs an object where, as its decisions say."""
+    """Return which binding needs an object in which clusters, from the newest decision."""
     found: dict[str, tuple[str, ...]] = {}
     for told in await story.told(decisions.BindingRequired, about):
         found |= {f"{each.namespace}/{each.name}": each.clusters for each in told.required_by}
@@ -72,7 +72,7 @@ async def required_by(story: Story, about: str) -> dict[str, tuple[str, ...]]:
 # --- following the workload ---
 
 
-async def test_what_a_workload_refers_to_goes_where_it_goes(story: Story) -> None:
+async def test_dependencies_follow_their_workload(story: Story) -> None:
     await story.say(settings_map(), secret(), template("other", CONFIG_MAP))
     await story.say(with_deps("member1", "member2"), referring("web", "ConfigMap/settings", "Secret/keys"))
     assert await where(story, SETTINGS) == await where(story, KEYS) == ["member1", "member2"]
@@ -80,13 +80,13 @@ async def test_what_a_workload_refers_to_goes_where_it_goes(story: Story) -> Non
     assert await where(story, key("other", CONFIG_MAP)) == []
 
 
-async def test_without_being_asked_nothing_is_sent_along(story: Story) -> None:
+async def test_dependencies_are_not_sent_without_propagate_deps(story: Story) -> None:
     await story.say(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
     assert await where(story, SETTINGS) == []
     assert await story.told(links.DependencyNeeded) == []
 
 
-async def test_the_policy_may_ask_for_it_later_and_no_more(story: Story) -> None:
+async def test_propagate_deps_can_be_switched_on_and_off(story: Story) -> None:
     await story.say(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(with_deps("member1"))
     assert await where(story, SETTINGS) == ["member1"]
@@ -95,7 +95,7 @@ async def test_the_policy_may_ask_for_it_later_and_no_more(story: Story) -> None
     assert await where(story, WEB) == ["member1"]
 
 
-async def test_what_is_not_there_yet_is_waited_for(story: Story) -> None:
+async def test_missing_dependency_is_waited_for(story: Story) -> None:
     await story.say(with_deps("member1"), referring("web", "ConfigMap/settings"))
     assert not story.is_known(SETTINGS)
     await story.restart()
@@ -103,7 +103,7 @@ async def test_what_is_not_there_yet_is_waited_for(story: Story) -> None:
     assert await where(story, SETTINGS) == ["member1"]
 
 
-async def test_what_is_deleted_goes_and_comes_again_when_it_is_there_again(story: Story) -> None:
+async def test_deleted_dependency_is_removed_and_sent_again_when_recreated(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(deleted("settings", CONFIG_MAP))
     assert await where(story, SETTINGS) == []
@@ -111,14 +111,14 @@ async def test_what_is_deleted_goes_and_comes_again_when_it_is_there_again(story
     assert await where(story, SETTINGS) == ["member1"]
 
 
-async def test_edits_reach_the_members(story: Story) -> None:
+async def test_edits_of_a_dependency_reach_the_members(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(settings_map("2"))
     told = [work for work in await story.told(works.WorkApplied, "member1") if work.key == SETTINGS]
     assert len({work.digest for work in told}) == len(told) == 2
 
 
-async def test_a_reference_that_is_removed_withdraws_the_object(story: Story) -> None:
+async def test_removed_reference_withdraws_the_dependency(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), secret())
     await story.say(referring("web", "ConfigMap/settings", "Secret/keys"))
     await story.say(referring("web", "Secret/keys"))
@@ -128,7 +128,7 @@ async def test_a_reference_that_is_removed_withdraws_the_object(story: Story) ->
     assert len(await story.told(links.DependencyNeeded)) == 2, "who stays is told nothing"
 
 
-async def test_the_deleted_workload_takes_its_objects_with_it(story: Story) -> None:
+async def test_deleted_workload_removes_its_dependencies(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(deleted("web"))
     assert await where(story, SETTINGS) == []
@@ -136,7 +136,7 @@ async def test_the_deleted_workload_takes_its_objects_with_it(story: Story) -> N
     assert not any(fold.state.needs for fold in story.worker.folds)
 
 
-async def test_what_is_left_to_the_clusters_keeps_what_it_needs(story: Story) -> None:
+async def test_preserved_workload_keeps_its_dependencies(story: Story) -> None:
     await story.say(with_deps("member1", preserves=True), settings_map())
     await story.say(referring("web", "ConfigMap/settings"))
     await story.say(deleted("web"))
@@ -144,7 +144,7 @@ async def test_what_is_left_to_the_clusters_keeps_what_it_needs(story: Story) ->
     assert {(work.key, work.preserved) for work in removed} == {(WEB, True), (SETTINGS, True)}
 
 
-async def test_what_no_policy_places_any_more_keeps_its_objects(story: Story) -> None:
+async def test_unclaimed_workload_keeps_its_dependencies(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(policy_deleted("p"))
     assert await where(story, WEB) == await where(story, SETTINGS) == ["member1"]
@@ -155,14 +155,14 @@ async def test_what_no_policy_places_any_more_keeps_its_objects(story: Story) ->
 # --- moving ---
 
 
-async def test_the_workload_moves_with_its_objects(story: Story) -> None:
+async def test_dependencies_move_with_their_workload(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(with_deps("member2", "member3"))
     assert await where(story, SETTINGS) == ["member2", "member3"]
     assert await required_by(story, SETTINGS) == {WEB: ("member2", "member3")}
 
 
-async def test_rescheduling_moves_them(story: Story) -> None:
+async def test_rescheduling_moves_dependencies(story: Story) -> None:
     divided = policy("p", on("member1", "member2", scheduling=EVEN), propagateDeps=True)
     await story.say(settings_map(), tainted("member2", "NoSchedule"))
     await story.say(divided, referring("web", "ConfigMap/settings", replicas=2))
@@ -171,14 +171,14 @@ async def test_rescheduling_moves_them(story: Story) -> None:
     assert await where(story, WEB) == await where(story, SETTINGS) == ["member1", "member2"]
 
 
-async def test_scaling_tells_nobody_anything(story: Story) -> None:
+async def test_scaling_sends_no_links(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(referring("web", "ConfigMap/settings", replicas=7))
     assert len(await story.told(links.DependencyNeeded)) == 1
     assert await story.replicas(WEB) == {"member1": 7}
 
 
-async def test_an_object_stays_as_long_as_its_workload_leaves_gracefully(story: Story) -> None:
+async def test_dependency_stays_during_a_graceful_eviction(story: Story) -> None:
     spread = [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]
     placement = on("member1", "member2", scheduling=DUPLICATED, spreadConstraints=spread)
     await story.say(policy("p", placement, propagateDeps=True), settings_map())
@@ -194,7 +194,7 @@ async def test_an_object_stays_as_long_as_its_workload_leaves_gracefully(story: 
     assert await where(story, WEB) == await where(story, SETTINGS) == [second]
 
 
-async def test_what_still_leaves_when_its_policy_lets_it_go_leaves_with_its_objects(story: Story) -> None:
+async def test_evicted_unclaimed_workload_is_removed_with_its_dependencies(story: Story) -> None:
     await story.say(with_deps("member1", "member2"), settings_map())
     await story.say(referring("web", "ConfigMap/settings"))
     await story.say(tainted("member2", "NoExecute"))
@@ -204,16 +204,16 @@ async def test_what_still_leaves_when_its_policy_lets_it_go_leaves_with_its_obje
     assert await where(story, WEB) == await where(story, SETTINGS) == ["member1"]
 
 
-async def test_a_cluster_that_leaves_takes_part_no_more(story: Story) -> None:
+async def test_removed_cluster_is_dropped_from_dependencies(story: Story) -> None:
     await story.say(with_deps("member1", "member2"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(writing.clusters.ClusterLeft(name="member2"))
     assert await where(story, SETTINGS) == ["member1"]
 
 
-# --- shared, and with a policy of its own ---
+# --- shared, and with their own policy ---
 
 
-async def test_two_workloads_share_an_object(story: Story) -> None:
+async def test_two_workloads_share_a_dependency(story: Story) -> None:
     await story.say(settings_map(), with_deps("member1", of="web"), with_deps("member2", name="q", of="api"))
     await story.say(referring("web", "ConfigMap/settings"), referring("api", "ConfigMap/settings"))
     assert await where(story, SETTINGS) == ["member1", "member2"]
@@ -224,7 +224,7 @@ async def test_two_workloads_share_an_object(story: Story) -> None:
     assert await where(story, SETTINGS) == []
 
 
-async def test_a_policy_of_its_own_holds_beside_what_others_need(story: Story) -> None:
+async def test_own_policy_and_dependents_place_a_dependency_together(story: Story) -> None:
     own = policy("own", on("member3"), selector("settings", CONFIG_MAP))
     await story.say(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
     assert await where(story, SETTINGS) == ["member1", "member3"]
@@ -236,7 +236,7 @@ async def test_a_policy_of_its_own_holds_beside_what_others_need(story: Story) -
     assert await story.told(decisions.BindingWithdrawn, SETTINGS) == []
 
 
-async def test_its_own_policy_may_come_and_go(story: Story) -> None:
+async def test_own_policy_of_a_dependency_can_be_added_and_removed(story: Story) -> None:
     await story.say(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
     await story.say(policy("own", on("member3"), selector("settings", CONFIG_MAP)))
     assert await where(story, SETTINGS) == ["member1", "member3"]
@@ -246,14 +246,14 @@ async def test_its_own_policy_may_come_and_go(story: Story) -> None:
     assert await where(story, SETTINGS) == ["member3"]
 
 
-async def test_a_held_back_object_is_not_sent_to_those_who_need_it(story: Story) -> None:
+async def test_suspended_dependency_is_not_dispatched_to_dependents(story: Story) -> None:
     own = policy("own", on("member3"), selector("settings", CONFIG_MAP), suspension={"dispatching": True})
     await story.say(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
     assert await where(story, SETTINGS) == ["member1", "member3"]
     assert all(each.suspended for each in (await story.running(SETTINGS)).values())
 
 
-async def test_overrides_hold_for_what_is_sent_along(story: Story) -> None:
+async def test_overrides_apply_to_dependencies(story: Story) -> None:
     rule = images("v2", clusterNames=["member1"])
     await story.say(settings_map(), with_deps("member1", "member2"), referring("web", "ConfigMap/settings"))
     await story.say(override("o", rule, selectors=[selector("settings", CONFIG_MAP)]))
@@ -265,7 +265,7 @@ async def test_overrides_hold_for_what_is_sent_along(story: Story) -> None:
     assert last == {"member1": ["o"], "member2": []}
 
 
-async def test_the_status_of_what_is_sent_along_is_told(story: Story) -> None:
+async def test_status_of_a_dependency_is_aggregated(story: Story) -> None:
     await story.say(settings_map(), with_deps("member1", "member2"), referring("web", "ConfigMap/settings"))
     await story.report(SETTINGS, "member1")
     assert not (await story.told(decisions.StatusAggregated, SETTINGS))[-1].fully_applied
@@ -275,13 +275,13 @@ async def test_the_status_of_what_is_sent_along_is_told(story: Story) -> None:
     assert shown.fully_applied
 
 
-async def test_an_object_of_another_group_with_that_name_is_not_meant(story: Story) -> None:
+async def test_object_of_another_api_group_is_not_a_dependency(story: Story) -> None:
     await story.say(with_deps("member1"), referring("web", "ConfigMap/settings"))
     await story.say(template("settings", ("example.io/v1", "ConfigMap")))
     assert await where(story, SETTINGS) == []
 
 
-async def test_a_binding_that_was_withdrawn_begins_anew(story: Story) -> None:
+async def test_withdrawn_binding_continues_with_the_next_generation(story: Story) -> None:
     await story.say(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
     await story.say(deleted("web"))
     await story.say(policy("own", on("member3"), selector("settings", CONFIG_MAP)))
@@ -292,8 +292,8 @@ async def test_a_binding_that_was_withdrawn_begins_anew(story: Story) -> None:
 # --- many ---
 
 
-async def test_an_object_that_many_need_is_decided_in_records_of_bounded_size(story: Story) -> None:
-    """Else a Secret that a whole namespace needs would outgrow its record, and stop its shard."""
+async def test_dependency_of_many_workloads_is_decided_in_records_of_bounded_size(story: Story) -> None:
+    """Otherwise a Secret needed by a whole namespace would exceed the record limit and stop its shard."""
     count, clusters = 90, tuple(f"member{number}" for number in range(100))
     await story.say(settings_map(), *(needed(f"default/w{each}", 1, *clusters) for each in range(count)))
     told = await story.told(decisions.BindingRequired, SETTINGS)
@@ -309,14 +309,14 @@ async def test_an_object_that_many_need_is_decided_in_records_of_bounded_size(st
 
 
 def needed(by: str, number: int, *clusters: str) -> shapes.Event:
-    """What another shard says; nothing where no cluster is named."""
+    """A link from another shard; without clusters, the need ends."""
     wanted = ref("settings", CONFIG_MAP)
     if not clusters:
         return links.DependencyDropped(dependency=wanted, by=by, number=number)
     return links.DependencyNeeded(dependency=wanted, by=by, number=number, clusters=clusters)
 
 
-async def test_the_newest_need_counts_and_repeats_are_ignored(story: Story) -> None:
+async def test_newest_need_wins_and_repeated_links_are_ignored(story: Story) -> None:
     await story.say(settings_map(), needed("default/a", 5, "member1"))
     await story.say(needed("default/a", 4, "member2"), needed("default/a", 5, "member3"))
     assert await where(story, SETTINGS) == ["member1"]
@@ -347,7 +347,7 @@ async def test_the_newest_need_counts_and_repeats_are_ignored(story: Story) -> N
         ),
     ],
 )
-async def test_links_that_mean_nothing_are_refused(story: Story, said: shapes.Event, field: str) -> None:
+async def test_invalid_links_are_refused(story: Story, said: shapes.Event, field: str) -> None:
     story.refused = 1
     await story.say(said)
     (refused,) = await story.told(rejections.InputRejected)
@@ -361,10 +361,10 @@ async def test_links_that_mean_nothing_are_refused(story: Story, said: shapes.Ev
     ),
     data=st.data(),
 )
-async def test_the_order_of_links_does_not_matter(
+async def test_order_of_links_does_not_matter(
     said: list[tuple[str, int, set[str]]], data: st.DataObject
 ) -> None:
-    """Links of one binding come in its order; those of several come in any."""
+    """Links of one binding arrive in order; links of several bindings arrive in any order."""
     distinct = {(by, number): clusters for by, number, clusters in said}
     newest = {by: clusters for (by, _), clusters in sorted(distinct.items())}
     waiting = {by: sorted(number for each, number in distinct if each == by) for by in newest}
@@ -379,7 +379,7 @@ async def test_the_order_of_links_does_not_matter(
     assert await where(told, SETTINGS) == sorted(wanted)
 
 
-async def test_no_record_of_dependencies_is_over_the_limit_of_records(story: Story) -> None:
+async def test_dependency_records_respect_the_record_limit(story: Story) -> None:
     await story.say(with_deps("member1"))
     secrets = [{"secretRef": {"name": f"s{index}"}} for index in range(30_000)]
     containers: list[writing.Json] = [{"name": "main", "image": "nginx", "envFrom": secrets}]

@@ -1,4 +1,4 @@
-"""What the clusters are told, and when: nothing twice, suspension and resuming, every kind of template."""
+"""Dispatch: which works clusters receive and when, without repeats; suspension; every kind of template."""
 
 import pytest
 
@@ -34,8 +34,8 @@ async def two_members(story: Story) -> None:
     await story.say(*(room(name) for name in ("member1", "member2")))
 
 
-async def told(story: Story, cluster: str) -> list[str]:
-    """The works of a cluster, in order, each with its version."""
+async def work_types(story: Story, cluster: str) -> list[str]:
+    """Return the works of a cluster in order: applied, suspended or removed."""
     found: list[shapes.Event] = []
     for kind in (works.WorkApplied, works.WorkSuspended, works.WorkRemoved):
         found += await story.told(kind, cluster)
@@ -43,59 +43,59 @@ async def told(story: Story, cluster: str) -> list[str]:
     return [type(work).__name__.removeprefix("Work").lower() for work in found]
 
 
-# --- nothing twice ---
+# --- no repeats ---
 
 
-async def test_the_same_manifest_again_tells_nobody_anything(story: Story) -> None:
+async def test_unchanged_manifest_is_not_dispatched_again(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.say(deployment("web", 2))
-    assert await told(story, "member1") == ["applied"]
+    assert await work_types(story, "member1") == ["applied"]
     assert len(await story.told(decisions.ScheduleDecided)) == 1
 
 
-async def test_the_same_policy_again_tells_nobody_anything(story: Story) -> None:
+async def test_unchanged_policy_is_not_dispatched_again(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.say(policy("p", BOTH))
-    assert await told(story, "member2") == ["applied"]
+    assert await work_types(story, "member2") == ["applied"]
 
 
-async def test_a_cluster_whose_work_stays_the_same_hears_nothing(story: Story) -> None:
+async def test_cluster_with_an_unchanged_work_gets_none(story: Story) -> None:
     await story.say(policy("p", on("member1", scheduling=DUPLICATED)), deployment("web", 2))
     await story.say(policy("p", BOTH))
-    assert await told(story, "member1") == ["applied"]
-    assert await told(story, "member2") == ["applied"]
+    assert await work_types(story, "member1") == ["applied"]
+    assert await work_types(story, "member2") == ["applied"]
 
 
-async def test_a_restart_tells_nobody_anything(story: Story) -> None:
+async def test_restart_dispatches_nothing(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.restart()
-    assert await told(story, "member1") == ["applied"]
+    assert await work_types(story, "member1") == ["applied"]
 
 
-async def test_reports_tell_the_clusters_nothing(story: Story) -> None:
+async def test_reports_dispatch_nothing(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
     await story.say(room("member1", cpu=3))
-    assert await told(story, "member1") == ["applied"]
+    assert await work_types(story, "member1") == ["applied"]
 
 
-async def test_a_changed_label_alone_reaches_the_members(story: Story) -> None:
+async def test_label_change_reaches_the_members(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.say(deployment("web", 2, labels={"tier": "front"}))
-    assert await told(story, "member1") == ["applied", "applied"]
+    assert await work_types(story, "member1") == ["applied", "applied"]
     first, second = await story.told(works.WorkApplied, "member1")
     assert first.digest != second.digest
     assert second.offset > first.offset
     assert len(await story.told(decisions.ScheduleDecided)) == 1
 
 
-async def test_a_scaled_template_reaches_all_members(story: Story) -> None:
+async def test_scaled_template_reaches_all_members(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.say(deployment("web", 5))
     assert await story.replicas(WEB) == {"member1": 5, "member2": 5}
 
 
-async def test_a_new_version_of_a_work_has_a_higher_term_or_step(story: Story) -> None:
+async def test_new_work_has_a_higher_term_or_step(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 1))
     await story.say(deployment("web", 2))
     await story.restart()
@@ -113,11 +113,11 @@ async def test_dispatching_is_suspended_and_resumed_everywhere(story: Story) -> 
     await story.say(deployment("web", 3))
     await story.say(deployment("web", 4))
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
-    assert await told(story, "member1") == ["applied", "suspended"]
+    assert await work_types(story, "member1") == ["applied", "suspended"]
     assert story.placed(WEB) == {"member1": 4, "member2": 4}
     await story.say(policy("p", BOTH))
     assert await story.replicas(WEB) == {"member1": 4, "member2": 4}
-    assert await told(story, "member1") == ["applied", "suspended", "applied"]
+    assert await work_types(story, "member1") == ["applied", "suspended", "applied"]
 
 
 async def test_dispatching_is_suspended_on_some_clusters(story: Story) -> None:
@@ -129,14 +129,14 @@ async def test_dispatching_is_suspended_on_some_clusters(story: Story) -> None:
     assert await story.replicas(WEB) == {"member1": 3, "member2": 3}
 
 
-async def test_what_begins_suspended_runs_nowhere_until_it_is_resumed(story: Story) -> None:
+async def test_initially_suspended_workload_runs_nowhere_until_resumed(story: Story) -> None:
     await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
     assert await story.told(works.WorkApplied) == []
     await story.say(policy("p", BOTH))
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
 
 
-async def test_a_policy_that_is_deleted_does_not_resume_what_it_held_back(story: Story) -> None:
+async def test_deletion_of_a_policy_does_not_resume_its_suspended_works(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 5))
     await story.say(policy_deleted("p"))
@@ -145,7 +145,7 @@ async def test_a_policy_that_is_deleted_does_not_resume_what_it_held_back(story:
     assert await story.replicas(WEB) == {"member1": 5, "member2": 5}
 
 
-async def test_withdrawing_is_never_suspended(story: Story) -> None:
+async def test_withdrawal_is_never_suspended(story: Story) -> None:
     await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
     await story.say(writing.deleted("web"))
     assert await story.running(WEB) == {}
@@ -163,23 +163,23 @@ async def place(
     return await story.replicas(key(name, kind))
 
 
-async def test_a_stateful_set_is_divided_by_its_replicas(story: Story) -> None:
+async def test_stateful_set_is_divided_by_its_replicas(story: Story) -> None:
     placed = await place(story, "db", STATEFUL_SET, {"spec": {"replicas": 4, "template": pod([])}})
     assert placed == {"member1": 2, "member2": 2}
 
 
-async def test_a_job_is_divided_by_its_parallelism(story: Story) -> None:
+async def test_job_is_divided_by_its_parallelism(story: Story) -> None:
     spec = {"parallelism": 6, "completions": 60, "template": pod([{"name": "sum"}])}
     assert await place(story, "sum", JOB, {"spec": spec}) == {"member1": 3, "member2": 3}
 
 
-async def test_a_workload_that_names_no_count_has_one_replica(story: Story) -> None:
+async def test_workload_without_a_count_has_one_replica(story: Story) -> None:
     assert await place(story, "one", JOB, {"spec": {"template": pod([])}}) == {"member1": 1}
 
 
-async def test_a_pod_is_one_replica_and_goes_as_it_is(story: Story) -> None:
+async def test_pod_is_one_replica_and_is_sent_unchanged(story: Story) -> None:
     asked: writing.Json = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
-    # No replicas are set in it.
+    # The manifest of a Pod has no replicas to set.
     assert await place(story, "single", POD, {"spec": {"containers": [asked]}}) == {"member1": None}
     single = key("single", POD)
     assert story.placed(single) == {"member1": 1}
@@ -188,7 +188,7 @@ async def test_a_pod_is_one_replica_and_goes_as_it_is(story: Story) -> None:
     await story.restart()
 
 
-async def test_a_pod_that_fits_nowhere_is_placed_nowhere(story: Story) -> None:
+async def test_pod_that_fits_nowhere_is_not_placed(story: Story) -> None:
     asked: writing.Json = {"name": "main", "resources": {"requests": {"cpu": "11"}}}
     divided = on("member1", "member2", scheduling=writing.AGGREGATED)
     await story.say(policy("p", divided, selector("large", POD)))
@@ -196,7 +196,7 @@ async def test_a_pod_that_fits_nowhere_is_placed_nowhere(story: Story) -> None:
     assert story.placed(key("large", POD)) == {}
 
 
-async def test_a_kind_without_replicas_goes_to_every_selected_cluster(story: Story) -> None:
+async def test_kind_without_replicas_is_sent_to_every_selected_cluster(story: Story) -> None:
     assert await place(story, "settings", CONFIG_MAP, {"data": {"a": "1"}}) == {
         "member1": None,
         "member2": None,
@@ -205,16 +205,14 @@ async def test_a_kind_without_replicas_goes_to_every_selected_cluster(story: Sto
     assert (declared.replicas, declared.requests) == (None, None)
 
 
-async def test_a_deployment_with_0_replicas_is_no_kind_without_replicas(story: Story) -> None:
+async def test_deployment_with_0_replicas_differs_from_a_kind_without_replicas(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 0))
     (declared,) = await story.told(decisions.BindingDeclared)
     assert declared.replicas == 0
 
 
 @pytest.mark.parametrize("interpreter_comes_first", [True, False])
-async def test_a_custom_kind_is_divided_where_an_interpreter_tells_its_replicas(
-    story: Story, interpreter_comes_first: bool
-) -> None:
+async def test_custom_kind_is_divided_by_its_interpreter(story: Story, interpreter_comes_first: bool) -> None:
     spec = {"job": {"parallelism": 8}, "resource": {"cpu": "1", "memory": "1Gi"}}
     job = writing.template("stream", FLINK, fields={"spec": spec})
     reading = writing.interpreter("spec.job.parallelism", "spec.resource")
@@ -227,19 +225,19 @@ async def test_a_custom_kind_is_divided_where_an_interpreter_tells_its_replicas(
     assert declared.requests == {"cpu": "1", "memory": "1Gi"}
 
 
-async def test_a_custom_kind_without_an_interpreter_has_no_replicas(story: Story) -> None:
+async def test_custom_kind_without_an_interpreter_has_no_replicas(story: Story) -> None:
     placed = await place(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
     assert placed == {"member1": None, "member2": None}
 
 
-async def test_a_custom_kind_whose_interpreter_goes_has_no_replicas_any_more(story: Story) -> None:
+async def test_custom_kind_has_no_replicas_after_its_interpreter_is_deleted(story: Story) -> None:
     await story.say(writing.interpreter("spec.job.parallelism"))
     await place(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
     await story.say(policies.InterpreterDeleted(name="flink"))
     assert await story.replicas(key("stream", FLINK)) == {"member1": None, "member2": None}
 
 
-# --- what a replica needs ---
+# --- requests of a replica ---
 
 
 async def needs(story: Story, containers: list[writing.Json], **fields: object) -> dict[str, str] | None:
@@ -252,35 +250,35 @@ def container(**resources: dict[str, str]) -> writing.Json:
     return {"name": "main", "resources": resources}
 
 
-async def test_containers_add_up(story: Story) -> None:
+async def test_requests_of_containers_are_summed(story: Story) -> None:
     first, second = container(requests={"cpu": "1500m"}), container(requests={"cpu": "1", "memory": "1Gi"})
     assert await needs(story, [first, second]) == {"cpu": "2500m", "memory": str(2**30)}
 
 
-async def test_what_is_only_limited_is_requested_up_to_the_limit(story: Story) -> None:
+async def test_missing_request_defaults_to_the_limit(story: Story) -> None:
     limited = container(requests={"cpu": "100m"}, limits={"cpu": "2", "memory": "64Mi"})
     assert await needs(story, [limited]) == {"cpu": "100m", "memory": "64Mi"}
 
 
-async def test_the_neediest_init_container_counts_where_it_needs_more(story: Story) -> None:
+async def test_largest_init_container_counts_if_it_requests_more(story: Story) -> None:
     initial = [container(requests={"cpu": "3"}), container(requests={"cpu": "2"})]
     main = container(requests={"cpu": "1", "memory": "10"})
     assert await needs(story, [main], initContainers=initial) == {"cpu": "3", "memory": "10"}
 
 
-async def test_overhead_comes_on_top(story: Story) -> None:
+async def test_pod_overhead_is_added_to_the_requests(story: Story) -> None:
     main = container(requests={"cpu": "1"})
     assert await needs(story, [main], overhead={"cpu": "250m"}) == {"cpu": "1250m"}
 
 
-async def test_a_replica_that_asks_for_nothing_has_no_requests(story: Story) -> None:
+async def test_replica_without_requests_has_none(story: Story) -> None:
     assert await needs(story, [container()]) is None
 
 
 # --- status ---
 
 
-async def test_what_members_report_is_aggregated(story: Story) -> None:
+async def test_member_statuses_are_aggregated(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
     half = (await story.told(decisions.StatusAggregated))[-1]
@@ -295,7 +293,7 @@ async def test_what_members_report_is_aggregated(story: Story) -> None:
     assert whole.fully_applied
 
 
-async def test_a_report_that_says_nothing_new_changes_no_status(story: Story) -> None:
+async def test_unchanged_report_does_not_change_the_status(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
     count = len(await story.told(decisions.StatusAggregated))
@@ -303,7 +301,7 @@ async def test_a_report_that_says_nothing_new_changes_no_status(story: Story) ->
     assert len(await story.told(decisions.StatusAggregated)) == count
 
 
-async def test_the_status_says_which_generation_it_speaks_of(story: Story) -> None:
+async def test_status_has_its_observed_generation(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
     await story.say(deployment("web", 3))
@@ -311,7 +309,7 @@ async def test_the_status_says_which_generation_it_speaks_of(story: Story) -> No
     assert seen[-1] == 2
 
 
-async def test_a_report_of_an_older_work_than_one_known_is_ignored(story: Story) -> None:
+async def test_report_of_an_older_work_is_ignored(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     old = (await story.running(WEB))["member1"]
     await story.say(deployment("web", 3))
@@ -321,14 +319,14 @@ async def test_a_report_of_an_older_work_than_one_known_is_ignored(story: Story)
     assert await story.told(decisions.StatusAggregated) == before
 
 
-async def test_a_report_from_where_nothing_runs_is_ignored(story: Story) -> None:
+async def test_report_from_a_cluster_without_work_is_ignored(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
     work = (await story.running(WEB))["member1"]
     await story.report(WEB, "member2", of=work)
     assert await story.told(decisions.StatusAggregated) == []
 
 
-async def test_what_a_cluster_does_not_run_any_more_is_not_shown(story: Story) -> None:
+async def test_removed_cluster_work_is_dropped_from_the_status(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
     await story.report(WEB, "member2")
@@ -340,7 +338,7 @@ async def test_what_a_cluster_does_not_run_any_more_is_not_shown(story: Story) -
     assert [each.cluster for each in shown.members] == ["member1"]
 
 
-async def test_a_cluster_that_comes_back_does_not_show_what_it_ran_before(story: Story) -> None:
+async def test_rejoined_cluster_does_not_show_its_former_status(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member2")
     await story.say(clusters.ClusterLeft(name="member2"))

@@ -1,4 +1,4 @@
-"""Deadlines under NoExecute taints, and how graceful evictions end."""
+"""Eviction rules: deadlines under NoExecute taints, and the end of graceful evictions."""
 
 import msgspec
 from hypothesis import given
@@ -30,7 +30,7 @@ def _assess(
 
 
 @given(strategies.taint_lists(), strategies.taint_lists(), strategies.toleration_lists())
-def test_one_more_taint_never_gives_more_time(
+def test_another_taint_never_extends_the_deadline(
     taints: list[clusters.Taint], more: list[clusters.Taint], tolerations: list[placements.Toleration]
 ) -> None:
     alone = eviction_rules.deadline_ms(taints, tolerations)
@@ -38,7 +38,7 @@ def test_one_more_taint_never_gives_more_time(
 
 
 @given(strategies.taint_lists(), strategies.toleration_lists(), strategies.toleration_lists())
-def test_one_more_toleration_behind_the_others_never_takes_time(
+def test_another_toleration_at_the_end_never_shortens_the_deadline(
     taints: list[clusters.Taint],
     tolerations: list[placements.Toleration],
     more: list[placements.Toleration],
@@ -48,7 +48,7 @@ def test_one_more_toleration_behind_the_others_never_takes_time(
 
 
 @given(strategies.taint_lists(), strategies.toleration_lists(), st.integers(0, 10**9))
-def test_what_is_tainted_later_leaves_later_by_as_much(
+def test_later_taint_moves_the_deadline_by_the_same_time(
     taints: list[clusters.Taint], tolerations: list[placements.Toleration], later_ms: int
 ) -> None:
     def shifted(taint: clusters.Taint) -> clusters.Taint:
@@ -62,7 +62,7 @@ def test_what_is_tainted_later_leaves_later_by_as_much(
     assert eviction_rules.deadline_ms([shifted(taint) for taint in taints], tolerations) == moved
 
 
-def test_the_first_matching_toleration_counts_for_every_taint_that_it_matches() -> None:
+def test_first_matching_toleration_applies_to_every_taint_that_it_matches() -> None:
     early, late = (
         clusters.Taint(key="maint", value=value, effect="NoExecute", time_added=times.to_text(at_ms))
         for value, at_ms in (("a", NOW_MS), ("b", NOW_MS + 5_000))
@@ -70,11 +70,11 @@ def test_the_first_matching_toleration_counts_for_every_taint_that_it_matches() 
     exact = placements.Toleration(key="maint", value="a", toleration_seconds=60)
     every = placements.Toleration(key="maint", operator="Exists", toleration_seconds=10)
     assert eviction_rules.deadline_ms([early], [exact, every]) == NOW_MS + 60_000
-    # The second taint brings the general toleration into play, which limits the first one too.
+    # The second taint also matches the general toleration, which limits the first taint too.
     assert eviction_rules.deadline_ms([early, late], [exact, every]) == NOW_MS + 10_000
 
 
-def test_seconds_beyond_all_calendars_mean_never() -> None:
+def test_toleration_seconds_beyond_the_calendar_mean_never() -> None:
     taint = clusters.Taint(key="k", effect="NoExecute", time_added=times.to_text(NOW_MS))
     endless = placements.Toleration(operator="Exists", toleration_seconds=2**63 - 1)
     spent = placements.Toleration(operator="Exists", toleration_seconds=-(2**63))
@@ -83,7 +83,7 @@ def test_seconds_beyond_all_calendars_mean_never() -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)), st.sampled_from("abcd"))
-def test_evicting_twice_is_evicting_once(placed: dict[str, int], cluster: str) -> None:
+def test_eviction_is_idempotent(placed: dict[str, int], cluster: str) -> None:
     targets = tuple(sorted(placed.items()))
     task = msgspec.structs.replace(_task(cluster), replicas=placed.get(cluster, 0))
     once = eviction_rules.evict(targets, (), task)
@@ -92,7 +92,7 @@ def test_evicting_twice_is_evicting_once(placed: dict[str, int], cluster: str) -
 
 
 @given(st.integers(-10, 10_000), st.integers(0, 10_000_000))
-def test_a_grace_period_ends_at_its_due_time_and_not_before(seconds: int, late_ms: int) -> None:
+def test_grace_period_ends_exactly_at_its_due_time(seconds: int, late_ms: int) -> None:
     task = _task("m1", grace_period_seconds=seconds)
     due_ms = NOW_MS + seconds * 1000 + 1
     assert _assess(task, due_ms - 1) == eviction_rules.Assessment((task,), (), due_ms)
@@ -100,7 +100,7 @@ def test_a_grace_period_ends_at_its_due_time_and_not_before(seconds: int, late_m
     assert ended.reason == eviction_rules.GRACE_PERIOD_OVER
 
 
-def test_a_task_ends_when_all_that_replaces_it_is_healthy() -> None:
+def test_eviction_ends_when_all_replacements_are_healthy() -> None:
     task = _task("m1")
     for healthy, is_scheduled, reasons in (
         ({"m2", "m3"}, True, [eviction_rules.REPLACEMENT_HEALTHY]),
@@ -118,13 +118,13 @@ def test_a_task_ends_when_all_that_replaces_it_is_healthy() -> None:
         assert [ended.reason for ended in assessed.ended] == reasons
 
 
-def test_somebodys_word_comes_before_the_rules() -> None:
+def test_explicit_suppression_or_permission_outranks_the_rules() -> None:
     kept = _task("m1", suppress_deletion=True)
     assert _assess(kept, NOW_MS + 10**9, is_scheduled=True) == eviction_rules.Assessment((kept,), (), None)
     (ended,) = _assess(_task("m1", suppress_deletion=False), NOW_MS).ended
     assert ended.reason == eviction_rules.DELETION_ALLOWED
 
 
-def test_a_new_task_first_gets_its_time() -> None:
+def test_new_eviction_task_is_stamped_first() -> None:
     (stamped,) = _assess(_task("m1", created_ms=None), NOW_MS, is_scheduled=True).kept
     assert stamped.created_ms == NOW_MS

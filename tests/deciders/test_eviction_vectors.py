@@ -1,4 +1,4 @@
-"""Evictions against the reference's recorded answers: one case for each feature."""
+"""Evictions against the reference's recorded answers: one case per feature."""
 
 from collections.abc import Callable
 from typing import Final
@@ -86,7 +86,7 @@ def _targets(targets: list[_Target]) -> eviction_rules.Targets:
 
 
 def _evict(raw: msgspec.Raw) -> _Answer:
-    """The reference gives -1 seconds for never, and an error where nothing says what was tolerated."""
+    """The reference returns -1 seconds for never, and an error if no toleration time is stated."""
     case = msgspec.json.decode(raw, type=_Evict)
     old, tasks = _targets(case.clusters), tuple(task.known() for task in case.tasks)
     deadline_ms = None
@@ -145,7 +145,7 @@ def _failure(vector: vectors.Vector) -> str | None:
 
 
 @pytest.mark.parametrize(("feature", "cases"), _CASES.items(), ids=_CASES)
-def test_every_recorded_answer_is_given(feature: str, cases: list[vectors.Vector]) -> None:
+def test_evictions_equal_the_recorded_answers(feature: str, cases: list[vectors.Vector]) -> None:
     failures = [failure for vector in cases if (failure := _failure(vector))]
     passed = len(cases) - len(failures)
     assert not failures, f"{feature}: {passed} of {len(cases)}\n" + "\n".join(failures)

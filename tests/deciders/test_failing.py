@@ -1,4 +1,4 @@
-"""Application failover: what is unhealthy for too long leaves, as the policy says; a rebalancer brings it back."""
+"""Application failover: an unhealthy workload moves after its toleration time; a rebalancer spreads it again."""
 
 import pytest
 
@@ -36,14 +36,14 @@ def failover(mode: str = "Gracefully", grace_s: int | None = None, **conditions:
 
 
 async def unhealthy(story: Story, mode: str = "Gracefully", grace_s: int | None = None) -> None:
-    """Four replicas on two members, those on member1 unhealthy from now on; tolerated for 60 s."""
+    """Four replicas on two members; those on member1 are unhealthy from now on and tolerated for 60 s."""
     said = failover(mode, grace_s, tolerationSeconds=60)
     await story.say(policy("p", ANYWHERE, failover=said), deployment("web", 4))
     await story.report(WEB, "member2")
     await story.report(WEB, "member1", healthy=False)
 
 
-async def test_what_is_unhealthy_for_too_long_leaves_to_the_millisecond(story: Story) -> None:
+async def test_unhealthy_workload_moves_exactly_after_its_toleration_time(story: Story) -> None:
     await unhealthy(story)
     await story.pass_ms(59_999)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
@@ -54,7 +54,7 @@ async def test_what_is_unhealthy_for_too_long_leaves_to_the_millisecond(story: S
     assert eviction.producer == "resource-binding-application-failover-controller"
 
 
-async def test_the_reference_tolerates_for_five_minutes_where_nothing_is_said(story: Story) -> None:
+async def test_default_toleration_time_is_five_minutes_as_in_the_reference(story: Story) -> None:
     await story.say(policy("p", ANYWHERE, failover=failover()), deployment("web", 4))
     await story.report(WEB, "member1", healthy=False)
     await story.pass_ms(299_999)
@@ -63,14 +63,14 @@ async def test_the_reference_tolerates_for_five_minutes_where_nothing_is_said(st
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_without_the_policys_word_it_stays_however_unhealthy(story: Story) -> None:
+async def test_unhealthy_workload_stays_without_a_failover_policy(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.report(WEB, "member1", healthy=False)
     await story.pass_s(1_000_000)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
-async def test_what_gets_healthy_in_time_stays_and_has_all_its_time_again(story: Story) -> None:
+async def test_recovered_workload_gets_its_full_toleration_time_again(story: Story) -> None:
     await unhealthy(story)
     await story.pass_s(59)
     await story.report(WEB, "member1")
@@ -81,7 +81,7 @@ async def test_what_gets_healthy_in_time_stays_and_has_all_its_time_again(story:
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_reports_that_say_it_again_do_not_begin_the_time_anew(story: Story) -> None:
+async def test_repeated_unhealthy_reports_do_not_restart_the_toleration_time(story: Story) -> None:
     await unhealthy(story)
     for _ in range(5):
         await story.pass_s(10)
@@ -90,7 +90,7 @@ async def test_reports_that_say_it_again_do_not_begin_the_time_anew(story: Story
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_the_time_goes_on_through_a_restart(story: Story) -> None:
+async def test_toleration_time_continues_over_a_restart(story: Story) -> None:
     await unhealthy(story)
     await story.pass_s(30)
     await story.restart()
@@ -100,7 +100,7 @@ async def test_the_time_goes_on_through_a_restart(story: Story) -> None:
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_gracefully_it_runs_on_until_its_own_grace_period_ends(story: Story) -> None:
+async def test_graceful_purge_ends_after_its_own_grace_period(story: Story) -> None:
     await unhealthy(story, grace_s=45)
     await story.pass_s(60)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
@@ -113,13 +113,13 @@ async def test_gracefully_it_runs_on_until_its_own_grace_period_ends(story: Stor
 
 
 @pytest.mark.parametrize("mode", ["Directly", "Immediately"])
-async def test_directly_it_is_removed_at_once(story: Story, mode: str) -> None:
+async def test_direct_purge_removes_the_workload_at_once(story: Story, mode: str) -> None:
     await unhealthy(story, mode)
     await story.pass_s(60)
     assert await story.replicas(WEB) == {"member2": 4}
 
 
-async def test_never_it_is_kept_until_somebody_decides(story: Story) -> None:
+async def test_purge_mode_never_keeps_the_workload(story: Story) -> None:
     await unhealthy(story, "Never")
     await story.pass_s(60)
     await story.report(WEB, "member2")
@@ -128,7 +128,7 @@ async def test_never_it_is_kept_until_somebody_decides(story: Story) -> None:
     assert await story.told(decisions.EvictionFinished) == []
 
 
-async def test_somebody_decides_and_it_goes(story: Story) -> None:
+async def test_allowed_deletion_ends_an_eviction_with_purge_mode_never(story: Story) -> None:
     await unhealthy(story, "Never")
     await story.pass_s(60)
     await story.say(specs.DeletionAllowed(template=ref("web"), cluster="member2"))
@@ -141,7 +141,7 @@ async def test_somebody_decides_and_it_goes(story: Story) -> None:
     assert await story.replicas(WEB) == {"member2": 4}
 
 
-async def test_a_cluster_that_has_left_keeps_nothing_whatever_was_to_be_decided(story: Story) -> None:
+async def test_removed_cluster_ends_an_eviction_with_purge_mode_never(story: Story) -> None:
     await unhealthy(story, "Never")
     await story.pass_s(60)
     await story.say(clusters.ClusterLeft(name="member1"))
@@ -150,7 +150,7 @@ async def test_a_cluster_that_has_left_keeps_nothing_whatever_was_to_be_decided(
     assert await story.replicas(WEB) == {"member2": 4}
 
 
-async def test_what_would_wait_for_its_replacement_goes_at_once_when_it_is_allowed(story: Story) -> None:
+async def test_allowed_deletion_ends_a_graceful_eviction_at_once(story: Story) -> None:
     await unhealthy(story)
     await story.pass_s(60)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
@@ -161,7 +161,9 @@ async def test_what_would_wait_for_its_replacement_goes_at_once_when_it_is_allow
 @pytest.mark.parametrize(
     ("name", "cluster", "field"), [("nobody", "member1", "name"), ("web", "No One", "cluster")]
 )
-async def test_what_nobody_can_allow_is_refused(story: Story, name: str, cluster: str, field: str) -> None:
+async def test_invalid_deletion_permission_is_refused(
+    story: Story, name: str, cluster: str, field: str
+) -> None:
     await unhealthy(story, "Never")
     await story.pass_s(60)
     story.refused = 1
@@ -171,20 +173,20 @@ async def test_what_nobody_can_allow_is_refused(story: Story, name: str, cluster
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
 
 
-async def test_taking_the_word_back_ends_the_waiting(story: Story) -> None:
+async def test_removed_failover_policy_ends_the_toleration_time(story: Story) -> None:
     await unhealthy(story)
     await story.say(policy("p", ANYWHERE))
     await story.pass_s(1_000)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
-async def test_a_rebalancer_brings_it_back_once_there_is_room_again(story: Story) -> None:
+async def test_rebalancer_spreads_the_workload_again_once_there_is_capacity(story: Story) -> None:
     await unhealthy(story)
     await story.pass_s(60)
     await story.report(WEB, "member2")
     assert await story.replicas(WEB) == {"member2": 4}
     await story.say(rebalancer("spread", ref("web")))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
-    # What it was told of there before is over.
+    # The status of its former work there no longer applies.
     await story.pass_s(1_000)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}

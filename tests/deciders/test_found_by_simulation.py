@@ -1,4 +1,4 @@
-"""What simulated runs once found, each as the shortest story that shows it."""
+"""Faults found by simulation, each with the shortest story that shows it."""
 
 from events import decisions, health
 from tests.deciders.story import Story
@@ -20,7 +20,7 @@ from tests.deciders.writing import (
 WEB = key("web")
 
 
-async def test_who_asks_for_a_decision_gets_one_even_if_it_fails_as_it_did_before(story: Story) -> None:
+async def test_requested_reschedule_is_decided_even_if_it_fails_as_before(story: Story) -> None:
     await story.say(joined("member1"), room("member1"))
     await story.say(policy("p", on("nowhere")), deployment("web", 2))
     assert len(await story.told(decisions.ScheduleFailed, WEB)) == 1
@@ -29,7 +29,7 @@ async def test_who_asks_for_a_decision_gets_one_even_if_it_fails_as_it_did_befor
     assert [each.result for each in await story.told(decisions.WorkloadRebalanced)] == ["Successful"]
 
 
-async def test_a_retry_that_is_due_ends_with_the_policy_that_wanted_it(story: Story) -> None:
+async def test_due_retry_ends_with_its_policy(story: Story) -> None:
     dynamic: dict[str, object] = {
         "replicaSchedulingType": "Divided",
         "replicaDivisionPreference": "Weighted",
@@ -43,7 +43,7 @@ async def test_a_retry_that_is_due_ends_with_the_policy_that_wanted_it(story: St
     assert await story.steps() <= before + 1
 
 
-async def test_what_was_removed_speaks_no_more_for_what_came_after_it(story: Story) -> None:
+async def test_report_of_a_removed_work_does_not_apply_to_its_successor(story: Story) -> None:
     failover: Json = {"decisionConditions": {"tolerationSeconds": 60}, "purgeMode": "Directly"}
     placed = policy("p", on("member1", "member2", scheduling=DYNAMIC), failover={"application": failover})
     await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
@@ -54,13 +54,13 @@ async def test_what_was_removed_speaks_no_more_for_what_came_after_it(story: Sto
     await story.report(WEB, "member2")
     await story.say(rebalancer("spread", ref("web")))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
-    # It was on its way for very long; of what runs there now nothing has been said yet.
+    # The report was delayed for long; there is none yet for the current work.
     await story.report(WEB, "member1", healthy=False, of=former)
     await story.pass_s(600)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
-async def test_what_no_policy_places_has_no_replacement(story: Story) -> None:
+async def test_unclaimed_workload_has_no_replacement(story: Story) -> None:
     await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
     await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
     await story.report(WEB, "member1")
@@ -74,7 +74,7 @@ async def test_what_no_policy_places_has_no_replacement(story: Story) -> None:
     assert ended.reason == "GracePeriodOver"
 
 
-async def test_a_replacement_is_measured_by_what_is_wanted_now(story: Story) -> None:
+async def test_health_of_a_replacement_is_measured_by_its_current_replicas(story: Story) -> None:
     await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
     await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))

@@ -1,4 +1,4 @@
-"""The cost of each kind of input grows as the input does: with ten times the size it is not more than 12.6 times."""
+"""Cost per kind of input: ten times the size costs at most 12.6 times as much."""
 
 import pytest
 
@@ -13,7 +13,7 @@ PARTS = ("decide", "recover", "views")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", growth_inputs.CASES)
-def test_the_cost_of_an_input_grows_as_its_size(name: str) -> None:
+def test_cost_of_an_input_grows_with_its_size(name: str) -> None:
     sizes = (size * LARGER.get(name, 1) for size in SIZES)
     smaller, larger = (growth.measure(name, size, parts=PARTS) for size in sizes)
 
@@ -21,7 +21,7 @@ def test_the_cost_of_an_input_grows_as_its_size(name: str) -> None:
     assert max(exponents.values()) <= growth.EXPONENT_MAX, exponents
 
 
-def test_counts_of_operations_hardly_differ_between_runs() -> None:
+def test_operation_counts_are_stable_between_runs() -> None:
     growth.measure("labels of a workload", 10)  # fills caches that all runs share
     once, again = (growth.measure("labels of a workload", 10) for _ in range(2))
 
@@ -29,5 +29,5 @@ def test_counts_of_operations_hardly_differ_between_runs() -> None:
         assert again[part].operations == pytest.approx(once[part].operations, rel=0.01)
 
 
-def test_a_cost_that_grows_with_the_square_has_the_exponent_two() -> None:
+def test_quadratic_cost_has_exponent_two() -> None:
     assert growth.exponent([1, 100, 10_000]) == 2

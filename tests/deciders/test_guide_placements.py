@@ -1,4 +1,4 @@
-"""The placements of the propagation guide, each with what it shows or says."""
+"""The placements of the propagation guide, each with the result that the guide shows."""
 
 import msgspec
 import pytest
@@ -32,12 +32,12 @@ async def placed(story: Story, placement: Json, replicas: int = 2) -> dict[str, 
 
 
 @pytest.mark.parametrize("form", list(LOCATIONS))
-async def test_clusters_by_label(story: Story, form: str) -> None:
+async def test_clusters_are_selected_by_label(story: Story, form: str) -> None:
     placement: Json = {"clusterAffinity": {"labelSelector": LOCATIONS[form]}}
     assert await placed(story, placement) == {"member1": 2, "member2": 2}
 
 
-async def test_clusters_by_field_all_expressions_together(story: Story) -> None:
+async def test_clusters_are_selected_by_all_field_expressions(story: Story) -> None:
     expressions = [
         {"key": "provider", "operator": "In", "values": ["huaweicloud"]},
         {"key": "region", "operator": "NotIn", "values": ["cn-south-1"]},
@@ -46,21 +46,21 @@ async def test_clusters_by_field_all_expressions_together(story: Story) -> None:
     assert await placed(story, placement) == {"member1": 2}
 
 
-async def test_clusters_by_name(story: Story) -> None:
+async def test_clusters_are_selected_by_name(story: Story) -> None:
     placement: Json = {"clusterAffinity": {"clusterNames": ["member1", "member2"]}}
     assert await placed(story, placement) == {"member1": 2, "member2": 2}
 
 
-async def test_clusters_left_out(story: Story) -> None:
+async def test_excluded_clusters_are_not_selected(story: Story) -> None:
     placement: Json = {"clusterAffinity": {"exclude": ["member1", "member3"]}}
     assert await placed(story, placement) == {"member2": 2}
 
 
-async def test_no_affinity_means_every_cluster(story: Story) -> None:
+async def test_no_affinity_selects_every_cluster(story: Story) -> None:
     assert set(await placed(story, {})) == set(WHERE)
 
 
-async def test_the_backup_group_is_used_when_the_primary_one_fails(story: Story) -> None:
+async def test_backup_group_is_used_when_the_primary_group_fails(story: Story) -> None:
     groups = [
         {"affinityName": "primary-clusters", "clusterNames": ["member1"]},
         {"affinityName": "backup-clusters", "clusterNames": ["member1", "member2"]},
@@ -70,7 +70,7 @@ async def test_the_backup_group_is_used_when_the_primary_one_fails(story: Story)
     assert story.placed(NGINX) == {"member2": 2}
 
 
-async def test_where_no_group_fits_nothing_is_chosen(story: Story) -> None:
+async def test_nothing_is_placed_if_no_group_fits(story: Story) -> None:
     groups = [
         {"affinityName": "local-clusters", "clusterNames": ["local-member1"]},
         {"affinityName": "cloud-clusters", "clusterNames": ["public-cloud-member1"]},
@@ -80,7 +80,7 @@ async def test_where_no_group_fits_nothing_is_chosen(story: Story) -> None:
     assert failed.reason == "NoClusterFit"
 
 
-async def test_one_cluster_in_each_of_two_regions(story: Story) -> None:
+async def test_one_cluster_is_chosen_in_each_of_two_regions(story: Story) -> None:
     spread = [
         {"spreadByField": "region", "maxGroups": 2, "minGroups": 2},
         {"spreadByField": "cluster", "maxGroups": 1, "minGroups": 1},
@@ -99,7 +99,7 @@ async def test_equal_weights_halve_the_replicas(story: Story) -> None:
     assert await placed(story, placement, 10) == {"member1": 5, "member2": 5}
 
 
-async def test_static_weights_ignore_the_room_and_the_spread(story: Story) -> None:
+async def test_static_weights_ignore_capacity_and_spread(story: Story) -> None:
     await story.say(room("member1", 0))
     spread = [{"spreadByField": "cluster", "maxGroups": 1, "minGroups": 1}]
     placement: Json = {

@@ -1,4 +1,4 @@
-"""What one object declares of a custom kind: health, the status over all clusters, what the member keeps."""
+"""Interpreters of custom kinds: health, aggregated status, dependencies, and fields retained by members."""
 
 import pytest
 
@@ -44,7 +44,7 @@ async def a_job_in_two_members(story: Story) -> None:
     )
 
 
-async def test_members_are_told_how_to_read_it(story: Story) -> None:
+async def test_works_contain_the_status_paths_to_read(story: Story) -> None:
     told = await story.told(works.WorkApplied, JOB)
     assert [work.cluster for work in told] == list(MEMBERS)
     assert {work.reading for work in told} == {
@@ -62,7 +62,7 @@ async def test_members_are_told_how_to_read_it(story: Story) -> None:
     assert (newest.reading, newest.replicas) == (None, None)
 
 
-async def test_a_condition_is_a_place_of_the_status(story: Story) -> None:
+async def test_health_condition_is_read_from_the_status_conditions(story: Story) -> None:
     await story.say(interpreter(said={"health": {"condition": {"type": "Ready"}}}))
     reading = (await story.told(works.WorkApplied, JOB))[-1].reading
     assert reading is not None
@@ -70,7 +70,7 @@ async def test_a_condition_is_a_place_of_the_status(story: Story) -> None:
     assert reading.health == rule
 
 
-async def test_the_status_is_put_together_as_declared(story: Story) -> None:
+async def test_status_fields_are_aggregated_as_declared(story: Story) -> None:
     await story.report(JOB, "member1", values={RESTARTS: "3", ".job.lag": "70", STATE: "RUNNING"})
     await story.report(JOB, "member2", values={RESTARTS: "4", ".job.lag": "much", STATE: "FAILED"})
     status = (await story.told(decisions.StatusAggregated, JOB))[-1]
@@ -79,14 +79,14 @@ async def test_the_status_is_put_together_as_declared(story: Story) -> None:
     await story.restart()
 
 
-async def test_counts_of_any_size_are_put_together(story: Story) -> None:
+async def test_counts_of_any_size_are_aggregated(story: Story) -> None:
     for name, count in zip(MEMBERS, ("9" * 15, "9" * 200), strict=True):
         await story.report(JOB, name, values={RESTARTS: count})
     status = (await story.told(decisions.StatusAggregated, JOB))[-1]
     assert status.fields == {RESTARTS: int("9" * 15)}
 
 
-async def test_what_it_refers_to_goes_along(story: Story) -> None:
+async def test_declared_dependencies_are_sent_along(story: Story) -> None:
     await story.say(template("settings", CONFIG_MAP, fields={"data": {}}))
     names: list[Json] = [{"name": "settings"}, {"name": "No Name"}, {"name": 3}]
     await story.say(
@@ -99,7 +99,7 @@ async def test_what_it_refers_to_goes_along(story: Story) -> None:
     assert await story.running(key("settings", CONFIG_MAP)) == {}
 
 
-async def test_what_a_job_did_is_summed_over_its_clusters(story: Story) -> None:
+async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
     batch, kind = key("sum", writing.JOB), writing.JOB
     await story.say(
         policy("batch", on(*MEMBERS), selector("sum", kind)), template("sum", kind, fields={"spec": {}})
@@ -136,7 +136,7 @@ async def test_what_a_job_did_is_summed_over_its_clusters(story: Story) -> None:
         ({"retainedFields": ["spec.list[0]"]}, "spec.retainedFields[0]"),
     ],
 )
-async def test_what_nobody_can_read_is_refused(story: Story, said: Json, field: str) -> None:
+async def test_invalid_interpreter_fields_are_refused(story: Story, said: Json, field: str) -> None:
     story.refused = 1
     await story.say(interpreter(said=said))
     (refused,) = await story.told(rejections.InputRejected)

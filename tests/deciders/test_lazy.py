@@ -1,4 +1,4 @@
-"""Lazy activation: what a policy says reaches a template when that is written next, and not before."""
+"""Lazy activation: a policy change applies to a template with the template's next write."""
 
 import pytest
 
@@ -23,7 +23,7 @@ async def two_members(story: Story) -> None:
     await story.say(*(joined(name) for name in ("member1", "member2")))
 
 
-async def test_a_lazy_policy_waits_for_templates_that_were_there_before(story: Story) -> None:
+async def test_lazy_policy_waits_for_a_write_of_existing_templates(story: Story) -> None:
     await story.say(deployment("web", 2))
     await story.say(policy("p", on("member1"), activationPreference="Lazy"))
     assert story.placed(WEB) == {}
@@ -31,13 +31,13 @@ async def test_a_lazy_policy_waits_for_templates_that_were_there_before(story: S
     assert story.placed(WEB) == {"member1": 3}
 
 
-async def test_a_template_that_comes_after_it_is_placed_at_once(story: Story) -> None:
+async def test_new_template_is_placed_at_once_by_a_lazy_policy(story: Story) -> None:
     await story.say(policy("p", on("member1"), activationPreference="Lazy"))
     await story.say(deployment("web", 2))
     assert story.placed(WEB) == {"member1": 2}
 
 
-async def test_a_changed_lazy_policy_moves_nothing_until_the_template_changes(story: Story) -> None:
+async def test_changed_lazy_policy_moves_nothing_until_the_template_changes(story: Story) -> None:
     await story.say(policy("p", on("member1"), activationPreference="Lazy"), deployment("web", 2))
     await story.say(policy("p", on("member2"), activationPreference="Lazy"))
     assert story.placed(WEB) == {"member1": 2}
@@ -47,20 +47,20 @@ async def test_a_changed_lazy_policy_moves_nothing_until_the_template_changes(st
     assert story.placed(WEB) == {"member2": 2}
 
 
-async def test_one_that_is_lazy_no_more_takes_effect(story: Story) -> None:
+async def test_policy_that_is_no_longer_lazy_applies_at_once(story: Story) -> None:
     await story.say(policy("p", on("member1"), activationPreference="Lazy"), deployment("web", 2))
     await story.say(policy("p", on("member2"), activationPreference="Lazy"))
     await story.say(policy("p", on("member2")))
     assert story.placed(WEB) == {"member2": 2}
 
 
-async def test_taints_do_not_wait(story: Story) -> None:
+async def test_lazy_activation_does_not_delay_taints(story: Story) -> None:
     await story.say(policy("p", {}, activationPreference="Lazy"), deployment("web", 2))
     await story.say(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 2}
 
 
-async def test_a_lazy_policy_preempts_when_the_template_changes(story: Story) -> None:
+async def test_lazy_policy_preempts_when_the_template_changes(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
     await story.say(
         policy(
@@ -72,7 +72,7 @@ async def test_a_lazy_policy_preempts_when_the_template_changes(story: Story) ->
     assert story.placed(WEB) == {"member2": 3}
 
 
-async def test_what_its_policy_left_is_released_though_a_lazy_one_would_take_it(story: Story) -> None:
+async def test_workload_is_released_even_if_a_lazy_policy_would_claim_it(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
     await story.say(policy("q", on("member2"), activationPreference="Lazy"))
     await story.say(policy_deleted("p"))

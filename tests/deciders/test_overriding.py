@@ -1,4 +1,4 @@
-"""Override policies: what clusters are told because of them, when, and in which order it is applied."""
+"""Override policies: the works that clusters receive, when, and the order of rules."""
 
 import pytest
 
@@ -39,8 +39,8 @@ async def placed(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2, labels={"app": "web"}))
 
 
-async def told(story: Story, cluster: str, about: str = WEB) -> list[list[str]]:
-    """For each work of a cluster, the policies that hold, each with the places of its rules."""
+async def applied_overrides(story: Story, cluster: str, about: str = WEB) -> list[list[str]]:
+    """Return, for each work of a cluster, the applied policies with the indexes of their rules."""
     return [
         [f"{each.name}{list(each.rules)}" for each in work.overrides]
         for work in await story.told(works.WorkApplied, cluster)
@@ -51,14 +51,14 @@ async def told(story: Story, cluster: str, about: str = WEB) -> list[list[str]]:
 # --- which ---
 
 
-async def test_a_policy_that_stands_already_holds_from_the_first_work_on(story: Story) -> None:
+async def test_existing_override_applies_from_the_first_work_on(story: Story) -> None:
     await story.say(override("o", images("v2")))
     await placed(story)
-    assert await told(story, "member1") == [["o[0]"]]
-    assert await told(story, "member2") == [["o[0]"]]
+    assert await applied_overrides(story, "member1") == [["o[0]"]]
+    assert await applied_overrides(story, "member2") == [["o[0]"]]
 
 
-async def test_rules_hold_in_the_clusters_that_they_mean(story: Story) -> None:
+async def test_rules_apply_to_their_target_clusters(story: Story) -> None:
     await story.say(
         override(
             "o",
@@ -69,18 +69,18 @@ async def test_rules_hold_in_the_clusters_that_they_mean(story: Story) -> None:
         )
     )
     await placed(story)
-    assert await told(story, "member1") == [["o[0, 2, 3]"]]
-    assert await told(story, "member2") == [["o[1, 3]"]]
+    assert await applied_overrides(story, "member1") == [["o[0, 2, 3]"]]
+    assert await applied_overrides(story, "member2") == [["o[1, 3]"]]
 
 
-async def test_the_deprecated_rule_holds_where_there_is_no_list(story: Story) -> None:
+async def test_deprecated_overriders_apply_without_a_list_of_rules(story: Story) -> None:
     overriders = {"plaintext": [{"path": "/metadata/labels/a", "operator": "add", "value": "b"}]}
     await story.say(
         override("o", spec={"targetCluster": {"clusterNames": ["member2"]}, "overriders": overriders})
     )
     await placed(story)
-    assert await told(story, "member1") == [[]]
-    assert await told(story, "member2") == [["o[0]"]]
+    assert await applied_overrides(story, "member1") == [[]]
+    assert await applied_overrides(story, "member2") == [["o[0]"]]
 
 
 @pytest.mark.parametrize(
@@ -101,15 +101,15 @@ async def test_the_deprecated_rule_holds_where_there_is_no_list(story: Story) ->
         ([{**selector("web"), "namespace": "elsewhere"}], "", False),
     ],
 )
-async def test_selectors_say_which_templates(
+async def test_selectors_choose_templates(
     story: Story, selectors: list[dict[str, object]] | None, namespace: str, *, holds: bool
 ) -> None:
     await story.say(override("o", images("v2"), selectors=selectors, namespace=namespace))
     await placed(story)
-    assert await told(story, "member1") == [["o[0]"] if holds else []]
+    assert await applied_overrides(story, "member1") == [["o[0]"] if holds else []]
 
 
-async def test_the_closest_policy_has_the_last_word_and_the_namespace_the_very_last(story: Story) -> None:
+async def test_more_specific_overrides_apply_later_and_namespaced_ones_last(story: Story) -> None:
     labelled = [{**selector(), "labelSelector": {"matchLabels": {"app": "web"}}}]
     await story.say(
         override("b-all", images("1")),
@@ -121,10 +121,10 @@ async def test_the_closest_policy_has_the_last_word_and_the_namespace_the_very_l
     )
     await placed(story)
     order = ["z-cluster[0]", "a-cluster[0]", "a-all[0]", "b-all[0]", "a-labelled[0]", "a-named[0]"]
-    assert await told(story, "member1") == [order]
+    assert await applied_overrides(story, "member1") == [order]
 
 
-async def test_what_has_no_namespace_meets_cluster_policies_only(story: Story) -> None:
+async def test_cluster_scoped_object_is_changed_by_cluster_overrides_only(story: Story) -> None:
     role = ("rbac.authorization.k8s.io/v1", "ClusterRole")
     await story.say(
         override("in", images("1")),
@@ -132,19 +132,19 @@ async def test_what_has_no_namespace_meets_cluster_policies_only(story: Story) -
         policy("p", BOTH, selector("r", role), namespace=""),
         template("r", role),
     )
-    assert await told(story, "member1", key("r", role)) == [["all[0]"]]
+    assert await applied_overrides(story, "member1", key("r", role)) == [["all[0]"]]
 
 
 # --- when ---
 
 
-async def test_a_policy_that_comes_changes_and_goes_reaches_what_it_means(story: Story) -> None:
+async def test_created_changed_and_deleted_override_reaches_its_targets(story: Story) -> None:
     await placed(story)
     await story.say(override("o", images("v2", clusterNames=["member1"])))
     await story.say(override("o", images("v3", clusterNames=["member1"])))
     await story.say(override_deleted("o"))
-    assert await told(story, "member1") == [[], ["o[0]"], ["o[0]"], []]
-    assert await told(story, "member2") == [[]]
+    assert await applied_overrides(story, "member1") == [[], ["o[0]"], ["o[0]"], []]
+    assert await applied_overrides(story, "member2") == [[]]
     _, second, third, last = await story.told(works.WorkApplied, "member1")
     assert second.overrides[0].digest != third.overrides[0].digest
     assert second.overrides[0].offset < third.overrides[0].offset
@@ -152,23 +152,23 @@ async def test_a_policy_that_comes_changes_and_goes_reaches_what_it_means(story:
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
-async def test_a_policy_with_the_same_selector_twice_is_changed_like_any_other(story: Story) -> None:
+async def test_override_with_a_repeated_selector_can_be_changed(story: Story) -> None:
     await story.say(override("o", images("v2"), selectors=[selector("web"), selector("web")]))
     await placed(story)
     await story.say(override("o", images("v3")))
     await story.say(override_deleted("o"))
-    assert await told(story, "member1") == [["o[0]"], ["o[0]"], []]
+    assert await applied_overrides(story, "member1") == [["o[0]"], ["o[0]"], []]
 
 
-async def test_a_policy_that_is_written_again_tells_nobody_anything(story: Story) -> None:
+async def test_rewritten_override_dispatches_nothing(story: Story) -> None:
     await story.say(override("o", images("v2")))
     await placed(story)
     await story.say(override("o", images("v2")))
     await story.say(override("o", images("v2"), selectors=[selector("web")]))
-    assert len(await told(story, "member1")) == 1
+    assert len(await applied_overrides(story, "member1")) == 1
 
 
-async def test_a_policy_for_others_tells_nobody_anything(story: Story) -> None:
+async def test_override_without_a_match_dispatches_nothing(story: Story) -> None:
     await placed(story)
     await story.say(
         override("o", images("v2"), selectors=[selector("other")]),
@@ -176,75 +176,75 @@ async def test_a_policy_for_others_tells_nobody_anything(story: Story) -> None:
         override("c", images("v2", clusterNames=["member7"]), namespace=""),
         override("e", {"overriders": {}}),
     )
-    assert await told(story, "member1") == [[]]
+    assert await applied_overrides(story, "member1") == [[]]
 
 
-async def test_a_cluster_that_is_labelled_otherwise_is_told(story: Story) -> None:
+async def test_label_change_of_a_cluster_updates_its_overrides(story: Story) -> None:
     await story.say(override("o", images("v2", labelSelector={"matchLabels": {"site": "edge"}})))
     await placed(story)
     await story.say(clusters.ClusterLabelled(name="member2", labels={"site": "edge"}))
     await story.say(clusters.ClusterLabelled(name="member2", labels={"site": "edge", "more": "yes"}))
     await story.say(clusters.ClusterLabelled(name="member2", labels={}))
-    assert await told(story, "member1") == [[]]
-    assert await told(story, "member2") == [[], ["o[0]"], []]
+    assert await applied_overrides(story, "member1") == [[]]
+    assert await applied_overrides(story, "member2") == [[], ["o[0]"], []]
 
 
-async def test_a_cluster_that_stands_elsewhere_is_told(story: Story) -> None:
+async def test_region_change_of_a_cluster_updates_its_overrides(story: Story) -> None:
     field = {"matchExpressions": [{"key": "region", "operator": "In", "values": ["eu"]}]}
     await story.say(override("o", images("v2", fieldSelector=field)))
     await placed(story)
     await story.say(clusters.ClusterDescribed(name="member1", region="eu"))
-    assert await told(story, "member1") == [[], ["o[0]"]]
+    assert await applied_overrides(story, "member1") == [[], ["o[0]"]]
 
 
-async def test_a_template_that_is_labelled_otherwise_meets_other_policies(story: Story) -> None:
+async def test_label_change_of_a_template_updates_its_overrides(story: Story) -> None:
     labelled = [{**selector(), "labelSelector": {"matchLabels": {"tier": "front"}}}]
     await story.say(override("o", images("v2"), selectors=labelled))
     await placed(story)
     await story.say(deployment("web", 2, labels={"tier": "front"}))
-    assert await told(story, "member1") == [[], ["o[0]"]]
+    assert await applied_overrides(story, "member1") == [[], ["o[0]"]]
 
 
-async def test_what_is_held_back_is_told_with_what_holds_by_then(story: Story) -> None:
+async def test_resumed_work_has_the_current_overrides(story: Story) -> None:
     await placed(story)
     await story.say(policy("p", BOTH, suspension={"dispatching": True}))
     await story.say(override("o", images("v2")))
-    assert await told(story, "member1") == [[]]
+    assert await applied_overrides(story, "member1") == [[]]
     await story.say(policy("p", BOTH))
-    assert await told(story, "member1") == [[], ["o[0]"]]
+    assert await applied_overrides(story, "member1") == [[], ["o[0]"]]
 
 
-async def test_what_no_policy_places_any_more_stays_as_it_is(story: Story) -> None:
+async def test_unclaimed_workload_keeps_its_overrides(story: Story) -> None:
     await placed(story)
     await story.say(policy_deleted("p"))
     await story.say(override("o", images("v2")))
-    assert await told(story, "member1") == [[]]
+    assert await applied_overrides(story, "member1") == [[]]
 
 
-async def test_other_kinds_are_told_too(story: Story) -> None:
+async def test_overrides_apply_to_other_kinds(story: Story) -> None:
     await story.say(policy("c", BOTH, selector("web", CONFIG_MAP)), template("web", CONFIG_MAP))
     await story.say(
         override("o", {"overriders": {"labelsOverrider": [{"operator": "add", "value": {"a": "b"}}]}})
     )
-    assert await told(story, "member1", key("web", CONFIG_MAP)) == [[], ["o[0]"]]
+    assert await applied_overrides(story, "member1", key("web", CONFIG_MAP)) == [[], ["o[0]"]]
     await story.say(deleted("web", CONFIG_MAP))
     await story.say(override_deleted("o"))
-    assert len(await told(story, "member1", key("web", CONFIG_MAP))) == 2
+    assert len(await applied_overrides(story, "member1", key("web", CONFIG_MAP))) == 2
 
 
-async def test_a_restart_tells_nobody_anything_and_forgets_no_policy(story: Story) -> None:
+async def test_restart_keeps_overrides_and_dispatches_nothing(story: Story) -> None:
     await story.say(override("o", images("v2")))
     await placed(story)
     await story.restart()
-    assert len(await told(story, "member1")) == 1
+    assert len(await applied_overrides(story, "member1")) == 1
     await story.say(deployment("web", 3, labels={"app": "web"}))
-    assert await told(story, "member1") == [["o[0]"], ["o[0]"]]
+    assert await applied_overrides(story, "member1") == [["o[0]"], ["o[0]"]]
 
 
-# --- what can't be applied ---
+# --- failures in clusters ---
 
 
-async def test_what_a_cluster_could_not_apply_is_said_of_the_binding(story: Story) -> None:
+async def test_failed_override_is_shown_in_the_binding_status(story: Story) -> None:
     await story.say(override("o", images("v2", clusterNames=["member1"])))
     await placed(story)
     await story.report(WEB, "member1", fault="why not")
@@ -258,7 +258,7 @@ async def test_what_a_cluster_could_not_apply_is_said_of_the_binding(story: Stor
     assert last.fully_applied
 
 
-async def test_a_cluster_is_not_left_for_one_that_could_not_apply_it(story: Story) -> None:
+async def test_replacement_with_a_failed_override_does_not_end_the_eviction(story: Story) -> None:
     anywhere = on("member1", "member2", scheduling=DYNAMIC)
     await story.say(override("o", images("v2")), policy("p", anywhere), deployment("web", 4))
     await story.report(WEB, "member1")
@@ -272,7 +272,7 @@ async def test_a_cluster_is_not_left_for_one_that_could_not_apply_it(story: Stor
     assert set(await story.running(WEB)) == {"member2"}
 
 
-# --- what can't be read ---
+# --- malformed policies ---
 
 
 _MALFORMED: list[Json] = [
@@ -286,16 +286,16 @@ _MALFORMED: list[Json] = [
 
 
 @pytest.mark.parametrize("spec", _MALFORMED)
-async def test_a_malformed_policy_is_refused_and_the_former_one_stands(story: Story, spec: Json) -> None:
+async def test_malformed_override_is_refused_and_the_former_one_is_kept(story: Story, spec: Json) -> None:
     await story.say(override("o", images("v2")))
     story.refused += 1
     await story.say(override("o", spec=spec))
     await placed(story)
-    assert await told(story, "member1") == [["o[0]"]]
+    assert await applied_overrides(story, "member1") == [["o[0]"]]
 
 
 async def test_null_is_a_value_within_a_patch(story: Story) -> None:
     patch = {"path": "/spec/paused", "operator": "add", "value": None}
     await story.say(override("o", {"overriders": {"plaintext": [patch]}}))
     await placed(story)
-    assert await told(story, "member1") == [["o[0]"]]
+    assert await applied_overrides(story, "member1") == [["o[0]"]]

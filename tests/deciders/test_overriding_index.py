@@ -1,4 +1,4 @@
-"""The index of override policies finds what a walk over all of them finds, in one order, whatever came and went."""
+"""The index of override policies finds the same policies, in the same order, as a full scan."""
 
 import msgspec
 from hypothesis import given
@@ -59,7 +59,7 @@ def templates(draw: st.DrawFn) -> Template:
 
 
 def scanned(known: list[overrides_policies.OverridePolicy], template: Template) -> list[tuple[str, str]]:
-    """Each policy by kind and name, in the order in which it is applied, as the rules put it."""
+    """Return each matching policy by kind and name, in order of application, by a full scan."""
     chosen: list[tuple[bool, int, str, str]] = []
     for policy in known:
         own, named = policy.metadata.namespace, policy.metadata.name
@@ -83,7 +83,7 @@ def scanned(known: list[overrides_policies.OverridePolicy], template: Template) 
 
 
 @given(st.lists(st.tuples(policies(), st.booleans()), max_size=8), st.lists(templates(), max_size=4))
-def test_the_index_finds_what_a_scan_finds(
+def test_index_finds_the_same_overrides_as_a_scan(
     changes: list[tuple[overrides_policies.OverridePolicy, bool]], asked: list[Template]
 ) -> None:
     index = Overrides()

@@ -1,4 +1,4 @@
-"""Inputs with anything in any field: each is taken or refused, and the engine goes on with what comes next."""
+"""Inputs with arbitrary values in any field: each is accepted or refused, and the engine continues."""
 
 import asyncio
 import copy
@@ -213,18 +213,18 @@ _TWICE: Final = object()
 Path = tuple[str | int, ...]
 
 
-def places(value: object, path: Path = ()) -> list[Path]:
-    """The path of everything that stands in a value."""
+def paths(value: object, path: Path = ()) -> list[Path]:
+    """Return the path of every item in a value."""
     found = [path] if path else []
     for name, item in (as_object(value) or {}).items():
-        found += places(item, (*path, name))
+        found += paths(item, (*path, name))
     for place, item in enumerate(as_list(value) or []):
-        found += places(item, (*path, place))
+        found += paths(item, (*path, place))
     return found
 
 
 def changed(value: object, path: Path, new: object) -> object:
-    """A copy with something else at the path, or nothing, or the item of a list twice."""
+    """Return a copy with the item at the path replaced, removed, or repeated in its list."""
     copied = copy.deepcopy(value)
     at = cast("dict[str | int, object]", copied)
     for step in path[:-1]:
@@ -241,18 +241,18 @@ def changed(value: object, path: Path, new: object) -> object:
 
 @st.composite
 def wrong(draw: st.DrawFn) -> tuple[int, bytes]:
-    """One of the inputs, and what stands in it instead of what is right; now and then what is right."""
+    """One of the inputs with a wrong value at one path, or now and then a valid input."""
     which = draw(st.integers(0, len(SAID) - 1))
     value: object = msgspec.json.decode(msgspec.json.encode(SAID[which]))
     for _ in range(draw(st.integers(0, 2))):
-        if found := places(value):
+        if found := paths(value):
             new = draw(st.sampled_from([_GONE, _TWICE]) | _ANYTHING)
             value = changed(value, draw(st.sampled_from(found)), new)
     return which, msgspec.json.encode(value)
 
 
 async def world() -> Story:
-    """Two members, and workloads in them."""
+    """Return a story with two members and workloads in them."""
     story = Story()
     await story.worker.recover()
     await story.say(*(joined(name, {"a": "b"}) for name in ("member1", "member2", "calm")))
@@ -264,8 +264,8 @@ async def world() -> Story:
     return story
 
 
-async def told(inputs: list[tuple[int, bytes]]) -> None:
-    """The engine takes these inputs in the midst of others, and is right after all."""
+async def run_inputs(inputs: list[tuple[int, bytes]]) -> None:
+    """Feed these inputs to the engine among valid ones; verify its state afterwards."""
     story = await world()
     for which, value in inputs:
         right = story.record(SAID[which])
@@ -287,8 +287,8 @@ async def told(inputs: list[tuple[int, bytes]]) -> None:
         assert rebuilt.state.digest == fold.state.digest
 
 
-@pytest.mark.slow  # each example is an engine with a week of its own, proved and rebuilt
+@pytest.mark.slow  # each example is an engine with a week of its own, verified and rebuilt
 @settings(max_examples=500)
 @given(st.lists(wrong(), min_size=1, max_size=5))
-def test_whatever_stands_in_an_input_the_engine_goes_on(inputs: list[tuple[int, bytes]]) -> None:
-    asyncio.run(told(inputs))
+def test_engine_survives_arbitrary_values_in_inputs(inputs: list[tuple[int, bytes]]) -> None:
+    asyncio.run(run_inputs(inputs))

@@ -1,4 +1,4 @@
-"""Preemption: who has no room takes that of others who are less important, where that is enough."""
+"""Preemption: a binding without capacity evicts bindings of lower priority, if that is enough."""
 
 import pytest
 
@@ -30,7 +30,7 @@ PAUSE_S = 60
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    """Two members, and three classes."""
+    """Two members, and three priority classes."""
     await story.say(*(joined(name) for name in MEMBERS))
     await story.say(*(room(name, 4) for name in MEMBERS))
     await story.say(
@@ -49,14 +49,14 @@ def ranked(of: str, by: str, *clusters: str, scheduling: Json = DYNAMIC) -> poli
 
 
 async def fill(story: Story, *names: str, replicas: int = 8, by: str = "low") -> None:
-    """Deployments that take all the room that there is, as the members report it then."""
+    """Deployments that use all capacity, as the members then report it."""
     for name in names:
         await story.say(ranked(name, by), deployment(name, replicas))
     await story.say(*(room(name, 0) for name in MEMBERS))
 
 
 async def victims(story: Story) -> list[tuple[str, str]]:
-    """Who was told to leave which cluster."""
+    """Return the chosen victims: binding and cluster."""
     return [(each.key, each.cluster) for told in await chosen(story) for each in told.victims]
 
 
@@ -64,10 +64,10 @@ async def chosen(story: Story) -> list[decisions.PreemptionDecided]:
     return await story.told(decisions.PreemptionDecided, HIGH)
 
 
-# --- making room ---
+# --- capacity by eviction ---
 
 
-async def test_who_is_less_important_makes_room(story: Story) -> None:
+async def test_lower_priority_binding_is_evicted(story: Story) -> None:
     await fill(story, "low")
     assert story.placed(LOW) == {"member1": 4, "member2": 4}
     await story.say(ranked("high", "high"), deployment("high", 3))
@@ -80,7 +80,7 @@ async def test_who_is_less_important_makes_room(story: Story) -> None:
     assert story.placed(HIGH) == {"member1": 3}
 
 
-async def test_who_left_goes_where_there_is_room(story: Story) -> None:
+async def test_preempted_binding_moves_where_capacity_exists(story: Story) -> None:
     await story.say(joined("member3"), room("member3", 0))
     await story.say(ranked("low", "low", *MEMBERS, "member3"), deployment("low", 8))
     await story.say(*(room(name, 0) for name in MEMBERS))
@@ -90,7 +90,7 @@ async def test_who_left_goes_where_there_is_room(story: Story) -> None:
     assert story.placed(LOW) == {"member2": 4, "member3": 4}
 
 
-async def test_the_eviction_says_for_whom_and_holds_the_place_free(story: Story) -> None:
+async def test_eviction_names_its_preemptor_and_reserves_the_capacity(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 3))
     (started,) = await story.told(decisions.EvictionStarted)
@@ -110,7 +110,7 @@ async def test_the_eviction_says_for_whom_and_holds_the_place_free(story: Story)
     assert story.placed(LOW) == {"member1": 4, "member2": 4}, "what was missing is placed once it may be"
 
 
-async def test_a_rebalancer_spreads_it_again_when_there_is_room(story: Story) -> None:
+async def test_rebalancer_spreads_the_victim_again_once_there_is_capacity(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 3))
     await story.say(room("member1", 4))
@@ -121,23 +121,23 @@ async def test_a_rebalancer_spreads_it_again_when_there_is_room(story: Story) ->
     assert {told.reason for told in await story.told(decisions.EvictionFinished)} == {"RescheduleTriggered"}
 
 
-async def test_room_in_several_clusters_adds_up(story: Story) -> None:
+async def test_victims_of_several_clusters_are_summed(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 7))
     assert await victims(story) == [(LOW, "member1"), (LOW, "member2")]
     assert story.placed(LOW) == {}
 
 
-async def test_what_comes_together_finds_its_place_too(story: Story) -> None:
+async def test_aggregated_binding_preempts_in_one_cluster(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high", scheduling=AGGREGATED), deployment("high", 4))
     assert len(await victims(story)) == 1
 
 
-# --- whom ---
+# --- choice of victims ---
 
 
-async def test_those_of_the_lowest_priority_leave_first_and_no_more_than_are_needed(story: Story) -> None:
+async def test_victims_are_the_lowest_priorities_and_no_more_than_needed(story: Story) -> None:
     await story.say(ranked("middle", "middle", "member1"), deployment("middle", 2))
     await story.say(ranked("low", "low", "member1"), deployment("low", 2))
     await story.say(*(room(name, 0) for name in MEMBERS))
@@ -145,8 +145,8 @@ async def test_those_of_the_lowest_priority_leave_first_and_no_more_than_are_nee
     assert await victims(story) == [(LOW, "member1")]
 
 
-async def test_one_that_makes_room_enough_spares_smaller_ones_below_it(story: Story) -> None:
-    """The example of the reference's proposal: priorities 0 to 3 with 1, 2, 5 and 2 of ten units; 5 are asked for."""
+async def test_sufficient_victim_spares_smaller_ones_of_lower_priority(story: Story) -> None:
+    """The example of the reference's proposal: priorities 0 to 3 use 1, 2, 5 and 2 of ten units; 5 are requested."""
     await story.say(room("member1", 10))
     sizes = {0: 1, 1: 2, 2: 5, 3: 2}
     await story.say(*(priority_class(f"p{number}", number) for number in sizes))
@@ -159,7 +159,7 @@ async def test_one_that_makes_room_enough_spares_smaller_ones_below_it(story: St
     assert await victims(story) == [(key("w2"), "member1")]
 
 
-async def test_nobody_leaves_where_all_would_not_be_enough(story: Story) -> None:
+async def test_no_victim_is_evicted_if_all_would_not_suffice(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 9))
     (told,) = await chosen(story)
@@ -168,13 +168,13 @@ async def test_nobody_leaves_where_all_would_not_be_enough(story: Story) -> None
 
 
 @pytest.mark.parametrize("by", ["high", "modest"])
-async def test_equals_keep_their_room(story: Story, by: str) -> None:
+async def test_equal_priority_is_not_preempted(story: Story, by: str) -> None:
     await fill(story, "other", by=by)
     await story.say(ranked("high", "high"), deployment("high", 3))
     assert [told.victims for told in await chosen(story)] == [()]
 
 
-async def test_who_has_no_priority_of_its_own_counts_as_zero(story: Story) -> None:
+async def test_binding_without_priority_counts_as_zero(story: Story) -> None:
     await story.say(policy("p", on(*MEMBERS, scheduling=DYNAMIC), selector("plain")), deployment("plain", 8))
     await story.say(*(room(name, 0) for name in MEMBERS))
     await story.say(ranked("low", "low"), deployment("low", 1))
@@ -183,20 +183,20 @@ async def test_who_has_no_priority_of_its_own_counts_as_zero(story: Story) -> No
     assert await victims(story) == [(key("plain"), "member1")]
 
 
-async def test_who_is_never_to_preempt_asks_nobody(story: Story) -> None:
+async def test_class_that_never_preempts_requests_no_capacity(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "modest"), deployment("high", 3))
     assert await story.told(decisions.CapacityWanted) == []
 
 
-async def test_nobody_asks_where_nobody_speaks_of_priority(story: Story) -> None:
+async def test_no_capacity_is_requested_without_priorities(story: Story) -> None:
     await story.say(policy("p", on(*MEMBERS, scheduling=DYNAMIC)), deployment("a", 8))
     await story.say(*(room(name, 0) for name in MEMBERS))
     await story.say(deployment("b", 3))
     assert await story.told(links.CapacityRequested) == []
 
 
-async def test_what_is_suspended_or_needs_nothing_stays(story: Story) -> None:
+async def test_suspended_and_zero_request_bindings_are_not_victims(story: Story) -> None:
     said: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": "low"}
     placement = on(*MEMBERS, scheduling=DYNAMIC)
     held = policy(
@@ -208,10 +208,10 @@ async def test_what_is_suspended_or_needs_nothing_stays(story: Story) -> None:
     assert [told.victims for told in await chosen(story)] == [()]
 
 
-# --- again, and too late ---
+# --- retries and late messages ---
 
 
-async def test_it_asks_again_after_a_pause_and_only_when_it_fails_again(story: Story) -> None:
+async def test_preemption_is_retried_after_a_pause_and_only_after_another_failure(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 9))
     await story.say(room("member1", 0))
@@ -226,7 +226,7 @@ async def test_it_asks_again_after_a_pause_and_only_when_it_fails_again(story: S
     assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1, 2]
 
 
-async def test_room_that_never_comes_is_asked_for_again(story: Story) -> None:
+async def test_preemption_is_repeated_if_the_capacity_is_never_reported(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 3))
     await story.pass_s(PAUSE_S + 1)
@@ -234,7 +234,7 @@ async def test_room_that_never_comes_is_asked_for_again(story: Story) -> None:
     assert await victims(story) == [(LOW, "member1"), (LOW, "member2")]
 
 
-async def test_who_is_asked_too_late_or_has_less_or_is_as_important_stays(story: Story) -> None:
+async def test_late_smaller_or_equal_priority_preemption_request_is_ignored(story: Story) -> None:
     await fill(story, "low")
 
     def asked(**fields: object) -> links.PreemptionRequested:
@@ -253,7 +253,7 @@ async def test_who_is_asked_too_late_or_has_less_or_is_as_important_stays(story:
     assert len(await story.told(decisions.EvictionStarted)) == 1
 
 
-async def test_who_made_room_stays_out_whatever_somebody_allows(story: Story) -> None:
+async def test_deletion_permission_does_not_end_a_preemption(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 3))
     await story.say(specs.DeletionAllowed(template=ref("low"), cluster="member1"))
@@ -262,7 +262,7 @@ async def test_who_made_room_stays_out_whatever_somebody_allows(story: Story) ->
     assert shard.counters.allowances_ignored == 1
 
 
-async def test_answers_do_not_keep_for_who_may_not_ask_any_more(story: Story) -> None:
+async def test_offers_are_dropped_once_the_binding_may_not_preempt(story: Story) -> None:
     await fill(story, "low")
     await story.write(ranked("high", "high"), deployment("high", 3))
     while not await story.told(decisions.CapacityWanted):
@@ -275,14 +275,14 @@ async def test_answers_do_not_keep_for_who_may_not_ask_any_more(story: Story) ->
     assert await victims(story) == [(LOW, "member1")]
 
 
-async def test_answers_that_nobody_waits_for_are_ignored(story: Story) -> None:
+async def test_unrequested_offers_are_ignored(story: Story) -> None:
     await fill(story, "low")
     occupant = shapes.Occupant(key=LOW, cluster="member1", priority=-1, replicas=4, requests={"cpu": "1"})
     await story.say(links.CapacityOffered(key=HIGH, number=3, shard=2, occupants=(occupant,)))
     assert await chosen(story) == []
 
 
-async def test_a_restart_between_question_and_answer_changes_nothing(story: Story) -> None:
+async def test_restart_between_request_and_offers_changes_nothing(story: Story) -> None:
     await fill(story, "low")
     await story.write(ranked("high", "high"), deployment("high", 3))
     while not await story.told(decisions.CapacityWanted):

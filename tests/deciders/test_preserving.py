@@ -1,4 +1,4 @@
-"""State preservation: what a workload's status said where it failed comes as labels to where it goes."""
+"""State preservation: status fields of the failed cluster are passed as labels to the next cluster."""
 
 import pytest
 
@@ -33,17 +33,17 @@ def by_cluster(mode: str = "Directly") -> Json:
 
 
 async def placed(story: Story, failover: Json, placement: Json = ONE) -> str:
-    """One workload in one cluster, which is given back."""
+    """Place one workload in one cluster, and return the cluster."""
     await story.say(policy("p", placement, failover=failover), deployment("web", 2))
     return next(iter(story.placed(WEB)))
 
 
 async def labels(story: Story) -> dict[str, dict[str, str]]:
-    """The labels of each cluster's newest work that was applied."""
+    """Return the labels of the newest applied work per cluster."""
     return {work.cluster: work.labels for work in await story.told(works.WorkApplied, WEB)}
 
 
-async def test_the_work_asks_for_what_the_rules_name(story: Story) -> None:
+async def test_work_contains_the_status_paths_of_the_rules(story: Story) -> None:
     await placed(story, application() | by_cluster())
     (work,) = await story.told(works.WorkApplied, WEB)
     assert work.reading is not None
@@ -52,7 +52,7 @@ async def test_the_work_asks_for_what_the_rules_name(story: Story) -> None:
     assert (await story.told(works.WorkApplied, WEB))[-1].reading is None
 
 
-async def test_an_application_that_fails_takes_its_state_along(story: Story) -> None:
+async def test_failed_application_passes_its_state_on(story: Story) -> None:
     first = await placed(story, application())
     await story.report(WEB, first, values={JOB: "a1"})
     await story.report(WEB, first, healthy=False, values={JOB: "a1"})
@@ -70,7 +70,7 @@ async def test_an_application_that_fails_takes_its_state_along(story: Story) -> 
     assert (await labels(story))[second] == {}, "it lasts no longer than the eviction"
 
 
-async def test_a_cluster_that_fails_gives_the_state_that_it_reported_last(story: Story) -> None:
+async def test_failed_cluster_passes_its_last_reported_state_on(story: Story) -> None:
     first = await placed(story, by_cluster())
     await story.report(WEB, first, values={JOB: "a1"})
     await story.say(tainted(first, "NoExecute"))
@@ -78,7 +78,7 @@ async def test_a_cluster_that_fails_gives_the_state_that_it_reported_last(story:
     assert (await labels(story))[second] == {ALIAS: "a1"}
 
 
-async def test_of_two_failures_in_a_row_the_last_one_counts(story: Story) -> None:
+async def test_last_of_two_failures_determines_the_state(story: Story) -> None:
     first = await placed(story, by_cluster())
     await story.report(WEB, first, values={JOB: "a1"})
     await story.say(tainted(first, "NoExecute"))
@@ -90,7 +90,7 @@ async def test_of_two_failures_in_a_row_the_last_one_counts(story: Story) -> Non
 
 
 @pytest.mark.parametrize("mode", ["Gracefully", "Never"])
-async def test_what_still_runs_elsewhere_has_its_state_itself(story: Story, mode: str) -> None:
+async def test_no_state_is_passed_while_the_workload_still_runs(story: Story, mode: str) -> None:
     first = await placed(story, application(mode))
     await story.report(WEB, first, healthy=False, values={JOB: "a1"})
     await story.pass_s(60)
@@ -100,7 +100,7 @@ async def test_what_still_runs_elsewhere_has_its_state_itself(story: Story, mode
     assert (await labels(story))[second] == {}
 
 
-async def test_several_clusters_get_nobodys_state(story: Story) -> None:
+async def test_no_state_is_passed_to_several_clusters(story: Story) -> None:
     await story.say(
         policy("p", on(*MEMBERS, scheduling={"replicaSchedulingType": "Duplicated"}), failover=application()),
         deployment("web", 2),
@@ -111,7 +111,7 @@ async def test_several_clusters_get_nobodys_state(story: Story) -> None:
     assert not any((await labels(story)).values())
 
 
-async def test_the_last_one_of_those_before_gets_no_others_state(story: Story) -> None:
+async def test_remaining_cluster_gets_no_state_of_another(story: Story) -> None:
     await story.say(
         policy("p", on("member1", "member2"), failover=application()),
         deployment("web", 2),
@@ -131,7 +131,7 @@ async def test_the_last_one_of_those_before_gets_no_others_state(story: Story) -
         ({JOB: ""}, "'' is no value for a label"),
     ],
 )
-async def test_what_can_not_be_kept_is_told_and_holds_nothing_up(
+async def test_unpreservable_state_is_reported_and_does_not_delay_failover(
     story: Story, values: dict[str, str], why: str
 ) -> None:
     first = await placed(story, application())
@@ -152,7 +152,7 @@ async def test_what_can_not_be_kept_is_told_and_holds_nothing_up(
         ({"aliasLabelName": "a"}, "jsonPath"),
     ],
 )
-async def test_rules_that_say_nothing_are_refused(story: Story, rule: Json, field: str) -> None:
+async def test_invalid_state_rules_are_refused(story: Story, rule: Json, field: str) -> None:
     story.refused = 1
     await story.say(policy("p", ONE, failover=application(state={"rules": [rule]})))
     (refused,) = await story.told(rejections.InputRejected)

@@ -1,4 +1,4 @@
-"""Scheduling priority: from the PriorityClass that a policy names to the order in which bindings are decided."""
+"""Scheduling priority: from the PriorityClass of a policy to the order of decisions."""
 
 import pytest
 
@@ -40,20 +40,20 @@ def ranked(
 
 
 def rank(story: Story, about: str = WEB) -> tuple[int, str, str] | None:
-    """Priority, preemption policy and fault of a binding."""
+    """Return priority, preemption policy and fault of a binding."""
     found = story.binding(about).rank
     return None if found is None else (story.binding(about).priority, found.preemption_policy, found.fault)
 
 
-# --- which class ---
+# --- choice of the class ---
 
 
-async def test_the_class_that_a_policy_names_gives_the_priority(story: Story) -> None:
+async def test_class_named_by_the_policy_gives_the_priority(story: Story) -> None:
     await story.say(priority_class("high", 1000), ranked(), deployment("web"))
     assert rank(story) == (1000, "PreemptLowerPriority", "")
 
 
-async def test_without_a_word_of_the_policy_there_is_no_priority(story: Story) -> None:
+async def test_policy_without_schedule_priority_gives_no_priority(story: Story) -> None:
     await story.say(
         priority_class("high", 1000, globalDefault=True), policy("p", on("member1")), deployment("web")
     )
@@ -61,14 +61,14 @@ async def test_without_a_word_of_the_policy_there_is_no_priority(story: Story) -
     assert await story.told(decisions.PriorityResolved) == []
 
 
-async def test_the_class_that_the_pods_name_counts_where_the_policy_says_so(story: Story) -> None:
+async def test_class_of_the_pods_gives_the_priority_if_the_policy_says_so(story: Story) -> None:
     await story.say(priority_class("high", 1000), ranked(source="PodPriorityClass", by=""))
     await story.say(deployment("web", priorityClassName="high"), deployment("other"))
     assert rank(story) == (1000, "PreemptLowerPriority", "")
     assert rank(story, key("other")) == (0, "Never", "")
 
 
-async def test_of_several_default_classes_the_lowest_is_that_of_what_names_none(story: Story) -> None:
+async def test_lowest_of_several_default_classes_is_the_default(story: Story) -> None:
     await story.say(
         priority_class("a", 7, globalDefault=True),
         priority_class("b", 3, globalDefault=True, preemptionPolicy="Never"),
@@ -77,15 +77,15 @@ async def test_of_several_default_classes_the_lowest_is_that_of_what_names_none(
     assert rank(story) == (3, "Never", "")
 
 
-async def test_the_classes_of_the_system_need_not_be_written(story: Story) -> None:
+async def test_system_classes_exist(story: Story) -> None:
     await story.say(ranked(by="system-cluster-critical"), deployment("web"))
     assert rank(story) == (2_000_000_000, "PreemptLowerPriority", "")
 
 
-# --- what is not there ---
+# --- missing classes ---
 
 
-async def test_a_missing_class_holds_nothing_up_and_counts_once_it_comes(story: Story) -> None:
+async def test_missing_class_does_not_delay_and_applies_once_created(story: Story) -> None:
     await story.say(ranked(), deployment("web"))
     assert story.placed(WEB) == {"member1": 1}
     assert rank(story) == (0, "Never", "PriorityClass high does not exist")
@@ -94,7 +94,7 @@ async def test_a_missing_class_holds_nothing_up_and_counts_once_it_comes(story: 
     assert rank(story) == (1000, "PreemptLowerPriority", "")
 
 
-async def test_a_source_that_nobody_knows_to_read_is_told(story: Story) -> None:
+async def test_unsupported_class_source_is_reported(story: Story) -> None:
     await story.say(ranked(source="FederatedPriorityClass"), deployment("web"))
     assert rank(story) == (0, "Never", "priorityClassSource FederatedPriorityClass is not supported")
 
@@ -102,15 +102,15 @@ async def test_a_source_that_nobody_knows_to_read_is_told(story: Story) -> None:
 @pytest.mark.parametrize(
     "said", [{"value": "much"}, {"value": 2**31}, {"value": 1, "preemptionPolicy": "Sometimes"}]
 )
-async def test_what_no_api_server_would_take_is_no_class(story: Story, said: Json) -> None:
+async def test_invalid_class_is_ignored(story: Story, said: Json) -> None:
     await story.say(template("high", PRIORITY_CLASS, fields=said), ranked(), deployment("web"))
     assert rank(story) == (0, "Never", "PriorityClass high does not exist")
 
 
-# --- what changes ---
+# --- changes ---
 
 
-async def test_a_class_that_changes_reaches_a_binding_with_the_next_write(story: Story) -> None:
+async def test_changed_class_applies_with_the_next_write_of_the_template(story: Story) -> None:
     await story.say(priority_class("high", 1000), ranked(), deployment("web"))
     await story.say(priority_class("high", 2000))
     assert story.binding(WEB).priority == 1000
@@ -118,7 +118,7 @@ async def test_a_class_that_changes_reaches_a_binding_with_the_next_write(story:
     assert story.binding(WEB).priority == 2000
 
 
-async def test_a_class_that_goes_leaves_the_priority_until_the_next_write(story: Story) -> None:
+async def test_deleted_class_keeps_the_priority_until_the_next_write(story: Story) -> None:
     await story.say(priority_class("high", 1000), ranked(), deployment("web"))
     await story.say(deleted("high", PRIORITY_CLASS))
     assert await story.told(policies.PriorityClassGone) == [policies.PriorityClassGone(name="high")]
@@ -127,7 +127,7 @@ async def test_a_class_that_goes_leaves_the_priority_until_the_next_write(story:
     assert rank(story) == (0, "Never", "PriorityClass high does not exist")
 
 
-async def test_what_others_write_of_a_class_is_put_right_by_its_template(story: Story) -> None:
+async def test_foreign_class_events_are_corrected_from_the_template(story: Story) -> None:
     await story.say(priority_class("high", 1000))
     await story.say(
         policies.PriorityClassDeclared(name="high", value=5),
@@ -143,7 +143,7 @@ async def test_what_others_write_of_a_class_is_put_right_by_its_template(story: 
     assert len(await story.told(policies.PriorityClassGone, "none")) == 1
 
 
-async def test_a_policy_that_says_no_more_takes_the_priority_away_and_one_that_goes_leaves_it(
+async def test_removed_schedule_priority_ends_the_priority_and_deleted_policy_keeps_it(
     story: Story,
 ) -> None:
     await story.say(priority_class("high", 1000), ranked(), deployment("web"))
@@ -161,29 +161,27 @@ async def test_a_policy_that_says_no_more_takes_the_priority_away_and_one_that_g
         policies.PriorityClassGone(name=""),
     ],
 )
-async def test_a_class_of_the_wrong_form_is_refused(
-    story: Story, bad: policies.PriorityClassDeclared
-) -> None:
+async def test_malformed_class_is_refused(story: Story, bad: policies.PriorityClassDeclared) -> None:
     story.refused = 1
     await story.say(bad)
 
 
-# --- the order ---
+# --- order ---
 
 
 async def decided(story: Story) -> list[str]:
-    """The Deployments in the order in which they were decided, of one shard."""
+    """Return the Deployments of one shard in the order of their decisions."""
     return [told.key for told in await story.told(decisions.ScheduleDecided)]
 
 
 def of_one_shard(count: int) -> list[str]:
-    """Names of Deployments whose keys fall on one shard."""
+    """Return names of Deployments whose keys belong to one shard."""
     names = (f"web-{number:03}" for number in range(10_000))
     found = [name for name in names if keys.shard_of(key(name)) == 0]
     return found[:count]
 
 
-async def test_what_is_more_important_is_decided_first(story: Story) -> None:
+async def test_higher_priority_is_decided_first(story: Story) -> None:
     first, second, third, last = of_one_shard(4)
     await story.say(
         priority_class("high", 1000),
@@ -196,7 +194,7 @@ async def test_what_is_more_important_is_decided_first(story: Story) -> None:
     assert await decided(story) == [key(last), key(second), key(third), key(first)]
 
 
-async def test_what_is_more_important_overtakes_what_waits_since_before(story: Story) -> None:
+async def test_higher_priority_overtakes_waiting_bindings(story: Story) -> None:
     *many, last = of_one_shard(250)
     await story.say(priority_class("high", 1000), policy("all", on("member1")), ranked("high", last))
     await story.write(*map(deployment, many))

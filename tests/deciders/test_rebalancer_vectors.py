@@ -1,9 +1,9 @@
-"""The recorded reconciles of the reference's rebalancer, played against the home shard of ours.
+"""Recorded reconciles of the reference's rebalancer, replayed against the owner shard of ours.
 
-One recorded reconcile is one step. An API error on a binding is an answer that does not come in this step; one on
-the status is a step that was never committed. Two things are by choice otherwise than in the reference and are not
-compared: which bindings are triggered (every one that is asked for gets a fresh decision here), and the conflict that
-the reference runs into when it deletes an object that it has just patched, which only delays the deletion by one
+One recorded reconcile is one step. An API error on a binding is an answer that is missing in this step; an
+error on the status is a step that was never committed. Two deliberate differences from the reference are not
+compared: which bindings are triggered (here every requested one gets a fresh decision), and the conflict that
+the reference meets when it deletes an object that it has just patched, which only delays the deletion by one
 reconcile.
 """
 
@@ -30,8 +30,8 @@ _NOT_FOUND = 404
 _START_MS = 1_700_000_000_000
 
 
-class Home:
-    """The rebalancer's home shard, and the bindings elsewhere, as one recorded run sees them."""
+class OwnerShard:
+    """The rebalancer's owner shard and the bindings of other shards, as one recorded run sees them."""
 
     def __init__(self) -> None:
         self.history: list[records.StoredRecord | int] = []
@@ -62,7 +62,7 @@ class Home:
         return [each.data for each in decoded if isinstance(each, codec.Decoded)]
 
     def forget_steps_after(self, length: int) -> None:
-        """What a crash before the commit leaves: the inputs, without the steps."""
+        """Drop the steps after a length, as a crash before the commit does; the inputs stay."""
         kept = self.history[:length] + [each for each in self.history[length:] if not isinstance(each, int)]
         inputs = [
             each
@@ -81,7 +81,7 @@ class Home:
         )
 
     def reconcile(self, step: dict[str, Any]) -> dict[str, Any]:
-        """One recorded reconcile; the state that follows from it."""
+        """Replay one recorded reconcile; return the resulting state."""
         self._prepare(step)
         failures = {failure["on"]: failure for failure in step.get("failures", [])}
         before = self._shown()
@@ -111,7 +111,7 @@ class Home:
             self.bindings.pop(_binding_key(binding), None)
         rebalancer = self.fold.state.rebalancers.get(_KEY)
         if rebalancer and rebalancer.finish_ms:
-            # The recorded runs took real time too: whole seconds had passed where a run says nothing of it.
+            # Real time passed during the recorded runs: whole seconds if a run does not say otherwise.
             self.now_ms += step.get("passSeconds", 1) * 1000
         if "spec" in step and not self.deleted:
             manifest = {
@@ -148,7 +148,7 @@ class Home:
         return given + self.step()
 
     def _meets(self, question: links.RescheduleRequested, step: dict[str, Any]) -> int:
-        """What the reference meets at the binding: it reads it, and writes it only where that moves the trigger."""
+        """Return what the reference meets at the binding: it reads it, and writes it only to move the trigger."""
         failures = _failures(question.workload, step)
         if "getBinding" in failures:
             return failures["getBinding"]
@@ -191,7 +191,7 @@ def _binding_key(binding: dict[str, Any]) -> str:
 
 
 def _failures(ref: shapes.WorkloadRef, step: dict[str, Any]) -> dict[str, int]:
-    """The codes of the errors that this reconcile meets at a workload's binding, by call."""
+    """Return the error codes at a workload's binding in this reconcile, by call."""
     found: dict[str, int] = {}
     for failure in step.get("failures", []):
         same = failure.get("kind") == ref.kind and failure.get("name") == ref.name
@@ -222,10 +222,10 @@ _BY_FEATURE = vectors.by_feature(vectors.load("rebalancer-all"))
 
 
 @pytest.mark.parametrize("feature", _BY_FEATURE)
-def test_the_status_is_as_recorded(feature: str) -> None:
+def test_rebalancer_status_equals_the_recorded_one(feature: str) -> None:
     wrong: list[str] = []
     for vector in _BY_FEATURE[feature]:
-        home = Home()
+        home = OwnerShard()
         steps = msgspec.json.decode(vector.input)["steps"]
         got = [home.reconcile(step) for step in steps]
         if not any(got == [_recorded(state) for state in run] for run in msgspec.json.decode(vector.accept)):

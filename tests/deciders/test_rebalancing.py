@@ -1,4 +1,4 @@
-"""Rebalancers: fresh decisions for what they name, answers, edits, the finish, and how they expire."""
+"""Rebalancers: fresh decisions for their workloads, results, edits, completion and expiry."""
 
 import pytest
 
@@ -32,7 +32,7 @@ DEMO = keys.rebalancer_key("demo")
 
 @pytest.fixture(autouse=True)
 async def moved_away(story: Story) -> None:
-    """The tutorial's beginning: member1 was tainted, emptied, and is free again; nothing moved back."""
+    """The start of the tutorial: member1 was tainted, emptied and untainted; nothing moved back."""
     members = ("member1", "member2")
     await story.say(*(joined(name) for name in members), *(room(name) for name in members))
     await story.say(policy("p", BOTH), deployment("web", 4), deployment("api", 4))
@@ -53,20 +53,20 @@ def is_there(story: Story) -> bool:
 
 
 def observed(story: Story, rebalancer_name: str = "demo") -> dict[str, str]:
-    """Result or reason by name, in the order in which they are kept."""
+    """Return result or reason by workload name, in stored order."""
     seen = known(story, rebalancer_name).observed.values()
     return {each.workload.name: each.reason or each.result for each in seen}
 
 
 async def fresh(story: Story, name: str = "web") -> int:
-    """How many fresh decisions there were."""
+    """Return the number of fresh decisions."""
     told = await story.told(decisions.ScheduleDecided, key(name))
     return sum(each.mode == "Fresh" for each in told)
 
 
-async def test_the_tutorial_ends_balanced(story: Story) -> None:
+async def test_tutorial_ends_balanced(story: Story) -> None:
     assert story.placed(WEB) == {"member2": 4}
-    # What it runs on member2 itself counts as room of member2 again.
+    # Its own replicas on member2 count as free capacity of member2 for a fresh decision.
     await story.say(room("member2", 6))
     await story.say(rebalancer("demo", ref("web")))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
@@ -76,14 +76,14 @@ async def test_the_tutorial_ends_balanced(story: Story) -> None:
     assert (await story.told(decisions.ScheduleDecided, WEB))[-1].trigger == "RescheduleTriggered"
 
 
-async def test_a_result_is_told_only_after_its_fresh_decision(story: Story) -> None:
+async def test_result_is_reported_after_its_fresh_decision(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web")))
     records = await story.log.read_all(0, story.log.last_number())
     newest = {record.headers["ce_type"].split(".")[2]: record.number for record in records}
     assert newest["schedule-decided"] < newest["workload-rebalanced"] < newest["rebalance-finished"]
 
 
-async def test_a_batch_is_asked_for_in_the_order_of_the_references(story: Story) -> None:
+async def test_batch_is_requested_in_order_of_its_workloads(story: Story) -> None:
     role, settings = template("reader", CLUSTER_ROLE), template("settings", CONFIG_MAP)
     await story.say(policy("c", on("member1"), selector("", CONFIG_MAP)), settings)
     await story.say(policy("r", on("member1"), selector("", CLUSTER_ROLE), namespace=""), role)
@@ -109,7 +109,7 @@ async def test_a_batch_is_asked_for_in_the_order_of_the_references(story: Story)
     assert await fresh(story) == 1
 
 
-async def test_what_has_no_binding_fails_and_is_not_tried_again(story: Story) -> None:
+async def test_workload_without_binding_fails_and_is_not_retried(story: Story) -> None:
     await story.say(rebalancer("demo", ref("late")))
     await story.say(deployment("late", 2))
     await story.say(rebalancer("demo", ref("late"), ref("web")))
@@ -117,14 +117,14 @@ async def test_what_has_no_binding_fails_and_is_not_tried_again(story: Story) ->
     assert await fresh(story, "late") == 0
 
 
-async def test_a_template_that_no_policy_places_has_no_binding(story: Story) -> None:
+async def test_template_without_a_policy_has_no_binding(story: Story) -> None:
     await story.say(writing.policy_deleted("p"), deployment("alone", 2))
     await story.say(rebalancer("demo", ref("alone")))
     assert observed(story) == {"alone": "ReferencedBindingNotFound"}
 
 
-async def test_what_lost_its_policy_gets_no_decision_and_is_not_called_successful(story: Story) -> None:
-    # The reference finds the binding, writes to it, and says Successful of what its scheduler will skip.
+async def test_unclaimed_workload_gets_no_decision_and_no_success(story: Story) -> None:
+    # The reference finds the binding, writes to it, and reports Successful although its scheduler skips it.
     await story.say(writing.policy_deleted("p"))
     before = story.placed(WEB)
     await story.say(rebalancer("demo", ref("web")))
@@ -135,7 +135,7 @@ async def test_what_lost_its_policy_gets_no_decision_and_is_not_called_successfu
     assert await fresh(story) == 1
 
 
-async def test_what_only_others_need_gets_no_decision_either(story: Story) -> None:
+async def test_dependency_without_its_own_policy_gets_no_decision(story: Story) -> None:
     await story.say(policy("p", BOTH, selector(), propagateDeps=True))
     await story.say(template("settings", CONFIG_MAP), writing.referring("web", "ConfigMap/settings"))
     assert set(await story.running(key("settings", CONFIG_MAP))) == set(await story.running(WEB))
@@ -143,7 +143,7 @@ async def test_what_only_others_need_gets_no_decision_either(story: Story) -> No
     assert observed(story) == {"settings": "ReferencedBindingNotFound"}
 
 
-async def test_a_fresh_decision_that_finds_no_room_is_an_answer_and_stays_fresh(story: Story) -> None:
+async def test_fresh_decision_without_capacity_is_successful_and_stays_fresh(story: Story) -> None:
     await story.say(room("member1", 0), room("member2", 0), deployment("web", 8))
     await story.say(rebalancer("demo", ref("web")))
     assert observed(story) == {"web": "Successful"}
@@ -155,7 +155,7 @@ async def test_a_fresh_decision_that_finds_no_room_is_an_answer_and_stays_fresh(
     assert sum(story.placed(WEB).values()) == 8
 
 
-async def test_an_edit_adds_a_workload_which_is_really_scheduled_afresh(story: Story) -> None:
+async def test_workload_added_by_an_edit_is_rescheduled(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web")))
     created_ms = story.now_ms
     await story.pass_s(10)
@@ -168,22 +168,22 @@ async def test_an_edit_adds_a_workload_which_is_really_scheduled_afresh(story: S
     ]
 
 
-async def test_what_was_scheduled_in_the_same_instant_is_scheduled_afresh_all_the_same(story: Story) -> None:
+async def test_workload_decided_in_the_same_instant_is_rescheduled(story: Story) -> None:
     await story.say(deployment("web", 6), rebalancer("demo", ref("web")))
     assert await fresh(story) == 1
 
 
-async def test_generation_1_shows_when_the_rebalancer_was_created(story: Story) -> None:
+async def test_trigger_time_of_generation_1_is_the_creation_time(story: Story) -> None:
     created_ms = story.now_ms
     await story.write(rebalancer("demo", ref("web")))
-    # Nobody looked for a while.
+    # The worker was idle for a while.
     story.now_ms += 5_000
     await story.settle()
     (triggered,) = await story.told(decisions.RescheduleTriggered)
     assert triggered.at_ms == created_ms
 
 
-async def test_what_is_removed_by_an_edit_stays_if_it_succeeded_and_goes_if_it_failed(story: Story) -> None:
+async def test_removed_workload_is_kept_if_successful_and_dropped_if_failed(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web"), ref("nobody"), ref("api")))
     await story.say(rebalancer("demo", ref("api")))
     assert observed(story) == {"api": "Successful", "web": "Successful"}
@@ -192,7 +192,7 @@ async def test_what_is_removed_by_an_edit_stays_if_it_succeeded_and_goes_if_it_f
     assert started.asked == ()
 
 
-async def test_what_failed_is_tried_again_when_it_was_removed_and_is_added(story: Story) -> None:
+async def test_failed_workload_is_retried_when_removed_and_added(story: Story) -> None:
     await story.say(rebalancer("demo", ref("late"), ref("web")))
     await story.say(deployment("late", 2))
     await story.say(rebalancer("demo", ref("web")))
@@ -201,13 +201,13 @@ async def test_what_failed_is_tried_again_when_it_was_removed_and_is_added(story
     assert (await fresh(story, "late"), await fresh(story)) == (1, 1)
 
 
-async def test_a_modified_workload_is_one_removed_and_one_added(story: Story) -> None:
+async def test_modified_workload_is_one_removed_and_one_added(story: Story) -> None:
     await story.say(rebalancer("demo", ref("nobody")))
     await story.say(rebalancer("demo", ref("web")))
     assert observed(story) == {"web": "Successful"}
 
 
-async def test_the_finish_moves_with_each_generation(story: Story) -> None:
+async def test_finish_time_moves_with_each_generation(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web")))
     await story.pass_s(10)
     await story.say(rebalancer("demo", ref("web"), ttl_s=600))
@@ -216,14 +216,14 @@ async def test_the_finish_moves_with_each_generation(story: Story) -> None:
     assert second.finish_ms - first.finish_ms == 10_000
 
 
-async def test_the_same_rebalancer_again_does_nothing(story: Story) -> None:
+async def test_unchanged_rebalancer_does_nothing(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web")))
     await story.say(rebalancer("demo", ref("web")))
     assert len(await story.told(decisions.RebalanceFinished)) == 1
     assert await fresh(story) == 1
 
 
-async def test_one_that_is_deleted_and_made_again_asks_again(story: Story) -> None:
+async def test_recreated_rebalancer_reschedules_again(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web")))
     await story.say(specs.RebalancerDeleted(name="demo"))
     assert not is_there(story)
@@ -231,13 +231,13 @@ async def test_one_that_is_deleted_and_made_again_asks_again(story: Story) -> No
     assert await fresh(story) == 2
 
 
-async def test_two_rebalancers_of_one_workload_are_both_answered(story: Story) -> None:
+async def test_two_rebalancers_of_one_workload_both_finish(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web")), rebalancer("other", ref("web")))
     assert known(story).finished == known(story, "other").finished == 1
     assert len(await story.told(decisions.RescheduleTriggered)) == 2
 
 
-async def test_a_repeated_answer_is_ignored_and_counted(story: Story) -> None:
+async def test_repeated_answer_is_ignored_and_counted(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web")))
     (answer,) = await story.told(links.RescheduleAnswered)
     before = await story.told(decisions.WorkloadRebalanced)
@@ -247,7 +247,7 @@ async def test_a_repeated_answer_is_ignored_and_counted(story: Story) -> None:
     assert counters.answers_ignored == 1
 
 
-async def test_an_answer_to_one_that_was_edited_away_is_ignored(story: Story) -> None:
+async def test_answer_for_a_removed_workload_is_ignored(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web"), ref("nobody")))
     answer = (await story.told(links.RescheduleAnswered))[-1]
     await story.say(rebalancer("demo", ref("web")))
@@ -258,7 +258,7 @@ async def test_an_answer_to_one_that_was_edited_away_is_ignored(story: Story) ->
     assert observed(story) == {"web": "Successful"}
 
 
-async def test_a_question_waits_for_whoever_owns_the_shard_next(story: Story) -> None:
+async def test_request_waits_for_the_next_owner_of_its_shard(story: Story) -> None:
     await story.write(rebalancer("demo", ref("web")))
     await story.worker.turn()
     assert await story.told(links.RescheduleRequested)
@@ -273,21 +273,21 @@ async def test_a_question_waits_for_whoever_owns_the_shard_next(story: Story) ->
 # --- expiry ---
 
 
-async def test_without_a_ttl_it_stays(story: Story) -> None:
+async def test_rebalancer_without_ttl_is_kept(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web")))
     await story.pass_s(10_000_000)
     assert is_there(story)
     assert story.worker.next_timer_ms() is None
 
 
-async def test_with_a_ttl_of_0_it_is_gone_as_soon_as_it_is_finished(story: Story) -> None:
+async def test_rebalancer_with_ttl_0_is_deleted_when_finished(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web"), ttl_s=0))
     assert not is_there(story)
     assert len(await story.told(decisions.RebalanceFinished)) == 1
     assert await fresh(story) == 1
 
 
-async def test_with_a_ttl_it_is_gone_then_and_not_before(story: Story) -> None:
+async def test_rebalancer_is_deleted_exactly_after_its_ttl(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web"), ttl_s=60))
     await story.pass_ms(59_999)
     assert is_there(story)
@@ -297,7 +297,7 @@ async def test_with_a_ttl_it_is_gone_then_and_not_before(story: Story) -> None:
     assert len(await story.told(decisions.RebalancerExpired)) == 1
 
 
-async def test_a_longer_ttl_counts_from_the_new_finish(story: Story) -> None:
+async def test_extended_ttl_counts_from_the_new_finish_time(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web"), ttl_s=60))
     await story.pass_s(59)
     await story.say(rebalancer("demo", ref("web"), ttl_s=100))
@@ -307,7 +307,7 @@ async def test_a_longer_ttl_counts_from_the_new_finish(story: Story) -> None:
     assert not is_there(story)
 
 
-async def test_a_ttl_that_is_taken_away_in_time_keeps_it(story: Story) -> None:
+async def test_removed_ttl_keeps_the_rebalancer(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web"), ttl_s=60))
     await story.pass_s(59)
     await story.say(rebalancer("demo", ref("web")))
@@ -315,7 +315,7 @@ async def test_a_ttl_that_is_taken_away_in_time_keeps_it(story: Story) -> None:
     assert is_there(story)
 
 
-async def test_an_edit_that_comes_in_just_before_the_deletion_wins(story: Story) -> None:
+async def test_edit_just_before_the_deletion_wins(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web"), ttl_s=60))
     story.write_first(rebalancer("demo", ref("web"), ref("api")))
     story.refused = 1
@@ -327,7 +327,7 @@ async def test_an_edit_that_comes_in_just_before_the_deletion_wins(story: Story)
     assert await fresh(story) == 1
 
 
-async def test_an_edit_that_comes_in_behind_the_deletion_makes_another_rebalancer(story: Story) -> None:
+async def test_edit_just_after_the_deletion_creates_another_rebalancer(story: Story) -> None:
     await story.say(rebalancer("demo", ref("web"), ttl_s=60))
     story.now_ms += 60_000
     await story.worker.turn()

@@ -1,4 +1,4 @@
-"""When a pass is taken, what it says, and when a failed one is tried again."""
+"""Scheduling: triggers of decisions, their content, and retries after failures."""
 
 import pytest
 
@@ -35,7 +35,7 @@ async def two_members(story: Story) -> None:
 
 
 async def decided(story: Story, binding: str = WEB) -> list[tuple[str, str]]:
-    """Trigger and mode of every decision."""
+    """Return trigger and mode of every decision."""
     return [(each.trigger, each.mode) for each in await story.told(decisions.ScheduleDecided, binding)]
 
 
@@ -46,13 +46,13 @@ async def failures(story: Story) -> list[decisions.ScheduleFailed]:
 # --- triggers ---
 
 
-async def test_the_first_decision_and_a_scaling(story: Story) -> None:
+async def test_first_decision_and_scaling_have_their_triggers(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 4))
     await story.say(deployment("web", 6))
     assert await decided(story) == [("PlacementChanged", "Steady"), ("ReplicasChanged", "Steady")]
 
 
-async def test_a_decision_tells_its_numbers_and_why_the_others_are_out(story: Story) -> None:
+async def test_decision_has_available_replicas_and_reasons_of_exclusion(story: Story) -> None:
     await story.say(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 4, cpu="2"))
     (decision,) = await story.told(decisions.ScheduleDecided)
     assert {each.name: each.replicas for each in decision.clusters} == {"member1": 4}
@@ -60,13 +60,13 @@ async def test_a_decision_tells_its_numbers_and_why_the_others_are_out(story: St
     assert decision.excluded == {"cluster(s) did not match the placement cluster affinity constraint": 1}
 
 
-async def test_replicas_follow_the_room_of_the_clusters(story: Story) -> None:
+async def test_replicas_are_divided_by_free_capacity(story: Story) -> None:
     await story.say(joined("member3"), room("member1", 6), room("member2", 12), room("member3", 18))
     await story.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
     assert story.placed(WEB) == {"member1": 2, "member2": 4, "member3": 6}
 
 
-async def test_aggregated_takes_as_few_clusters_as_hold_them(story: Story) -> None:
+async def test_aggregated_uses_as_few_clusters_as_possible(story: Story) -> None:
     placement = on("member1", "member2", scheduling=AGGREGATED)
     await story.say(room("member1", 8), policy("p", placement), deployment("web", 8))
     assert story.placed(WEB) == {"member2": 8}
@@ -75,7 +75,7 @@ async def test_aggregated_takes_as_few_clusters_as_hold_them(story: Story) -> No
     assert story.placed(WEB)["member2"] >= 8
 
 
-async def test_what_is_divided_stays_where_it_is_when_labels_change(story: Story) -> None:
+async def test_divided_workload_stays_when_cluster_labels_change(story: Story) -> None:
     await story.say(policy("p", {**EUROPE, "replicaScheduling": DYNAMIC}), deployment("web", 4))
     await story.say(clusters.ClusterLabelled(name="member1", labels={}))
     await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
@@ -83,7 +83,7 @@ async def test_what_is_divided_stays_where_it_is_when_labels_change(story: Story
     assert len(await decided(story)) == 1
 
 
-async def test_what_is_duplicated_follows_the_labels(story: Story) -> None:
+async def test_duplicated_workload_follows_cluster_labels(story: Story) -> None:
     await story.say(policy("p", {**EUROPE, "replicaScheduling": DUPLICATED}), deployment("web", 4))
     await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
     assert story.placed(WEB) == {"member1": 4, "member2": 4}
@@ -91,7 +91,7 @@ async def test_what_is_duplicated_follows_the_labels(story: Story) -> None:
     assert await story.replicas(WEB) == {"member2": 4}
 
 
-async def test_a_kind_without_replicas_follows_the_labels(story: Story) -> None:
+async def test_kind_without_replicas_follows_cluster_labels(story: Story) -> None:
     await story.say(policy("p", EUROPE, selector("", CONFIG_MAP)), template("web", CONFIG_MAP))
     await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
     settings = key("web", CONFIG_MAP)
@@ -99,19 +99,19 @@ async def test_a_kind_without_replicas_follows_the_labels(story: Story) -> None:
     assert (await decided(story, settings))[-1] == ("NonWorkload", "Steady")
 
 
-async def test_a_cluster_that_does_not_serve_the_kind_gets_nothing(story: Story) -> None:
+async def test_cluster_that_does_not_serve_the_kind_gets_nothing(story: Story) -> None:
     await story.say(joined("member3", lacks="Deployment"), policy("p"), deployment("web"))
     assert set(story.placed(WEB)) == {"member1", "member2"}
 
 
-async def test_more_room_moves_nothing_that_stands(story: Story) -> None:
+async def test_more_capacity_moves_nothing(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 4))
     await story.say(room("member1", cpu=100))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     assert len(await decided(story)) == 1
 
 
-async def test_a_requests_change_alone_moves_nothing(story: Story) -> None:
+async def test_changed_requests_move_nothing(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 4))
     await story.say(deployment("web", 4, cpu="2"))
     assert len(await decided(story)) == 1
@@ -125,7 +125,7 @@ def grouped(*groups: tuple[str, str], scheduling: Json) -> Json:
     return {"clusterAffinities": terms, "replicaScheduling": scheduling}
 
 
-async def test_the_second_group_is_used_where_the_first_has_no_room(story: Story) -> None:
+async def test_second_group_is_used_if_the_first_lacks_capacity(story: Story) -> None:
     await story.say(room("member1", cpu=3))
     placement = grouped(("local", "member1"), ("cloud", "member2"), scheduling=DYNAMIC)
     await story.say(policy("p", placement), deployment("web", 4))
@@ -133,7 +133,7 @@ async def test_the_second_group_is_used_where_the_first_has_no_room(story: Story
     assert story.binding(WEB).affinity == "cloud"
 
 
-async def test_a_group_that_was_left_is_not_gone_back_to(story: Story) -> None:
+async def test_recovered_primary_group_is_not_used_again(story: Story) -> None:
     placement = grouped(("primary", "member1"), ("backup", "member2"), scheduling=DUPLICATED)
     await story.say(policy("p", placement), deployment("web", 2))
     await story.say(tainted("member1", "NoExecute"))
@@ -146,7 +146,7 @@ async def test_a_group_that_was_left_is_not_gone_back_to(story: Story) -> None:
 # --- failures ---
 
 
-async def test_where_no_cluster_fits_it_says_why_and_a_label_brings_it_back(story: Story) -> None:
+async def test_failure_without_a_fitting_cluster_has_reasons_and_a_label_resolves_it(story: Story) -> None:
     asia = {"clusterAffinity": {"labelSelector": {"matchLabels": {"region": "asia"}}}}
     await story.say(policy("p", {**asia, "replicaScheduling": EVEN}), deployment("web", 4))
     (failed,) = await failures(story)
@@ -156,7 +156,7 @@ async def test_where_no_cluster_fits_it_says_why_and_a_label_brings_it_back(stor
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_where_all_are_tainted_an_untaint_brings_it_back(story: Story) -> None:
+async def test_untaint_resolves_a_failure_by_taints(story: Story) -> None:
     await story.say(tainted("member1", "NoSchedule"), tainted("member2", "NoSchedule"))
     await story.say(policy("p", BOTH), deployment("web", 4))
     assert [each.reason for each in await failures(story)] == ["NoClusterFit"]
@@ -164,13 +164,13 @@ async def test_where_all_are_tainted_an_untaint_brings_it_back(story: Story) -> 
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_a_failure_is_told_once(story: Story) -> None:
+async def test_failure_is_reported_once(story: Story) -> None:
     await story.say(policy("p", on("nowhere")), deployment("web", 4))
     await story.say(room("member1"), tainted("member1", "NoSchedule"), deployment("web", 4))
     assert len(await failures(story)) == 1
 
 
-async def test_no_room_leaves_what_runs_and_more_room_brings_the_rest(story: Story) -> None:
+async def test_missing_capacity_keeps_running_replicas_and_more_capacity_adds_the_rest(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 4))
     await story.say(room("member1", 2), room("member2", 2), deployment("web", 20))
     (failed,) = await failures(story)
@@ -181,7 +181,7 @@ async def test_no_room_leaves_what_runs_and_more_room_brings_the_rest(story: Sto
     assert sum(story.placed(WEB).values()) == 20
 
 
-async def test_it_is_not_tried_again_before_its_time_however_much_room_there_is(story: Story) -> None:
+async def test_retry_waits_for_its_backoff_despite_free_capacity(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 30))
     (failed,) = await failures(story)
     assert failed.retry_at_ms - story.now_ms == 1_000
@@ -192,7 +192,7 @@ async def test_it_is_not_tried_again_before_its_time_however_much_room_there_is(
     assert sum(story.placed(WEB).values()) == 30
 
 
-async def test_each_failure_doubles_the_time_to_the_next_attempt(story: Story) -> None:
+async def test_each_failure_doubles_the_backoff(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 300))
     waits: list[int] = []
     for _ in range(9):
@@ -203,13 +203,13 @@ async def test_each_failure_doubles_the_time_to_the_next_attempt(story: Story) -
     assert [each.attempts for each in await failures(story)] == list(range(1, 11))
 
 
-async def test_an_edit_does_not_wait_for_the_delay(story: Story) -> None:
+async def test_edit_does_not_wait_for_the_backoff(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 300))
     await story.say(deployment("web", 4))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
-async def test_a_retry_that_is_due_survives_a_restart(story: Story) -> None:
+async def test_due_retry_survives_a_restart(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 30))
     await story.say(room("member2", 30))
     await story.restart()
@@ -217,7 +217,7 @@ async def test_a_retry_that_is_due_survives_a_restart(story: Story) -> None:
     assert sum(story.placed(WEB).values()) == 30
 
 
-async def test_what_does_not_fit_is_not_tried_while_nothing_changes(story: Story) -> None:
+async def test_unschedulable_workload_is_not_retried_without_changes(story: Story) -> None:
     await story.say(policy("p", BOTH), *(deployment(f"web{index}", 300) for index in range(10)))
     before = await story.steps()
     for _ in range(60):
@@ -226,7 +226,7 @@ async def test_what_does_not_fit_is_not_tried_while_nothing_changes(story: Story
     assert story.worker.next_timer_ms() is None
 
 
-async def test_news_of_room_is_taken_once_before_the_next_attempt(story: Story) -> None:
+async def test_capacity_reports_are_read_once_before_the_next_retry(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 300))
     before = await story.steps()
     for cpu in range(1, 50):
@@ -236,14 +236,14 @@ async def test_news_of_room_is_taken_once_before_the_next_attempt(story: Story) 
     assert len(await failures(story)) == 2
 
 
-async def test_what_stands_takes_no_steps(story: Story) -> None:
+async def test_idle_engine_takes_no_steps(story: Story) -> None:
     await story.say(policy("p", BOTH), *(deployment(f"web{index}") for index in range(10)))
     before = await story.steps()
     await story.pass_s(86_400)
     assert await story.steps() == before
 
 
-async def test_reports_of_room_decide_nothing_where_nothing_waits_for_it(story: Story) -> None:
+async def test_capacity_reports_take_no_steps_if_nothing_waits(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 4))
     before = await story.steps()
     for cpu in range(1, 50):
@@ -251,7 +251,7 @@ async def test_reports_of_room_decide_nothing_where_nothing_waits_for_it(story: 
     assert await story.steps() == before
 
 
-async def test_spread_that_cannot_be_kept_is_an_error_of_its_own(story: Story) -> None:
+async def test_unsatisfiable_spread_is_a_scheduler_error(story: Story) -> None:
     constraint = {"spreadByField": "cluster", "minGroups": 3, "maxGroups": 3}
     await story.say(policy("p", {"spreadConstraints": [constraint]}), deployment("web"))
     (failed,) = await failures(story)

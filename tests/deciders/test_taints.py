@@ -1,4 +1,4 @@
-"""Taints: who stays, who leaves and when, what is kept meanwhile, and that nothing moves back."""
+"""Taints: evictions, their times, graceful purge, and no automatic return."""
 
 import pytest
 
@@ -42,33 +42,33 @@ async def ended(story: Story) -> list[str]:
     return [each.reason for each in await story.told(decisions.EvictionFinished)]
 
 
-async def test_no_schedule_keeps_new_workloads_away_and_leaves_what_runs(story: Story) -> None:
+async def test_no_schedule_keeps_new_workloads_away_and_running_ones_in_place(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(tainted("member1", "NoSchedule"))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     await story.say(deployment("late", 4))
     assert story.placed(key("late")) == {"member2": 4}
-    # A cluster that is in use already may get more.
+    # A cluster that already runs the workload may get more replicas.
     await story.say(deployment("web", 6))
     assert story.placed(WEB) == {"member1": 3, "member2": 3}
 
 
-async def test_prefer_no_schedule_does_nothing(story: Story) -> None:
+async def test_prefer_no_schedule_has_no_effect(story: Story) -> None:
     await story.say(tainted("member1", "PreferNoSchedule"), policy("p", ANYWHERE), deployment("web", 4))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
-async def test_a_tolerated_taint_keeps_nothing_away(story: Story) -> None:
+async def test_tolerated_no_schedule_taint_has_no_effect(story: Story) -> None:
     toleration = {"key": "dedicated", "value": "special-user", "effect": "NoSchedule"}
     await story.say(tainted("member1", "NoSchedule", "dedicated", "special-user"))
     await story.say(policy("p", on("member1", clusterTolerations=[toleration])), deployment("web"))
     assert story.placed(WEB) == {"member1": 1}
-    # It tolerates this value only.
+    # Only this value is tolerated.
     await story.say(tainted("member1", "NoSchedule", "dedicated", "somebody-else"), deployment("late"))
     assert story.placed(key("late")) == {}
 
 
-async def test_no_execute_drives_out_at_once_what_does_not_tolerate_it(story: Story) -> None:
+async def test_no_execute_evicts_untolerating_workloads_at_once(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 4}
@@ -76,7 +76,7 @@ async def test_no_execute_drives_out_at_once_what_does_not_tolerate_it(story: St
     assert (eviction.cluster, eviction.replicas, eviction.reason) == ("member1", 2, "TaintUntolerated")
 
 
-async def test_tolerated_for_ever(story: Story) -> None:
+async def test_toleration_without_seconds_lasts_forever(story: Story) -> None:
     await story.say(policy("p", tolerating(None)), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_s(1_000_000)
@@ -84,13 +84,13 @@ async def test_tolerated_for_ever(story: Story) -> None:
     assert story.worker.next_timer_ms() is None
 
 
-async def test_tolerated_for_0_seconds_is_not_tolerated(story: Story) -> None:
+async def test_toleration_of_0_seconds_evicts_at_once(story: Story) -> None:
     await story.say(policy("p", tolerating(0)), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_tolerated_for_a_time_it_leaves_to_the_millisecond(story: Story) -> None:
+async def test_workload_is_evicted_exactly_after_its_toleration_seconds(story: Story) -> None:
     await story.say(policy("p", tolerating(30)), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_ms(29_999)
@@ -99,7 +99,7 @@ async def test_tolerated_for_a_time_it_leaves_to_the_millisecond(story: Story) -
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_a_taint_that_goes_in_time_drives_nobody_out(story: Story) -> None:
+async def test_taint_removed_in_time_evicts_nothing(story: Story) -> None:
     await story.say(policy("p", tolerating(30)), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_s(29)
@@ -108,7 +108,7 @@ async def test_a_taint_that_goes_in_time_drives_nobody_out(story: Story) -> None
     assert await story.told(decisions.EvictionStarted) == []
 
 
-async def test_the_same_taint_again_does_not_begin_the_time_anew(story: Story) -> None:
+async def test_repeated_taint_does_not_restart_the_toleration_time(story: Story) -> None:
     await story.say(policy("p", tolerating(30)), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_s(20)
@@ -117,7 +117,7 @@ async def test_the_same_taint_again_does_not_begin_the_time_anew(story: Story) -
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_a_timer_survives_a_restart_and_fires_once(story: Story) -> None:
+async def test_toleration_timer_survives_a_restart_and_fires_once(story: Story) -> None:
     await story.say(policy("p", tolerating(30)), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_ms(29_999)
@@ -129,7 +129,7 @@ async def test_a_timer_survives_a_restart_and_fires_once(story: Story) -> None:
     assert len(await story.told(decisions.EvictionStarted)) == 1
 
 
-async def test_a_timer_that_was_due_while_nobody_ran_fires_at_the_start(story: Story) -> None:
+async def test_overdue_toleration_timer_fires_at_the_start(story: Story) -> None:
     await story.say(policy("p", tolerating(30)), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     story.now_ms += 3_600_000
@@ -139,7 +139,7 @@ async def test_a_timer_that_was_due_while_nobody_ran_fires_at_the_start(story: S
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_a_clock_that_goes_back_does_not_turn_time_back(story: Story) -> None:
+async def test_step_times_never_decrease_when_the_clock_goes_back(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     story.now_ms -= 5_000
     await story.say(deployment("web", 6))
@@ -147,7 +147,7 @@ async def test_a_clock_that_goes_back_does_not_turn_time_back(story: Story) -> N
     assert times == sorted(times)
 
 
-async def test_untainting_moves_nothing_back(story: Story) -> None:
+async def test_untaint_moves_nothing_back(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     await story.report(WEB, "member2")
@@ -156,10 +156,10 @@ async def test_untainting_moves_nothing_back(story: Story) -> None:
     assert await story.replicas(WEB) == {"member2": 4}
 
 
-# --- leaving gracefully ---
+# --- graceful eviction ---
 
 
-async def test_what_is_left_runs_on_until_the_replacement_is_healthy(story: Story) -> None:
+async def test_evicted_replicas_run_until_the_replacement_is_healthy(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.report(WEB, "member2")
     await story.say(tainted("member1", "NoExecute"))
@@ -171,7 +171,7 @@ async def test_what_is_left_runs_on_until_the_replacement_is_healthy(story: Stor
     assert await ended(story) == [eviction_rules.REPLACEMENT_HEALTHY]
 
 
-async def test_a_report_of_the_former_work_does_not_make_the_replacement_healthy(story: Story) -> None:
+async def test_report_of_the_former_work_does_not_make_the_replacement_healthy(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     before = (await story.running(WEB))["member2"]
     await story.say(tainted("member1", "NoExecute"))
@@ -179,7 +179,7 @@ async def test_a_report_of_the_former_work_does_not_make_the_replacement_healthy
     assert await ended(story) == []
 
 
-async def test_the_grace_period_ends_what_never_gets_healthy(story: Story) -> None:
+async def test_grace_period_ends_an_eviction_with_an_unhealthy_replacement(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S)
@@ -189,7 +189,7 @@ async def test_the_grace_period_ends_what_never_gets_healthy(story: Story) -> No
     assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]
 
 
-async def test_the_grace_period_goes_on_through_a_restart(story: Story) -> None:
+async def test_grace_period_continues_over_a_restart(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S // 2)
@@ -200,7 +200,7 @@ async def test_the_grace_period_goes_on_through_a_restart(story: Story) -> None:
     assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]
 
 
-async def test_what_needs_no_replacement_is_left_soon(story: Story) -> None:
+async def test_eviction_without_need_of_a_replacement_ends_at_once(story: Story) -> None:
     await story.say(policy("p", on(*MEMBERS, scheduling=DUPLICATED)), deployment("web", 2))
     await story.report(WEB, "member1")
     await story.report(WEB, "member2")
@@ -209,7 +209,7 @@ async def test_what_needs_no_replacement_is_left_soon(story: Story) -> None:
     assert await ended(story) == [eviction_rules.REPLACEMENT_HEALTHY]
 
 
-async def test_a_cluster_that_is_left_is_not_chosen_again_meanwhile(story: Story) -> None:
+async def test_cluster_is_not_chosen_again_during_its_eviction(story: Story) -> None:
     await story.say(policy("p", on(*MEMBERS, scheduling=AGGREGATED)), deployment("web", 4))
     assert story.placed(WEB) == {"member1": 4}
     await story.say(tainted("member1", "NoExecute"))
@@ -226,7 +226,7 @@ async def test_workload_that_fits_nowhere_else_keeps_running_after_its_grace_per
     assert await story.replicas(WEB) == {"member1": 2}
 
 
-async def test_purged_directly_it_is_removed_at_once_and_still_not_chosen_again(story: Story) -> None:
+async def test_directly_purged_cluster_is_emptied_at_once_and_not_chosen_again(story: Story) -> None:
     directly = {"cluster": {"purgeMode": "Directly"}}
     await story.say(policy("p", ANYWHERE, failover=directly), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
@@ -240,7 +240,7 @@ async def test_purged_directly_it_is_removed_at_once_and_still_not_chosen_again(
     assert story.placed(WEB) == {"member1": 2, "member2": 8}
 
 
-async def test_a_template_that_is_deleted_while_it_leaves_is_gone_everywhere(story: Story) -> None:
+async def test_template_deleted_during_an_eviction_is_removed_everywhere(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     await story.say(writing.deleted("web"))
@@ -248,11 +248,11 @@ async def test_a_template_that_is_deleted_while_it_leaves_is_gone_everywhere(sto
     assert story.worker.next_timer_ms() is None
 
 
-# --- what no policy places any more ---
+# --- unclaimed workloads ---
 
 
-async def test_what_lost_its_policy_is_driven_out_and_nobody_looks_for_another_place(story: Story) -> None:
-    # As in the reference, whose taint manager knows bindings alone, and whose scheduler skips what nothing claims.
+async def test_unclaimed_workload_is_evicted_without_a_replacement(story: Story) -> None:
+    # As in the reference: its taint manager reads bindings only, and its scheduler skips unclaimed ones.
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(writing.policy_deleted("p"))
     await story.say(tainted("member1", "NoExecute"))
@@ -265,7 +265,7 @@ async def test_what_lost_its_policy_is_driven_out_and_nobody_looks_for_another_p
     assert await story.replicas(WEB) == {"member2": 2}
 
 
-async def test_it_has_the_tolerations_of_the_placement_that_was_applied_last(story: Story) -> None:
+async def test_unclaimed_workload_keeps_the_tolerations_of_its_last_placement(story: Story) -> None:
     await story.say(policy("p", tolerating(30)), deployment("web", 4))
     await story.say(writing.policy_deleted("p"))
     await story.say(tainted("member1", "NoExecute"))
@@ -276,7 +276,7 @@ async def test_it_has_the_tolerations_of_the_placement_that_was_applied_last(sto
 
 
 @pytest.mark.parametrize("seconds", [1, GRACE_S + 1])
-async def test_a_policy_that_claims_it_again_places_it_anew(story: Story, seconds: int) -> None:
+async def test_reclaimed_workload_is_scheduled_from_scratch(story: Story, seconds: int) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(writing.policy_deleted("p"))
     await story.say(tainted("member1", "NoExecute"))
@@ -286,10 +286,10 @@ async def test_a_policy_that_claims_it_again_places_it_anew(story: Story, second
     assert await ended(story) == ([] if seconds == 1 else [eviction_rules.GRACE_PERIOD_OVER])
 
 
-# --- leaving altogether ---
+# --- removed clusters ---
 
 
-async def test_what_ran_in_a_cluster_that_left_goes_elsewhere(story: Story) -> None:
+async def test_workloads_of_a_removed_cluster_move(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(clusters.ClusterLeft(name="member1"))
     assert story.placed(WEB) == {"member2": 4}
@@ -297,13 +297,13 @@ async def test_what_ran_in_a_cluster_that_left_goes_elsewhere(story: Story) -> N
     assert (await story.told(decisions.ScheduleDecided))[-1].trigger == "ClusterTerminating"
 
 
-async def test_a_new_cluster_takes_nothing_from_what_is_divided(story: Story) -> None:
+async def test_new_cluster_gets_nothing_from_divided_workloads(story: Story) -> None:
     await story.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 4))
     await story.say(joined("member3"), room("member3"))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
-async def test_a_new_cluster_gets_what_is_duplicated(story: Story) -> None:
+async def test_new_cluster_gets_duplicated_workloads(story: Story) -> None:
     await story.say(policy("p", {"replicaScheduling": DUPLICATED}), deployment("web", 4))
     await story.say(joined("member3"))
     assert story.placed(WEB) == {"member1": 4, "member2": 4, "member3": 4}

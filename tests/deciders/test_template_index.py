@@ -1,4 +1,4 @@
-"""The index of templates finds what a scan with each selector finds, whatever came, changed and went."""
+"""The index of templates finds the same templates as a scan with each selector."""
 
 from typing import Literal
 
@@ -38,7 +38,7 @@ _Change = tuple[Literal["applied", "deleted"], strategies.Template]
     strategies.policy_lists(),
     strategies.policy_lists(),
 )
-def test_the_index_finds_the_templates_that_a_scan_finds(
+def test_index_finds_the_same_templates_as_a_scan(
     changes: list[_Change], early: list[policies.Policy], late: list[policies.Policy]
 ) -> None:
     index = Templates()
@@ -49,7 +49,7 @@ def test_the_index_finds_the_templates_that_a_scan_finds(
         index.move(key, known.pop(key, None), new)
         if new is not None:
             known[key] = new
-        # Labels are indexed from the first time on that they are asked for.
+        # Labels are indexed from the first query by them on.
         for policy in early:
             index.selected(Selection(policy.selectors))
     for policy in (*early, *late):

@@ -1,4 +1,4 @@
-"""Trace context: what follows from an input stands in the input's trace, whoever looks at it, and when."""
+"""Trace context: consequences of an input carry the input's trace, on every shard and after restarts."""
 
 import itertools
 
@@ -17,7 +17,7 @@ _ids = itertools.count()
 
 
 def traced(trace: Trace, data: shapes.Event, at_ms: int) -> records.Record:
-    """An input in a trace, as a producer says it."""
+    """Return an input in a trace, as a producer writes it."""
     said = statements.Statement(
         data=data, at_ms=at_ms, traceparent=trace.parent, tracestate=trace.state, id=f"traced-{next(_ids)}"
     )
@@ -25,7 +25,7 @@ def traced(trace: Trace, data: shapes.Event, at_ms: int) -> records.Record:
 
 
 async def say(story: Story, trace: Trace, *data: shapes.Event) -> list[Envelope]:
-    """Says it in a trace; gives the envelopes of all that the engine did about it, its steps apart."""
+    """Append inputs in a trace; return the envelopes of the consequences, without steps."""
     before = story.log.last_number()
     await story.log.append([traced(trace, each, story.now_ms) for each in data])
     await story.settle()
@@ -41,14 +41,14 @@ async def two_clusters(story: Story) -> None:
     await story.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
 
 
-async def test_decisions_and_works_stand_in_the_trace_of_the_template(story: Story) -> None:
+async def test_decisions_and_works_carry_the_trace_of_the_template(story: Story) -> None:
     await two_clusters(story)
     heads = await say(story, PIPELINE, deployment("web", 2))
     assert {head.type.split(".")[2] for head in heads} >= {"schedule-decided", "work-applied"}
     assert {carried(head) for head in heads} == {PIPELINE}
 
 
-async def test_what_a_fact_brings_about_stands_in_the_trace_of_the_fact(story: Story) -> None:
+async def test_consequences_of_a_fact_carry_its_trace(story: Story) -> None:
     await two_clusters(story)
     await say(story, PIPELINE, deployment("web", 2))
     heads = await say(story, OPERATOR, tainted("member1", "NoExecute"))
@@ -56,7 +56,7 @@ async def test_what_a_fact_brings_about_stands_in_the_trace_of_the_fact(story: S
     assert {carried(head) for head in heads} == {OPERATOR}
 
 
-async def test_the_trace_of_a_rebalancer_goes_to_other_shards_and_back(story: Story) -> None:
+async def test_trace_of_a_rebalancer_passes_through_other_shards(story: Story) -> None:
     await two_clusters(story)
     await say(story, PIPELINE, deployment("web", 2), deployment("api", 2))
     heads = await say(story, OPERATOR, rebalancer("demo", ref("web"), ref("api")))
@@ -65,7 +65,7 @@ async def test_the_trace_of_a_rebalancer_goes_to_other_shards_and_back(story: St
     assert {carried(head) for head in heads} == {OPERATOR}
 
 
-async def test_a_rejection_stands_in_the_trace_of_what_was_refused(story: Story) -> None:
+async def test_rejection_carries_the_trace_of_the_refused_input(story: Story) -> None:
     await two_clusters(story)
     template = deployment("web", 2)
     await say(story, PIPELINE, template)
@@ -77,7 +77,7 @@ async def test_a_rejection_stands_in_the_trace_of_what_was_refused(story: Story)
     assert carried(from_headers(rejected.headers)) == OPERATOR
 
 
-async def test_without_a_trace_nothing_is_written_of_one(story: Story) -> None:
+async def test_missing_or_malformed_trace_writes_no_trace(story: Story) -> None:
     await two_clusters(story)
     heads = await say(story, NO_TRACE, deployment("web", 2))
     heads += await say(story, MALFORMED, deployment("api", 2))
@@ -86,7 +86,7 @@ async def test_without_a_trace_nothing_is_written_of_one(story: Story) -> None:
         assert not {"ce_traceparent", "ce_tracestate"} & record.headers.keys()
 
 
-async def test_each_step_is_the_same_when_it_is_computed_again(story: Story) -> None:
+async def test_traced_steps_verify(story: Story) -> None:
     await two_clusters(story)
     await say(story, PIPELINE, deployment("web", 2))
     await say(story, OPERATOR, tainted("member1", "NoExecute"), rebalancer("demo", ref("web")))
@@ -95,7 +95,7 @@ async def test_each_step_is_the_same_when_it_is_computed_again(story: Story) -> 
     assert report.steps == await story.steps() > 0
 
 
-async def test_keys_that_wait_keep_their_trace_over_a_restart(story: Story) -> None:
+async def test_waiting_keys_keep_their_trace_over_a_restart(story: Story) -> None:
     await two_clusters(story)
     names = [name for name in (f"web-{n}" for n in range(200)) if keys.shard_of(key(name)) == 0][:3]
     batch = [traced(PIPELINE, deployment(name, 2), story.now_ms) for name in names]
@@ -104,7 +104,7 @@ async def test_keys_that_wait_keep_their_trace_over_a_restart(story: Story) -> N
     for topic in topics.FACT_TOPICS:
         await recovery.follow_facts(story.log, [fold], facts, topic, story.log.ends()[topic, 0])
     await recovery.take_own(story.log, fold, topics.SPECS, story.log.ends()[topics.SPECS, 0])
-    # Somebody decided one key of the three, and died.
+    # A worker decided one of the three keys, and died.
     await story.log.append(fold.decide(facts, story.now_ms, 1, term=99).records)
 
     story.worker = worker.Worker(story.log, story.clock)

@@ -1,4 +1,4 @@
-"""Clusters that fall silent or fail: what policies make of it, how fast, and when they leave everything alone."""
+"""Silent and failing clusters: taints by policies, their pace, and when nothing is tainted."""
 
 import pytest
 
@@ -33,7 +33,7 @@ async def six_members(story: Story) -> None:
 
 
 async def taints(story: Story) -> dict[str, list[str]]:
-    """The effects of the taints that each cluster has now, where it has any."""
+    """Return the effects of the current taints per tainted cluster."""
     facts = story.worker.facts
     found = {name: facts.fleet.get(name) for name in MEMBERS}
     return {
@@ -46,7 +46,7 @@ async def taints(story: Story) -> dict[str, list[str]]:
 # --- silence ---
 
 
-async def test_who_promises_to_report_and_does_not_is_silent_to_the_millisecond(story: Story) -> None:
+async def test_cluster_is_silenced_exactly_after_its_grace_seconds(story: Story) -> None:
     await story.say(heard("member1", grace_s=40))
     await story.pass_ms(39_999)
     assert await story.told(decisions.ClusterSilenced) == []
@@ -56,7 +56,7 @@ async def test_who_promises_to_report_and_does_not_is_silent_to_the_millisecond(
     assert story.worker.facts.health["member1"].status == "Unknown"
 
 
-async def test_each_report_begins_the_time_anew_and_costs_no_step(story: Story) -> None:
+async def test_each_report_restarts_the_grace_time_without_a_step(story: Story) -> None:
     await story.say(heard("member1", grace_s=40))
     steps = await story.steps()
     for _ in range(10):
@@ -66,7 +66,7 @@ async def test_each_report_begins_the_time_anew_and_costs_no_step(story: Story) 
     assert await story.steps() == steps
 
 
-async def test_a_silence_is_told_once_and_ends_with_the_next_report(story: Story) -> None:
+async def test_silence_is_reported_once_and_ends_with_the_next_report(story: Story) -> None:
     await story.say(heard("member1", grace_s=40))
     await story.pass_s(1_000)
     await story.restart()
@@ -78,12 +78,12 @@ async def test_a_silence_is_told_once_and_ends_with_the_next_report(story: Story
     assert len(await story.told(decisions.ClusterSilenced)) == 2
 
 
-async def test_who_promised_nothing_may_be_silent_for_ever(story: Story) -> None:
+async def test_cluster_without_grace_seconds_is_never_silenced(story: Story) -> None:
     await story.pass_s(1_000_000)
     assert await story.told(decisions.ClusterSilenced) == []
 
 
-async def test_a_report_on_its_way_counts_more_than_the_silence_before_it(story: Story) -> None:
+async def test_concurrent_report_outranks_the_silence_before_it(story: Story) -> None:
     await story.say(heard("member1", grace_s=40))
     story.now_ms += 40_000
     story.write_first(heard("member1", grace_s=40))
@@ -92,15 +92,15 @@ async def test_a_report_on_its_way_counts_more_than_the_silence_before_it(story:
     assert story.worker.facts.health["member1"].status == "True"
 
 
-async def test_a_cluster_that_left_is_not_waited_for(story: Story) -> None:
+async def test_removed_cluster_is_not_silenced(story: Story) -> None:
     await story.say(heard("member1", grace_s=40))
     await story.say(clusters.ClusterLeft(name="member1"))
     await story.pass_s(1_000)
     assert await story.told(decisions.ClusterSilenced) == []
 
 
-async def test_who_takes_over_waits_for_the_next_report_as_long_as_was_promised(story: Story) -> None:
-    # While the control plane is away nobody is heard, however well they are.
+async def test_new_owner_waits_a_full_grace_time(story: Story) -> None:
+    # Reports during downtime of the control plane are lost, however healthy the clusters are.
     await story.say(heard("member1", grace_s=40))
     story.now_ms += 1_000_000
     await story.restart()
@@ -110,7 +110,7 @@ async def test_who_takes_over_waits_for_the_next_report_as_long_as_was_promised(
     assert len(await story.told(decisions.ClusterSilenced)) == 1
 
 
-async def test_a_silence_says_nothing_of_a_cluster_that_is_another_one_by_then(story: Story) -> None:
+async def test_silence_does_not_apply_to_a_rejoined_cluster(story: Story) -> None:
     await story.say(heard("member1", grace_s=40))
     story.now_ms += 40_000
     story.write_first(clusters.ClusterLeft(name="member1"), joined("member1"))
@@ -122,7 +122,7 @@ async def test_a_silence_says_nothing_of_a_cluster_that_is_another_one_by_then(s
 # --- conditions become taints ---
 
 
-async def test_a_report_that_comes_late_counts_from_when_it_came(story: Story) -> None:
+async def test_late_report_counts_from_its_arrival(story: Story) -> None:
     await story.say(taint_policy("failing"))
     late = story.record(heard("member1", ready=False))
     await story.pass_s(CONFIRM_S * 2)
@@ -135,7 +135,7 @@ async def test_a_report_that_comes_late_counts_from_when_it_came(story: Story) -
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
-async def test_not_ready_for_long_enough_it_is_tainted_and_emptied(story: Story) -> None:
+async def test_unready_cluster_is_tainted_and_emptied_after_confirmation(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
     await story.say(heard("member1", ready=False))
@@ -146,7 +146,7 @@ async def test_not_ready_for_long_enough_it_is_tainted_and_emptied(story: Story)
     assert story.placed(WEB) == {"member2": 4}
 
 
-async def test_ready_again_for_long_enough_it_loses_the_taint_and_a_rebalancer_spreads_again(
+async def test_ready_cluster_is_untainted_after_confirmation_and_a_rebalancer_spreads_again(
     story: Story,
 ) -> None:
     await story.say(taint_policy("failing"))
@@ -164,7 +164,7 @@ async def test_ready_again_for_long_enough_it_loses_the_taint_and_a_rebalancer_s
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
-async def test_a_cluster_that_flaps_moves_nothing(story: Story) -> None:
+async def test_flapping_cluster_is_not_tainted(story: Story) -> None:
     await story.say(taint_policy("failing"))
     for _ in range(20):
         await story.say(heard("member1", ready=False))
@@ -181,21 +181,21 @@ async def test_silence_needs_no_confirmation(story: Story) -> None:
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
-async def test_a_policy_means_the_clusters_that_it_names(story: Story) -> None:
+async def test_taint_policy_applies_to_its_named_clusters(story: Story) -> None:
     await story.say(taint_policy("failing", on=("member2",)))
     await story.say(heard("member1", ready=False), heard("member2", ready=False))
     await story.pass_s(CONFIRM_S + PACE_S)
     assert await taints(story) == {"member2": ["NoExecute"]}
 
 
-async def test_a_policy_that_comes_later_finds_what_is_so_already(story: Story) -> None:
+async def test_new_taint_policy_applies_to_existing_conditions(story: Story) -> None:
     await story.say(heard("member1", ready=False))
     await story.pass_s(CONFIRM_S)
     await story.say(taint_policy("failing"))
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
-async def test_a_taint_that_somebody_takes_away_comes_back_while_the_reason_holds(story: Story) -> None:
+async def test_manually_removed_taint_returns_while_its_condition_holds(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(heard("member1", ready=False))
     await story.pass_s(CONFIRM_S)
@@ -203,7 +203,7 @@ async def test_a_taint_that_somebody_takes_away_comes_back_while_the_reason_hold
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
-async def test_without_conditions_for_it_a_taint_stays(story: Story) -> None:
+async def test_taint_without_removal_conditions_is_kept(story: Story) -> None:
     await story.say(taint_policy("failing", removeOnConditions=[]))
     await story.say(heard("member1", ready=False))
     await story.pass_s(CONFIRM_S)
@@ -212,7 +212,7 @@ async def test_without_conditions_for_it_a_taint_stays(story: Story) -> None:
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
-async def test_what_was_told_is_told_once(story: Story) -> None:
+async def test_judgement_and_taint_are_written_once(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(heard("member1", ready=False))
     await story.pass_s(1_000)
@@ -225,7 +225,7 @@ async def test_what_was_told_is_told_once(story: Story) -> None:
 # --- storms ---
 
 
-async def test_clusters_that_fail_together_are_emptied_one_after_the_other(story: Story) -> None:
+async def test_failing_clusters_are_emptied_one_by_one(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(
         heard("member4", ready=False), heard("member2", ready=False), heard("member3", ready=False)
@@ -238,24 +238,24 @@ async def test_clusters_that_fail_together_are_emptied_one_after_the_other(story
     assert set(await taints(story)) == {"member2", "member3", "member4"}
 
 
-async def test_nothing_new_goes_to_any_of_them_at_once(story: Story) -> None:
+async def test_no_schedule_taints_are_not_paced(story: Story) -> None:
     await story.say(taint_policy("failing", "NoSchedule"))
     await story.say(*(heard(name, ready=False) for name in MEMBERS))
     await story.pass_s(CONFIRM_S)
     assert await taints(story) == {name: ["NoSchedule"] for name in MEMBERS}
 
 
-async def test_where_most_fail_at_once_none_is_emptied(story: Story) -> None:
+async def test_no_cluster_is_emptied_while_most_fail(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(*(heard(name, ready=False) for name in MEMBERS[:4]))
     await story.pass_s(1_000)
     assert await taints(story) == {}
-    # The others are back: it was not the control plane that was cut off.
+    # The others recover, so the control plane was not cut off.
     await story.say(*(heard(name) for name in MEMBERS[1:4]))
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
-async def test_all_that_goes_on_through_a_restart(story: Story) -> None:
+async def test_pace_and_confirmation_survive_restarts(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(*(heard(name, ready=False) for name in MEMBERS[:3]))
     for _ in range(5):
@@ -265,7 +265,7 @@ async def test_all_that_goes_on_through_a_restart(story: Story) -> None:
     assert len(await story.told(clusters.ClusterTainted)) == 3
 
 
-async def test_when_a_crowd_ends_they_are_emptied_one_after_the_other(story: Story) -> None:
+async def test_clusters_are_emptied_one_by_one_after_a_majority_failure(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(*(heard(name, ready=False) for name in MEMBERS[:4]))
     await story.pass_s(1_000)
@@ -277,7 +277,7 @@ async def test_when_a_crowd_ends_they_are_emptied_one_after_the_other(story: Sto
     assert set(await taints(story)) == {"member1", "member2", "member3"}
 
 
-async def test_a_crowd_ends_with_clusters_that_join_too(story: Story) -> None:
+async def test_joining_clusters_end_a_majority_failure(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(*(heard(name, ready=False) for name in MEMBERS[:4]))
     await story.pass_s(1_000)
@@ -285,7 +285,7 @@ async def test_a_crowd_ends_with_clusters_that_join_too(story: Story) -> None:
     assert set(await taints(story)) == {"member1"}
 
 
-async def test_who_is_back_gives_no_other_its_turn(story: Story) -> None:
+async def test_recovered_cluster_does_not_advance_the_next_eviction(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(*(heard(name, ready=False) for name in MEMBERS[:3]))
     await story.pass_s(CONFIRM_S + 1)
@@ -296,7 +296,7 @@ async def test_who_is_back_gives_no_other_its_turn(story: Story) -> None:
     assert set(await taints(story)) == {"member1", "member2"}
 
 
-async def test_those_behind_clusters_that_are_back_are_emptied_at_the_same_pace(story: Story) -> None:
+async def test_clusters_behind_recovered_ones_are_emptied_at_the_same_pace(story: Story) -> None:
     more = [f"more{index}" for index in range(20)]
     await story.say(taint_policy("failing"), *map(joined, more))
     await story.say(*(heard(name, ready=False) for name in more[:10]))
@@ -308,7 +308,7 @@ async def test_those_behind_clusters_that_are_back_are_emptied_at_the_same_pace(
         await story.pass_s(PACE_S)
 
 
-async def test_a_policy_that_comes_later_empties_one_after_the_other(story: Story) -> None:
+async def test_new_taint_policy_empties_clusters_one_by_one(story: Story) -> None:
     await story.say(*(heard(name, ready=False) for name in MEMBERS[:2]))
     await story.pass_s(1_000)
     await story.say(taint_policy("failing"))
@@ -317,7 +317,7 @@ async def test_a_policy_that_comes_later_empties_one_after_the_other(story: Stor
     assert set(await taints(story)) == {"member1", "member2"}
 
 
-async def test_an_engine_that_was_away_makes_up_for_nothing(story: Story) -> None:
+async def test_engine_does_not_catch_up_on_evictions_after_downtime(story: Story) -> None:
     await story.say(taint_policy("failing"))
     await story.say(*(heard(name, ready=False) for name in MEMBERS[:3]))
     await story.pass_s(CONFIRM_S - 1)
