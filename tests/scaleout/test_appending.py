@@ -1,4 +1,4 @@
-"""A process that appends inputs is killed or frozen at any moment: others are answered at once, nothing is doubled."""
+"""A process that appends inputs is killed or frozen: other writers are not delayed, and nothing is lost or repeated."""
 
 import asyncio
 import random
@@ -29,7 +29,7 @@ _BATCHES: Final = 20
 
 
 class Appending:
-    """The process, and the numbers of the batches that it was told are appended."""
+    """The process, and the numbers of its acknowledged batches."""
 
     def __init__(self, process: subprocess.Popen[str], name: str) -> None:
         self.process = process
@@ -37,13 +37,13 @@ class Appending:
         self.acknowledged: list[int] = []
 
     def take(self, count: int) -> None:
-        """Wait for so many more acknowledgements."""
+        """Wait for ``count`` more acknowledgements."""
         assert self.process.stdout is not None
         for _ in range(count):
             self.acknowledged.append(int(self.process.stdout.readline()))
 
     def end(self) -> None:
-        """Kill it, and take what it still printed."""
+        """Kill the process, and read the rest of its output."""
         self.process.kill()
         assert self.process.stdout is not None
         self.acknowledged += [int(line) for line in self.process.stdout.read().split("\n") if line]
@@ -61,7 +61,7 @@ def appending(address: Address, name: str) -> Generator[Appending]:
 
 
 async def answered_s(log: port.Log, name: str, before_s: float | None = None) -> float:
-    """How long an append to every partition takes; fails where that is too long after ``before_s`` without a fault."""
+    """Return the seconds for one append to every partition; fail if it takes much longer than ``before_s``."""
     began_s = time.monotonic()
     async with asyncio.timeout(None if before_s is None else before_s + ANSWERED_S):
         await log.append(appending_process.batch(name, 0))
@@ -86,7 +86,7 @@ async def address(kafka: str) -> Address:
     return await logs.prepared(kafka)
 
 
-async def test_appends_go_on_in_a_partition_that_refused_a_batch(address: Address) -> None:
+async def test_partition_accepts_appends_after_a_refused_batch(address: Address) -> None:
     def record(value: bytes) -> records.Record:
         return records.record(topics.SPECS, 0, "k", {}, value)
 
@@ -104,7 +104,7 @@ async def test_appends_go_on_in_a_partition_that_refused_a_batch(address: Addres
     assert stored.offset == 1
 
 
-async def test_consecutive_records_of_one_key_are_in_one_batch(address: Address) -> None:
+async def test_consecutive_records_of_one_key_share_a_batch(address: Address) -> None:
     def record(key: str, size: int) -> records.Record:
         return records.record(topics.SPECS, 0, key, {"ce_id": key}, bytes(size))
 
@@ -118,7 +118,7 @@ async def test_consecutive_records_of_one_key_are_in_one_batch(address: Address)
     assert built == [[0, 1], [2, 3], [4]]
 
 
-async def test_others_are_answered_at_once_when_an_appending_process_is_killed(address: Address) -> None:
+async def test_killed_appending_process_does_not_delay_others(address: Address) -> None:
     killed: list[Appending] = []
     async with numbered_log.opened(address) as log:
         for index in range(ROUNDS):
@@ -131,7 +131,7 @@ async def test_others_are_answered_at_once_when_an_appending_process_is_killed(a
         await assert_nothing_is_lost_or_doubled(log, killed)
 
 
-async def test_others_are_answered_while_an_appending_process_is_frozen_and_it_goes_on(
+async def test_frozen_appending_process_does_not_delay_others_and_continues(
     address: Address,
 ) -> None:
     frozen: list[Appending] = []

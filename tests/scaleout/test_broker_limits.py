@@ -1,4 +1,4 @@
-"""The brokers' limit of transactions, as real brokers say it when a part starts."""
+"""The brokers' transaction timeout limit, checked against real brokers at the start of a process."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the check logs."""
+    """The log events of the check."""
     capture = structlog.testing.LogCapture()
     everything = structlog.make_filtering_bound_logger(0)
     logger = structlog.wrap_logger(structlog.PrintLogger(), processors=[capture], wrapper_class=everything)
@@ -27,7 +27,7 @@ def brokers_with(milliseconds: int) -> LocalBrokers:
     return LocalBrokers(1, properties={broker_limits.SETTING: str(milliseconds)})
 
 
-async def test_brokers_that_leave_transactions_open_for_long_are_warned_of(said: list[Any]) -> None:
+async def test_long_transaction_timeout_of_brokers_causes_a_warning(said: list[Any]) -> None:
     with brokers_with(900_000) as brokers:
         await topics.prepare(Address(servers=brokers.servers, prefix="a."))
     (warning,) = said
@@ -35,13 +35,13 @@ async def test_brokers_that_leave_transactions_open_for_long_are_warned_of(said:
     assert warning["remedy"] == "set transaction.max.timeout.ms=60000 on each broker"
 
 
-async def test_brokers_that_end_them_in_time_are_not(said: list[Any]) -> None:
+async def test_short_transaction_timeout_of_brokers_causes_no_warning(said: list[Any]) -> None:
     with brokers_with(60_000) as brokers:
         await topics.prepare(Address(servers=brokers.servers, prefix="a."))
     assert said == []
 
 
-async def test_brokers_that_allow_too_little_are_refused_with_what_to_set() -> None:
+async def test_too_short_transaction_timeout_of_brokers_is_refused_with_a_remedy() -> None:
     wrong = r"allow transactions of 30000 ms, and \d+ are needed; set transaction\.max\.timeout\.ms=60000"
     with brokers_with(30_000) as brokers, pytest.raises(port.LogError, match=wrong):
         await topics.prepare(Address(servers=brokers.servers, prefix="a."))

@@ -1,4 +1,4 @@
-"""The checker finds what it says it finds, each in a log made by hand; a log that is right is clean."""
+"""The checker finds each kind of violation in hand-made logs, and finds nothing in a correct log."""
 
 import hashlib
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def declared(offset: int, number: int, at: int) -> Entry:
 
 
 def extents(first: int, *ends: tuple[str, int, int]) -> Entry:
-    """Extents of the shard's partitions, each from an offset up to another."""
+    """Return extents of the shard's partitions, each from a start offset to an end offset."""
     said = {"first": first, "extents": [(topic, SHARD, start, end) for topic, start, end in ends]}
     return Entry(topic="sequence", partition=0, offset=first, value=msgspec.json.encode(said))
 
@@ -78,7 +78,7 @@ def log(
     acknowledged: list[Acknowledged] | None = None,
     shown: list[dict[str, str]] | None = None,
 ) -> History:
-    """The right log with something in place of what it has."""
+    """Return the correct log with some parts replaced."""
     entries: dict[Slot, list[Entry]] = {SPECS: WRITES, DECISIONS: DECIDED} | dict(more or {})
     if sequence is None:
         ends = [(slot[0], 0, len(found)) for slot, found in entries.items() if found]
@@ -95,50 +95,50 @@ def findings(history: History) -> list[tuple[str, str]]:
     return [(each.name, each.where) for each in checker.check(history)]
 
 
-def test_a_log_that_is_right_is_clean() -> None:
+def test_correct_log_has_no_findings() -> None:
     known = [Acknowledged(text="one", number=1), Acknowledged(text="said-1", position=("specs", 0, 1))]
     assert checker.check(log(acknowledged=known)) == []
 
 
-def test_lost_an_acknowledged_write_that_stands_nowhere() -> None:
+def test_lost_acknowledged_write_without_a_record() -> None:
     known = [Acknowledged(text="three", position=("specs", SHARD, 2))]
     assert findings(log(acknowledged=known)) == [("lost", "specs/0/2")]
 
 
-def test_lost_a_write_that_is_not_in_the_log_up_to_the_number_that_was_answered() -> None:
+def test_lost_write_missing_before_its_acknowledged_number() -> None:
     assert findings(log(acknowledged=[Acknowledged(text="three", number=2)])) == [("lost", "specs/0/1")]
     assert findings(log(acknowledged=[Acknowledged(text="two", number=1)])) == [("lost", "specs/0/0")]
 
 
-def test_a_write_may_be_answered_with_a_later_number_of_its_object() -> None:
+def test_acknowledged_number_may_be_a_later_one_of_the_object() -> None:
     assert findings(log(acknowledged=[Acknowledged(text="one", number=2)])) == []
 
 
-def test_lost_an_input_that_no_step_took() -> None:
+def test_lost_input_that_no_step_covers() -> None:
     short = step(1, 2, FIRST, ends={"specs": 1}, outputs=1)
     assert findings(log({DECISIONS: [FIRST, short, declared(2, 2, 1)]})) == [("lost", "specs/0/1")]
 
 
-def test_lost_an_input_of_which_its_shard_says_nothing() -> None:
+def test_lost_input_without_a_decision_of_its_shard() -> None:
     assert findings(log({DECISIONS: [FIRST, SECOND, declared(2, 2, 0)]})) == [("lost", "specs/0/1")]
 
 
-def test_lost_an_output_of_a_step() -> None:
+def test_lost_output_of_a_step() -> None:
     two = step(1, 2, FIRST, ends={"specs": 2}, outputs=2)
     assert findings(log({DECISIONS: [FIRST, two, declared(2, 2, 1)]})) == [("lost", "decisions/0/1")]
 
 
-def test_duplicated_an_output_that_stands_there_twice() -> None:
+def test_duplicated_output() -> None:
     again = log({DECISIONS: [*DECIDED, declared(3, 2, 1)]})
     assert findings(again) == [("duplicated", "decisions/0/3")]
 
 
-def test_duplicated_an_input_that_was_said_twice_and_taken_twice() -> None:
+def test_duplicated_input_accepted_twice() -> None:
     writes = [template(0, "one"), template(1, "two", "said-0")]
     assert findings(log({SPECS: writes})) == [("duplicated", "specs/0/1")]
 
 
-def test_an_input_that_was_said_twice_and_refused_once_is_right() -> None:
+def test_repeated_input_refused_once_is_correct() -> None:
     writes = [*WRITES, template(2, "two", "said-1")]
     third = step(3, 3, SECOND, ends={"specs": 3}, outputs=1)
     place = {"topic": "specs", "partition": SHARD, "offset": 2, "verdict": "repeated"}
@@ -150,28 +150,28 @@ def test_an_input_that_was_said_twice_and_refused_once_is_right() -> None:
     assert findings(log(told | {("rejections", SHARD): twice})) == [("duplicated", "specs/0/2")]
 
 
-def test_stale_owner_who_goes_on_after_a_higher_term() -> None:
+def test_stale_owner_continues_after_a_higher_term() -> None:
     newer = step(3, 3, SECOND, term=2, ends={"specs": 2})
     older = step(4, 4, newer, term=1, ends={"specs": 2})
     assert findings(log({DECISIONS: [*DECIDED, newer, older]})) == [("stale owner", "decisions/0/4")]
 
 
-def test_stale_owner_whose_step_is_committed_behind_the_one_that_counts() -> None:
+def test_stale_owner_commits_a_step_after_the_valid_one() -> None:
     late = step(3, 2, FIRST, ends={"specs": 1})
     assert findings(log({DECISIONS: [*DECIDED, late]})) == [("stale owner", "decisions/0/3")]
 
 
-def test_stale_owner_whose_work_went_out_without_a_step() -> None:
+def test_stale_owner_output_without_a_step() -> None:
     work = output(0, 1, 7, 1, "work-applied", {}, "works")
     assert findings(log({("works", SHARD): [work]})) == [("stale owner", "works/0/0")]
 
 
-def test_non_monotonic_a_step_left_out() -> None:
+def test_non_monotonic_step_numbers_with_a_gap() -> None:
     gap = step(3, 4, SECOND, ends={"specs": 2})
     assert findings(log({DECISIONS: [*DECIDED, gap]})) == [("non-monotonic", "decisions/0/3")]
 
 
-def test_non_monotonic_time_and_inputs_taken_back() -> None:
+def test_non_monotonic_time_and_input_ends() -> None:
     back = step(3, 3, SECOND, ends={"specs": 1}, timeMs=1)
     wrong = findings(log({DECISIONS: [*DECIDED, back]}))
     assert wrong == [("lost", "specs/0/1"), *[("non-monotonic", "decisions/0/3")] * 2]
@@ -184,25 +184,25 @@ def test_non_monotonic_extents_that_do_not_join() -> None:
     assert ("unseen", "decisions/0/2") in wrong
 
 
-def test_extents_of_two_replicas_at_once_are_right() -> None:
+def test_concurrent_extents_of_two_replicas_are_correct() -> None:
     first, second = extents(1, ("specs", 0, 2)), extents(3, ("decisions", 0, 3))
     assert findings(log(sequence=[first, first, second, second])) == []
 
 
-def test_non_monotonic_a_step_shown_before_its_inputs() -> None:
+def test_non_monotonic_step_numbered_before_its_inputs() -> None:
     sequence = [extents(1, ("decisions", 0, 3), ("specs", 0, 2))]
     assert findings(log(sequence=sequence)) == [("non-monotonic", "decisions/0/1")]
 
 
-def test_unseen_a_record_without_a_number() -> None:
+def test_unseen_record_without_a_number() -> None:
     sequence = [extents(1, ("specs", 0, 2), ("decisions", 0, 2))]
     assert findings(log(sequence=sequence)) == [("unseen", "decisions/0/2")]
 
 
-def test_unseen_an_answer_with_a_number_that_stands_nowhere() -> None:
+def test_unseen_acknowledged_number_that_was_not_assigned() -> None:
     assert findings(log(acknowledged=[Acknowledged(text="two", number=99)])) == [("unseen", "number 99")]
 
 
-def test_unseen_a_write_that_one_replica_does_not_show() -> None:
+def test_unseen_write_missing_on_one_replica() -> None:
     wrong = findings(log(shown=[{"web": "two"}, {"web": "one"}]))
     assert wrong == [("unseen", "specs/0/1"), ("unseen", "web")]

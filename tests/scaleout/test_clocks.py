@@ -1,4 +1,4 @@
-"""A worker whose clock is off owns nothing."""
+"""A worker with a wrong clock does not own shards."""
 
 import pytest
 
@@ -10,12 +10,12 @@ from tests.scaleout import logs
 pytestmark = pytest.mark.slow
 
 
-async def test_a_clock_that_is_right_is_taken(kafka: str) -> None:
+async def test_correct_clock_is_accepted(kafka: str) -> None:
     await clock_check.check(await logs.prepared(kafka), clock_ms)
 
 
 @pytest.mark.parametrize("off_ms", [-5_000, 5_000])
-async def test_a_clock_that_is_off_is_refused_with_how_much(kafka: str, off_ms: int) -> None:
+async def test_wrong_clock_is_refused_with_its_offset(kafka: str, off_ms: int) -> None:
     address = await logs.prepared(kafka)
 
     with pytest.raises(port.LogError, match=r"clock is [45]\.\d s off the brokers'; set it"):

@@ -1,4 +1,4 @@
-"""A worker's log: what is thrown away before it was taken in is told to whoever needs it, and to nobody else."""
+"""A worker's log: records deleted before they were read are reported for their partition only."""
 
 import asyncio
 from contextlib import suppress
@@ -21,7 +21,7 @@ def said(text: str, partition: int) -> Record:
     return records.record(topics.SPECS, partition, "key", {"ce_id": text}, text.encode())
 
 
-async def test_records_thrown_away_before_they_were_taken_in_are_missed_where_they_stood(kafka: str) -> None:
+async def test_records_deleted_before_they_were_read_are_reported_missing(kafka: str) -> None:
     address = await logs.prepared(kafka)
     log = partition_followers.FollowedLog(address)
     await log.open()
@@ -32,7 +32,7 @@ async def test_records_thrown_away_before_they_were_taken_in_are_missed_where_th
         await level(log)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        # Nobody takes in what comes now; the client may have fetched the first of it.
+        # No consumer reads the next records; the client may have fetched the first of them.
         for name in ("fetched", "missed"):
             await log.append([said(f"{name} {partition}", partition) for partition in (CUT, OTHER)])
         await retention.throw_away(kafka, address.topic(topics.SPECS), CUT)
@@ -62,7 +62,7 @@ async def level(log: partition_followers.FollowedLog) -> None:
 
 
 async def begin(address: Address) -> int:
-    """Where the partition that was cut begins now."""
+    """Return the first offset of the partition that was cut."""
     other = partition_followers.FollowedLog(address)
     await other.open()
     try:

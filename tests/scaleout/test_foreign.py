@@ -1,4 +1,4 @@
-"""Other systems' producers write what they like: it is rejected with its reason, and stops nobody."""
+"""Foreign producers may write anything: invalid records are rejected with a reason, and the worker continues."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ async def address(kafka: str) -> Address:
 
 
 def written(data: shapes.Event, event_id: str) -> Record:
-    """An event as a producer elsewhere says it."""
+    """Return an event as a foreign producer writes it."""
     return statements.record_of(statements.Statement(data=data, id=event_id), "/shop", clock_ms(), event_id)
 
 
@@ -47,7 +47,7 @@ async def found(log: KafkaLog, topic: str, partition: int) -> list[object]:
 
 
 async def decided(log: KafkaLog, count: int, shard: int = SHARD) -> list[decisions.ScheduleDecided]:
-    """The schedule decisions of a shard, once there are so many."""
+    """Return the schedule decisions of a shard once there are ``count``."""
     async with asyncio.timeout(WAIT_S):
         while True:
             moves = log.moves()
@@ -62,7 +62,7 @@ async def decided(log: KafkaLog, count: int, shard: int = SHARD) -> list[decisio
 
 
 async def rejected(log: KafkaLog, verdicts: set[str]) -> list[rejections.InputRejected]:
-    """The rejections, once there are some with each of these verdicts."""
+    """Return the rejections once each of these verdicts occurs."""
     async with asyncio.timeout(WAIT_S):
         while True:
             moves = log.moves()
@@ -85,7 +85,7 @@ async def send(
     partition: int | None = None,
     named: bytes | None = None,
 ) -> None:
-    """A record as somebody else's client writes it, with other bytes here and there."""
+    """Append a record as a foreign client writes it, with some bytes replaced."""
     await clients.append(
         address.servers,
         address.topic(record.topic),
@@ -96,7 +96,7 @@ async def send(
     )
 
 
-async def test_what_is_wrong_is_rejected_by_name_and_the_next_one_is_decided(address: Address) -> None:
+async def test_invalid_records_are_rejected_and_the_next_one_is_decided(address: Address) -> None:
     good = written(deployment("web", 2), "shop-1")
     other = (SHARD + 1) % topics.SHARDS
     async with numbered_log.opened(address) as log, logs.working(address):
@@ -121,14 +121,14 @@ async def test_what_is_wrong_is_rejected_by_name_and_the_next_one_is_decided(add
         assert all(each.reason and each.topic == topics.SPECS for each in refusals)
         await log.append([written(deployment("web", 3), "shop-2")])
         assert (await decided(log, 2))[-1].clusters[0].replicas == 3
-        # The forgery has no effect, and the proof notes it.
+        # The forged step has no effect, and verification reports it.
         report = await verification.verify(log)
         assert report.is_clean
         assert [each.where.rpartition("/")[0] for each in report.notes] == [f"decisions/{SHARD}"]
 
 
 def records_step(like: Record) -> Record:
-    """What passes for a step of the shard, and is none."""
+    """Return a forged record that looks like a step of the shard."""
     taken = decisions.StepTaken(
         shard=SHARD,
         number=99,
@@ -147,7 +147,7 @@ def records_step(like: Record) -> Record:
     return codec.encode(taken, head.envelope, partition=SHARD, key=str(SHARD))
 
 
-async def test_the_example_in_java_taints_a_cluster_and_reads_what_the_engine_decides(
+async def test_java_example_taints_a_cluster_and_reads_the_decisions(
     address: Address, tmp_path: Path
 ) -> None:
     classes = await asyncio.to_thread(java_example.compiled, tmp_path)

@@ -1,11 +1,11 @@
-"""The simulation's histories, told again to a worker on Kafka and to one on SQLite: they end alike.
+"""Histories of the simulation, replayed on a worker on Kafka and on one on SQLite: the results are equal.
 
-The inputs of a simulated world go in as they stand in its log, some at a time, under a clock that is theirs. Offsets
-and numbers differ, since brokers put marks between records; all that is decided, and all that views show of it, must
-not. Both logs are proved, as ``log verify`` does it.
+The inputs of a simulated world are appended in parts under its own clock. Offsets and numbers differ, since
+brokers put markers between records; decisions and views must not. Both logs are verified as by ``log
+verify``.
 """
 
-# aiokafka has annotations, but does not say so to type checkers.
+# aiokafka has annotations, but no py.typed marker for type checkers.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -54,7 +54,7 @@ Level = Callable[[], Awaitable[None]]
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """A clock that only the test advances."""
 
     def __init__(self) -> None:
         self.now_ms = world.START_MS
@@ -64,7 +64,7 @@ class Clock:
 
 
 async def inputs(seed: int) -> list[Told]:
-    """What a simulated world was told by people and members, in parts."""
+    """Return the inputs of a simulated world, by users and members, in parts."""
     played = world.World(seed)
     await played.start()
     await moves.play(played, _MOVES)
@@ -77,7 +77,7 @@ async def inputs(seed: int) -> list[Told]:
 
 
 async def tell(log: port.Log, one: Worker, clock: Clock, history: Sequence[Told], level: Level) -> None:
-    """Tells a worker a history; after each part of it time passes, and what follows is decided."""
+    """Append a history to a log in parts; after each part time passes and the worker decides."""
     await one.recover()
     for part in history:
         await log.append(part)
@@ -93,10 +93,10 @@ async def tell(log: port.Log, one: Worker, clock: Clock, history: Sequence[Told]
 
 @asynccontextmanager
 async def leveller(address: Address, log: partition_followers.FollowedLog) -> AsyncGenerator[Level]:
-    """Waits until all that was appended can be read.
+    """Yield a function that waits until all appended records are visible.
 
-    Brokers show a transaction in one partition before they show it in another; a history that is cut there goes on
-    otherwise, and as rightly.
+    Brokers show a transaction in one partition before they show it in another; a history cut there would
+    continue differently, and equally correctly.
     """
     slots = [(topic, 0) for topic in names.FACT_TOPICS]
     slots += [(topic, shard) for topic in names.OWN_TOPICS for shard in range(names.SHARDS)]
@@ -111,7 +111,7 @@ async def leveller(address: Address, log: partition_followers.FollowedLog) -> As
         return await log.unfollowed_ends(slots) == {places[place]: end for place, end in written.items()}
 
     async def level() -> None:
-        # Only asking again tells.
+        # Visibility can only be polled.
         while not await is_shown():  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
         await log.level()
@@ -123,7 +123,7 @@ async def leveller(address: Address, log: partition_followers.FollowedLog) -> As
 
 
 def ends(one: Worker) -> dict[str, object]:
-    """What is decided of each binding and rebalancer, without what depends on offsets."""
+    """Return the decisions about each binding and rebalancer, without fields that depend on offsets."""
     found: dict[str, object] = {}
     for fold in one.folds:
         for key, binding in fold.state.bindings.items():
@@ -154,7 +154,7 @@ LISTINGS: Final = (
 
 
 async def shown(log: port.NumberedLog) -> dict[str, list[bytes]]:
-    """What the views of a log show, without places in the log, and without an order where that is the log's."""
+    """Return the views of a log, without log positions, and without an order that comes from the log."""
     store = await asyncio.to_thread(Store)
     projector = Projector(log, store, manifests.check)
     await projector.fold_to(log.last_number())
@@ -174,7 +174,7 @@ async def shown(log: port.NumberedLog) -> dict[str, list[bytes]]:
 
 
 def without_places(value: object) -> object:
-    """A document without what says where in the log something stands."""
+    """Return a document without its log positions."""
     match value:
         case dict():
             return {name: without_places(each) for name, each in value.items() if name not in _PLACES}
@@ -185,7 +185,7 @@ def without_places(value: object) -> object:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_a_history_ends_on_kafka_as_it_ends_on_sqlite(seed: int, kafka: str, tmp_path: Path) -> None:
+async def test_history_ends_on_kafka_as_on_sqlite(seed: int, kafka: str, tmp_path: Path) -> None:
     history = await inputs(seed)
     here, clock = await SqliteLog.open(tmp_path, synchronous="OFF"), Clock()
     try:

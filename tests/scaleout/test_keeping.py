@@ -1,4 +1,4 @@
-"""Snapshots on Kafka: what one worker kept, another one reads; half of one is none."""
+"""Snapshots on Kafka: shared between workers; an incomplete one does not count."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -36,15 +36,15 @@ def keeper(places: snapshot_topic.SnapshotTopic) -> snapshot_topic.ShardKeeper:
 
 
 async def done(work: Callable[..., _Result], *args: object) -> _Result:
-    """As the worker calls it: in a thread."""
+    """Run a call in a thread, as the worker does."""
     return await anyio.to_thread.run_sync(work, *args)
 
 
-async def test_nothing_is_kept_at_first(places: snapshot_topic.SnapshotTopic) -> None:
+async def test_new_log_has_no_snapshots(places: snapshot_topic.SnapshotTopic) -> None:
     assert await done(keeper(places).numbers) == []
 
 
-async def test_the_two_newest_can_be_read_by_another_worker(
+async def test_two_newest_snapshots_are_readable_by_another_worker(
     places: snapshot_topic.SnapshotTopic, address: Address
 ) -> None:
     large = secrets.token_bytes(3_000_000)
@@ -60,7 +60,7 @@ async def test_the_two_newest_can_be_read_by_another_worker(
     await other.close()
 
 
-async def test_one_that_was_not_written_to_its_end_does_not_count(
+async def test_incomplete_snapshot_does_not_count(
     places: snapshot_topic.SnapshotTopic,
 ) -> None:
     await done(keeper(places).write, 5, [b"whole"])
@@ -71,7 +71,7 @@ async def test_one_that_was_not_written_to_its_end_does_not_count(
     assert await done(keeper(places).read, 5) == b"whole"
 
 
-async def test_one_that_was_dropped_is_gone_and_the_one_before_it_is_left(
+async def test_dropped_snapshot_leaves_the_one_before_it(
     places: snapshot_topic.SnapshotTopic,
 ) -> None:
     await done(keeper(places).write, 5, [b"first"])

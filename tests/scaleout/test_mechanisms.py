@@ -1,7 +1,7 @@
-"""What makes an effect happen once, each mechanism without the other (design section 5).
+"""Exactly-once effects, each mechanism without the other (design section 5).
 
-Transactions alone: a stale owner whose steps any fold would take commits none of them. The fold alone: a rival who
-writes without any right to it counts exactly where his step is the successor, and whoever lost notices.
+Transactions alone: a stale owner commits no step, even if every fold would accept it. The fold alone: a rival
+that writes without ownership counts only if its step is the valid successor, and the loser notices.
 """
 
 import asyncio
@@ -62,21 +62,21 @@ async def address(kafka: str) -> Address:
 async def owner(
     address: Address,
 ) -> AsyncGenerator[tuple[Worker, shard_ownership.Shards, partition_followers.FollowedLog]]:
-    """A worker with the right to write the shard's steps, as long as nobody takes it."""
+    """A worker that owns the shard's steps until another one takes the ownership."""
     async with owned(address) as (shards, log):
         yield Worker(log, clock_ms, [SHARD], owner=shards), shards, log
 
 
 @asynccontextmanager
 async def rival(address: Address) -> AsyncGenerator[tuple[Worker, partition_followers.FollowedLog]]:
-    """A worker that writes the same shard's steps without asking: no transactional id, no look at what others do."""
+    """A worker that writes the same shard's steps without ownership: no transactional id, no check for other owners."""
     async with followed(address) as log:
         await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
         yield Worker(log, clock_ms, [SHARD], owner=sole.SoleOwner(log)), log
 
 
 async def turn_until_lost(worker: Worker) -> None:
-    """Turns as a running worker does, until it raises; it looks for what others wrote once a second."""
+    """Run turns until the worker raises; it checks for foreign steps once a second."""
     async with asyncio.timeout(LOST_S):
         while True:
             await worker.turn()
@@ -84,7 +84,7 @@ async def turn_until_lost(worker: Worker) -> None:
 
 
 async def until_read(log: partition_followers.FollowedLog, number: int) -> None:
-    """Waits until this step can be read: a transaction is committed a moment before its records are shown."""
+    """Wait until this step is visible: a transaction is committed shortly before its records are visible."""
     async with asyncio.timeout(LOST_S):
         while True:
             await log.level()
@@ -95,7 +95,7 @@ async def until_read(log: partition_followers.FollowedLog, number: int) -> None:
 
 
 async def next_step(address: Address) -> list[Record]:
-    """The step that any owner of the shard could take next."""
+    """Return the next valid step of the shard."""
     async with followed(address) as log:
         await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
         fold, facts = await recovery.rebuilt(log, SHARD)
@@ -103,23 +103,23 @@ async def next_step(address: Address) -> list[Record]:
 
 
 async def proved(address: Address) -> tuple[history.History, Sequence[str]]:
-    """The log as it is read by others, and what the checker finds; ``log verify`` finds nothing."""
+    """Return the log as a consumer reads it, and the checker's findings; ``log verify`` must find nothing."""
     assert await verified(address)
     found = await asyncio.to_thread(history.read, address.servers, address.prefix.removesuffix("."))
     return found, checker.names(checker.check(found))
 
 
 def steps(found: history.History) -> list[tuple[int, int]]:
-    """The number and the term of each step that can be read."""
+    """Return number and term of each visible step."""
     said = [entry.data for entry in found.of("decisions") if entry.kind == "step-taken"]
     return [(each["number"], each["term"]) for each in said]
 
 
-async def test_transactions_alone_a_stale_owner_commits_nothing(address: Address) -> None:
+async def test_transactions_alone_keep_a_stale_owner_from_committing(address: Address) -> None:
     async with owner(address) as (worker, shards, log), owner(address) as (_, others, _):
         await worker.recover()
         step = await next_step(address)
-        # The other one has written nothing yet: the step would count, if it could be read.
+        # The other owner has written nothing yet: the step would be valid if it were visible.
         await others.own([SHARD])
 
         with pytest.raises(port.OwnershipLostError) as lost:
@@ -132,7 +132,7 @@ async def test_transactions_alone_a_stale_owner_commits_nothing(address: Address
     assert steps(found) == [(1, 1)]
 
 
-async def test_transactions_alone_what_a_stale_owner_has_sent_already_is_never_read(address: Address) -> None:
+async def test_transactions_alone_hide_what_a_stale_owner_already_sent(address: Address) -> None:
     async with owner(address) as (worker, _, _), owner(address) as (other, _, _):
         await worker.recover()
         step = await next_step(address)
@@ -147,13 +147,13 @@ async def test_transactions_alone_what_a_stale_owner_has_sent_already_is_never_r
 
         await clients.stopped(stale)
     found, wrong = await proved(address)
-    # Its bytes stand there, and the next owner's behind them.
+    # Its bytes are in the partition, followed by those of the next owner.
     assert [entry.offset > sent[0] for entry in found.of("decisions")] == [False, True]
     assert steps(found) == [(1, 1), (2, 2)]
     assert wrong == []
 
 
-async def test_transactions_alone_who_is_fenced_between_two_batches_is_told_that_and_nothing_else(
+async def test_owner_fenced_between_two_batches_gets_only_the_fencing_error(
     address: Address,
 ) -> None:
     batch = [
@@ -162,7 +162,7 @@ async def test_transactions_alone_who_is_fenced_between_two_batches_is_told_that
         builders.record(builders.applied(), key=KEY),
     ]
     transaction = address.topic("fenced-in-the-midst")
-    # What it has still to learn of the second topic gives the brokers the time to refuse the first.
+    # The metadata request for the second topic gives the brokers time to refuse the first batch.
     for _ in range(10):
         stale, other = clients.producer(address, transaction), clients.producer(address, transaction)
         await stale.start()
@@ -175,7 +175,7 @@ async def test_transactions_alone_who_is_fenced_between_two_batches_is_told_that
             await clients.stopped(other)
 
 
-async def test_the_fold_alone_a_rival_who_is_first_counts_and_the_owner_notices(address: Address) -> None:
+async def test_fold_alone_accepts_the_first_rival_and_the_owner_notices(address: Address) -> None:
     async with owner(address) as (worker, shards, log), rival(address) as (other, its):
         await worker.recover()
         await log.append([builders.record(POLICY), builders.record(builders.applied(), key=KEY)])
@@ -189,7 +189,7 @@ async def test_the_fold_alone_a_rival_who_is_first_counts_and_the_owner_notices(
 
         assert lost.value.shards == (SHARD,)
         assert shards.fences == 1
-        # It takes the shard back by the next term, and goes on.
+        # The owner takes the shard back with the next term, and continues.
         await worker.turn()
     found, wrong = await proved(address)
     assert [term for _, term in steps(found)] == [1, 1, 2, 3]
@@ -197,7 +197,7 @@ async def test_the_fold_alone_a_rival_who_is_first_counts_and_the_owner_notices(
     assert wrong == []
 
 
-async def test_the_fold_alone_a_rival_who_is_late_has_no_effect(address: Address) -> None:
+async def test_fold_alone_ignores_a_late_rival(address: Address) -> None:
     async with owner(address) as (worker, shards, log), rival(address) as (other, its):
         await other.recover()
         await worker.recover()
@@ -205,7 +205,7 @@ async def test_the_fold_alone_a_rival_who_is_late_has_no_effect(address: Address
         await log.level()
         await worker.turn()
 
-        # He does not look, and decides the same template again.
+        # The rival does not check for foreign steps, and decides the same template again.
         await its.level()
         await other.turn()
         await asyncio.sleep(LOOK_S)

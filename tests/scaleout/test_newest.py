@@ -1,4 +1,4 @@
-"""Where the log ends, asked on one replica after another one was answered, with real brokers."""
+"""The end of the log as seen by one replica after another one answered, with real brokers."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ def _record(number: int) -> Record:
 
 @pytest.mark.kafka
 @pytest.mark.slow
-async def test_a_replica_that_asks_knows_every_append_that_another_one_answered(kafka: str) -> None:
+async def test_replica_knows_every_append_answered_by_another_replica(kafka: str) -> None:
     address = await logs.prepared(kafka)
     chance = random.Random("pairs")  # noqa: S311  # choices of a test
     async with numbered_log.opened(address) as one, numbered_log.opened(address) as other:
@@ -33,7 +33,7 @@ async def test_a_replica_that_asks_knows_every_append_that_another_one_answered(
             assert read == stored
 
 
-async def test_one_question_answers_all_who_wait_and_none_who_came_after_it_was_asked() -> None:
+async def test_one_query_answers_its_waiters_and_no_later_ones() -> None:
     asked = 0
     answering = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""No effect gets a number before its cause, whatever becomes visible first, and nobody else waits for that."""
+"""Causal order: no effect is numbered before its cause, and unrelated partitions do not wait."""
 
 import itertools
 import random
@@ -20,7 +20,7 @@ TERM = 1
 
 
 def step(shard: int, number: int, ends: Mapping[str, int] | None = None) -> Record:
-    """A step of a shard that took its inputs up to these ends."""
+    """Return a step of a shard that covered its inputs up to these ends."""
     taken = decisions.StepTaken(
         shard=shard, number=number, term=TERM, time_ms=number, release="1", ends=dict(ends or {})
     )
@@ -28,12 +28,12 @@ def step(shard: int, number: int, ends: Mapping[str, int] | None = None) -> Reco
 
 
 def output(topic: str, partition: int, shard: int, number: int, index: int = 1) -> Record:
-    """What a step gave, in another topic."""
+    """Return an output of a step in another topic."""
     return records.record(topic, partition, "key", envelope.to_headers(head(shard, number, index)), b"{}")
 
 
 def said(topic: str, partition: int) -> Record:
-    """An input of another system."""
+    """Return an input from another system."""
     return records.record(topic, partition, "key", {"ce_id": "x", "ce_source": "/shop"}, b"{}")
 
 
@@ -43,7 +43,7 @@ def head(shard: int, number: int, index: int) -> envelope.Envelope:
 
 
 class Hidden:
-    """A log whose partitions this replica sees only up to some offset, as brokers show them one after the other."""
+    """A log whose partitions are visible only up to some offset, as brokers show them one by one."""
 
     def __init__(self, log: MemoryLog, seen: Mapping[Slot, int] | None = None) -> None:
         self.log = log
@@ -67,7 +67,7 @@ class Hidden:
 
 
 class Numbers:
-    """What has a number, in the order in which it got it."""
+    """The numbered records, in order of their numbers."""
 
     def __init__(self, log: Hidden) -> None:
         self.order: list[tuple[Slot, int]] = []
@@ -75,7 +75,7 @@ class Numbers:
         self._ordering = causal_order.Ordering(log)
 
     async def extend(self, times: int = 1) -> list[tuple[Slot, int]]:
-        """Numbers what can be numbered; gives what that is."""
+        """Number all records that can be numbered; return them."""
         before = len(self.order)
         for _ in range(times):
             for each in await self._ordering.plan(lambda slot: self._ends.get(slot, 0)):
@@ -89,7 +89,7 @@ WORKS: Slot = (topics.WORKS, 0)
 STEPS: Slot = (topics.DECISIONS, 3)
 
 
-async def test_an_output_waits_for_its_step_for_as_long_as_that_takes() -> None:
+async def test_output_waits_for_its_step() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), step(3, 2), output(*WORKS, 3, 1), output(*WORKS, 3, 2)])
     hidden = Hidden(log, {STEPS: 1})
@@ -104,7 +104,7 @@ async def test_an_output_waits_for_its_step_for_as_long_as_that_takes() -> None:
 
 
 class Marked(Hidden):
-    """A log with a brokers' mark behind each record, as behind each transaction: offsets are even."""
+    """A log with a transaction marker behind each record: offsets are even."""
 
     def ends(self) -> port.Ends:
         return {slot: 2 * end - 1 for slot, end in super().ends().items()}
@@ -114,7 +114,7 @@ class Marked(Hidden):
         return [structs.replace(record, offset=2 * record.offset) for record in found]
 
 
-async def test_numbers_of_a_partition_that_waits_end_at_a_record_and_not_at_a_mark() -> None:
+async def test_numbering_of_a_waiting_partition_ends_at_a_record_not_a_marker() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), step(3, 2), output(*WORKS, 3, 1), output(*WORKS, 3, 2)])
     found = await causal_order.Ordering(Marked(log, {STEPS: 1})).plan(lambda _: 0)
@@ -122,7 +122,7 @@ async def test_numbers_of_a_partition_that_waits_end_at_a_record_and_not_at_a_ma
     assert [(each.slot, each.end) for each in found] == [(STEPS, 1), (WORKS, 1)]
 
 
-async def test_a_partition_that_waits_holds_nobody_else_up() -> None:
+async def test_waiting_partition_does_not_delay_others() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), step(4, 1), said(topics.SPECS, 0)])
     await log.append([output(*WORKS, 3, 1), output(*WORKS, 4, 1), output(topics.WORKS, 1, 4, 1)])
@@ -133,7 +133,7 @@ async def test_a_partition_that_waits_holds_nobody_else_up() -> None:
 
 
 @pytest.mark.parametrize("topic", [topics.LINKS, topics.REJECTIONS, topics.CLUSTERS, topics.SPECS])
-async def test_whatever_a_step_gave_waits_for_it(topic: str) -> None:
+async def test_every_output_waits_for_its_step(topic: str) -> None:
     log = MemoryLog()
     await log.append([step(3, 1), output(topic, 0, 3, 1)])
     hidden = Hidden(log, {STEPS: 0})
@@ -144,7 +144,7 @@ async def test_whatever_a_step_gave_waits_for_it(topic: str) -> None:
     assert await sequence.extend() == [(STEPS, 0), ((topic, 0), 0)]
 
 
-async def test_a_step_waits_for_the_inputs_that_it_took() -> None:
+async def test_step_waits_for_its_inputs() -> None:
     log = MemoryLog()
     await log.append([step(4, 1), output(topics.LINKS, 3, 4, 1), said(topics.CLUSTERS, 0)])
     await log.append([step(3, 1, {topics.LINKS: 1, topics.CLUSTERS: 1}), output(*WORKS, 3, 1)])
@@ -156,7 +156,7 @@ async def test_a_step_waits_for_the_inputs_that_it_took() -> None:
     assert [slot[0] for slot, _ in await sequence.extend()] == ["decisions", "links", "decisions", "works"]
 
 
-async def test_an_output_of_a_step_that_is_nowhere_waits_for_nobody() -> None:
+async def test_output_of_a_missing_step_is_numbered_at_once() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), output(*WORKS, 3, 99), output(*WORKS, 3, 1), output(*WORKS, 7, 1)])
     sequence = Numbers(Hidden(log))
@@ -164,7 +164,7 @@ async def test_an_output_of_a_step_that_is_nowhere_waits_for_nobody() -> None:
     assert await sequence.extend(3) == [(STEPS, 0), (WORKS, 0), (WORKS, 1), (WORKS, 2)]
 
 
-async def test_a_step_that_names_inputs_that_are_nowhere_waits_for_nobody() -> None:
+async def test_step_with_missing_inputs_is_numbered_at_once() -> None:
     log = MemoryLog()
     await log.append(
         [step(3, 1, {topics.SPECS: 1_000, topics.LINKS: 3, "nonsense": 5}), output(*WORKS, 3, 1)]
@@ -174,9 +174,9 @@ async def test_a_step_that_names_inputs_that_are_nowhere_waits_for_nobody() -> N
     assert await sequence.extend(2) == [(STEPS, 0), (WORKS, 0)]
 
 
-async def test_records_that_wait_for_one_another_do_not_wait_for_ever() -> None:
+async def test_circular_wait_ends() -> None:
     log = MemoryLog()
-    # The link names a step that took it: a forger guessed the number of the step to come.
+    # The link names the step that covered it: a forger guessed the number of the next step.
     await log.append([output(topics.LINKS, 3, 3, 1), step(3, 1, {topics.LINKS: 1}), output(*WORKS, 3, 1)])
     sequence = Numbers(Hidden(log))
 
@@ -184,7 +184,7 @@ async def test_records_that_wait_for_one_another_do_not_wait_for_ever() -> None:
     assert sequence.order.index((STEPS, 0)) < sequence.order.index((WORKS, 0))
 
 
-async def test_steps_numbered_before_it_was_there_hold_up_nobody() -> None:
+async def test_steps_numbered_by_another_replica_delay_nothing() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), output(*WORKS, 3, 1)])
     sequence = Numbers(Hidden(log, {WORKS: 0}))
@@ -197,7 +197,7 @@ async def test_steps_numbered_before_it_was_there_hold_up_nobody() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32))
-async def test_no_effect_comes_before_its_cause_however_brokers_show_them(seed: int) -> None:
+async def test_no_effect_is_numbered_before_its_cause(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # choices of a test
     log = MemoryLog()
     causes: dict[tuple[Slot, int], list[tuple[Slot, int]]] = {}

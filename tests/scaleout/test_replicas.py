@@ -1,4 +1,4 @@
-"""Replicas die, and the children that fold their views: answers go on at others, in one order."""
+"""Replicas and their view processes are killed: others continue, with one order of records."""
 
 import asyncio
 import itertools
@@ -19,9 +19,9 @@ _FAULTS = 2
 """``python -m tests.scaleout kill 20`` plays more of them."""
 
 
-def test_killed_replicas_leave_one_order_that_another_goes_on_with(replicated: Installation) -> None:
+def test_killed_replicas_keep_one_order(replicated: Installation) -> None:
     for number in range(ROUNDS):
-        # Whoever is left gives the numbers from then on, so that each time but the first it is he who dies.
+        # The remaining replica numbers records from then on, so each later round kills the numbering replica.
         victim, other = replicated.apis[number % 2], replicated.apis[1 - number % 2]
         victim.kill()
         victim.launch()
@@ -35,7 +35,7 @@ def test_killed_replicas_leave_one_order_that_another_goes_on_with(replicated: I
     print(f"{ROUNDS} replicas killed, {_hand_overs(found)} times another one gave the numbers")  # noqa: T201
 
 
-def test_killed_views_are_folded_on_by_another_child(replicated: Installation) -> None:
+def test_killed_views_process_is_replaced(replicated: Installation) -> None:
     for _ in range(ROUNDS):
         for api in replicated.apis:
             until_s = time.monotonic() + _CHILD_S
@@ -48,7 +48,7 @@ def test_killed_views_are_folded_on_by_another_child(replicated: Installation) -
 
 
 @pytest.mark.parametrize("kind", ["kill", "freeze"])
-def test_writes_through_another_replica_go_on_at_once(replicated: Installation, kind: str) -> None:
+def test_writes_through_another_replica_continue_at_once(replicated: Installation, kind: str) -> None:
     figures = pairs.Figures()
     for index in range(_FAULTS):
         asyncio.run(pairs.fault(replicated, figures, kind, index))
@@ -58,6 +58,6 @@ def test_writes_through_another_replica_go_on_at_once(replicated: Installation, 
 
 
 def _hand_overs(found: History) -> int:
-    """How often the sequence was gone on with by another replica."""
+    """Return how often another replica took over the numbering."""
     writers = [entry.data["by"] for entry in found.sequence if entry.data["first"]]
     return sum(one != other for one, other in itertools.pairwise(writers))

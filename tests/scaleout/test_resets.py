@@ -1,4 +1,4 @@
-"""Connections to the brokers that break again and again, at any moment: all go on, and nothing is lost or doubled."""
+"""Broker connections break repeatedly: all processes continue, and nothing is lost or repeated."""
 
 import random
 import time
@@ -17,7 +17,7 @@ _PER_ROUND = 20
 _PAUSE_S = (0.01, 0.1)
 
 
-def test_connections_are_broken_and_made_again(tmp_path: Path) -> None:
+def test_broken_connections_are_reestablished(tmp_path: Path) -> None:
     chance = random.Random(_SEED)  # noqa: S311  # moments of a test
     with proxied(_SEED) as (_broker, proxy), installed(f"127.0.0.1:{proxy.port}", tmp_path) as running:
         for _ in range(ROUNDS):

@@ -1,7 +1,8 @@
-"""Records thrown away that somebody still needs: he refuses to go on, names what is missing, and says what to do.
+"""Deleted records that are still needed: the worker refuses the shard, names the missing records and the remedy.
 
-A worker that takes a shard over goes on from a snapshot; where that is lost, and the records before it are not kept any
-more, he can't own the shard. He goes on with the others, and takes it once the remedy that he names is there.
+A worker that takes a shard over continues from a snapshot. If the snapshot is lost and the records before it
+were deleted, it cannot own the shard; it continues with the others, and takes the shard once the remedy is
+applied.
 """
 
 import asyncio
@@ -42,13 +43,13 @@ def missing(topic: str, partition: int) -> str:
 
 
 class Snapshots:
-    """The snapshots of a log, for one who loses them and puts them back."""
+    """The snapshots of a log, to delete and restore them."""
 
     def __init__(self, log: str) -> None:
         self._at = address.parse(log)
 
     def newest(self, shard: int) -> tuple[int, bytes]:
-        """The newest of a shard, with its number."""
+        """Return number and content of a shard's newest snapshot."""
 
         def read(keeper: snapshot_topic.ShardKeeper) -> tuple[int, bytes]:
             number = keeper.numbers()[0]
@@ -57,7 +58,7 @@ class Snapshots:
         return asyncio.run(self._with(shard, read))
 
     def forget(self, shard: int) -> None:
-        """Throws all of a shard away."""
+        """Delete all snapshots of a shard."""
 
         def drop(keeper: snapshot_topic.ShardKeeper) -> None:
             for number in keeper.numbers():
@@ -78,7 +79,7 @@ class Snapshots:
 
 
 def taken_up_to(snapshot: bytes) -> int:
-    """Where the shard's specs go on behind a snapshot."""
+    """Return the offset at which the shard's specs continue after a snapshot."""
     head, _, parts = snapshot[16:].partition(b"\n")
     facts, shard = msgspec.json.decode(head)["sizes"]
     kept: dict[str, Any] = msgspec.json.decode(parts[facts : facts + shard])
@@ -87,13 +88,13 @@ def taken_up_to(snapshot: bytes) -> int:
 
 @contextmanager
 def running(brokers: LocalBrokers, directory: Path) -> Generator[Installation]:
-    """Workers that are watched, replicas and load."""
+    """Run workers with metrics ports, replicas and load."""
     with installed(brokers.servers, directory, words=("--metrics-port", "0")) as found:
         yield found
 
 
 def asked(worker: Worker, path: str) -> str:
-    """What a worker shows at its own port; nothing where it has none yet."""
+    """Return a worker's answer on its metrics port; empty if it has no port yet."""
     ports = WATCHED.findall(COLOURS.sub("", worker.said()))
     if not ports:
         return ""
@@ -101,26 +102,26 @@ def asked(worker: Worker, path: str) -> str:
 
 
 def owned(worker: Worker) -> list[int]:
-    """The shards of a worker."""
+    """Return the shards of a worker."""
     return [int(shard) for shard in OWNED.findall(asked(worker, "/metrics"))]
 
 
 def is_well(worker: Worker) -> bool:
-    """Whether it owns some shards, and all that it is assigned."""
+    """Whether the worker owns shards, and all that are assigned to it."""
     return asked(worker, "/readyz") == "ok" and bool(owned(worker))
 
 
 def take_over_without(
     running: Installation, snapshots: Snapshots, leaving: Worker, heir: Worker, cut: int
 ) -> tuple[int, tuple[int, bytes]]:
-    """A worker leaves; of one of its shards the snapshot is lost, and the records before it, before anyone goes on."""
+    """Stop a worker and delete the snapshot and the earlier records of one of its shards before the takeover."""
     leaving.wait_until(lambda: is_well(leaving))
     mine = owned(leaving)
     heir.pause()
     try:
         assert leaving.stop() == 0, leaving.last_lines()
         turned = [mine[(cut + index) % len(mine)] for index in range(len(mine))]
-        # What nothing was written to yet misses nothing.
+        # A partition without records misses nothing.
         found = ((shard, *snapshots.newest(shard)) for shard in turned)
         shard, number, lost = next(each for each in found if taken_up_to(each[2]))
         snapshots.forget(shard)
@@ -132,7 +133,7 @@ def take_over_without(
 
 
 def refuse_views(running: Installation) -> None:
-    """Who keeps views and has none yet can't begin without the first records."""
+    """New views cannot be built without the first records."""
     asyncio.run(retention.throw_away(running.servers, f"{running.prefix}.clusters", 0))
     data = running.directory / "new" / "data"
     projector = Process("new", running.log, running.directory, "projector", "--data", str(data))
@@ -145,7 +146,7 @@ def refuse_views(running: Installation) -> None:
         projector.kill()
 
 
-def test_a_shard_without_its_records_is_refused_with_the_remedy_and_goes_on_once_it_is_there(
+def test_shard_with_deleted_records_is_refused_until_they_are_restored(
     tmp_path: Path,
 ) -> None:
     slowest_s: list[float] = []
@@ -170,7 +171,7 @@ def test_a_shard_without_its_records_is_refused_with_the_remedy_and_goes_on_once
             leaving.launch()
             slowest_s.append(found.until_decided())
 
-        # All records are there again, so that all of it can be proved.
+        # All records are restored, so the whole log can be verified.
         found.prove()
 
     print(f"{ROUNDS} shards without their records, at most {max(slowest_s):.1f} s until they went on")  # noqa: T201

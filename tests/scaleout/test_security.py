@@ -1,6 +1,6 @@
-"""Brokers that ask who one is: by a password that is never sent (SCRAM), or by a certificate (mTLS).
+"""Secured brokers: authentication by SCRAM passwords, or by client certificates (mTLS).
 
-Each time another system says something with its own identity and rights, and a worker with its own decides it.
+In each case another system writes with its own identity and rights, and a worker with its own decides.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _REFUSED: Final = "check the address, TLS, the user and its rights"
 def working(
     brokers: LocalBrokers, directory: Path, security: connection_options.Security
 ) -> Generator[Worker]:
-    """A worker that comes by the listener for users."""
+    """A worker that connects to the listener for users."""
     found = Worker("worker", address(brokers, security), directory)
     if security.password:
         found.environment[PASSWORD_VARIABLE] = security.password
@@ -51,7 +51,7 @@ def working(
 
 
 def address(brokers: LocalBrokers, security: connection_options.Security) -> str:
-    """Where the log is, as the command line takes it; the password stands elsewhere."""
+    """Return the log address as the command line takes it; the password is passed separately."""
     said = {
         "tls": str(security.tls).lower(),
         "ca_file": security.ca_file,
@@ -70,7 +70,7 @@ async def say(brokers: LocalBrokers, security: connection_options.Security, *sai
 
 
 async def until_decided(brokers: LocalBrokers) -> dict[str, int]:
-    """Where the Deployment is to run, once its shard has decided that."""
+    """Return the decided placement of the Deployment, once its shard has decided."""
     until_s = time.monotonic() + _DECIDED_S
     while True:
         found = await asyncio.to_thread(history.read, brokers.servers, producer.PREFIX.removesuffix("."))
@@ -87,7 +87,7 @@ async def proved(
     shop: connection_options.Security,
     engine: connection_options.Security,
 ) -> None:
-    """What one system says is decided by a worker, each with rights of its own."""
+    """Assert that a worker decides another system's inputs, each with its own rights."""
     await asyncio.to_thread(rights.grant, brokers, wire_tables.rights())
     running = working(brokers, tmp_path, engine)
     await asyncio.to_thread(running.__enter__)
@@ -101,7 +101,7 @@ async def proved(
         await asyncio.to_thread(running.__exit__, None, None, None)
 
 
-async def test_passwords_by_scram_over_tls(tmp_path: Path) -> None:
+async def test_scram_passwords_over_tls_are_accepted(tmp_path: Path) -> None:
     properties, authority = certificates.make(tmp_path)
     shop = connection_options.Security(
         tls=True, ca_file=authority, mechanism="SCRAM-SHA-256", username=SHOP, password=PASSWORD
@@ -120,7 +120,7 @@ async def test_passwords_by_scram_over_tls(tmp_path: Path) -> None:
             await say(brokers, wrong, deployment("web", 3))
 
 
-async def test_certificates_of_clients(tmp_path: Path) -> None:
+async def test_client_certificates_are_accepted(tmp_path: Path) -> None:
     properties, authority = certificates.make(tmp_path)
     more, (of_shop, of_engine) = certificates.clients(tmp_path / "clients", (SHOP, ENGINE))
     _, (of_nobody,) = certificates.clients(tmp_path / "others", (SHOP,))
@@ -128,7 +128,7 @@ async def test_certificates_of_clients(tmp_path: Path) -> None:
         connection_options.Security(tls=True, ca_file=authority, cert_file=its.certificate, key_file=its.key)
         for its in (of_shop, of_engine, of_nobody)
     )
-    # The listener for users opens where there are some; here it asks for no password.
+    # The listener for users opens only with users; here it requests no password.
     with LocalBrokers(users={SHOP: PASSWORD}, properties=properties | more) as brokers:
         await proved(brokers, tmp_path, shop, engine)
 

@@ -1,4 +1,4 @@
-"""One order for all replicas: whoever extends it, whoever dies, whoever comes back."""
+"""One order of records for all replicas, over takeovers, kills and restarts."""
 
 import asyncio
 import resource
@@ -29,15 +29,15 @@ async def address(kafka: str) -> Address:
     return await logs.prepared(kafka)
 
 
-# --- which extents count ---
+# --- valid extents ---
 
 
-def test_extents_join_or_have_no_effect() -> None:
+def test_extents_that_do_not_join_have_no_effect() -> None:
     order = sequence.Sequence()
     assert order.take(Extents(1, "a", (Extent("specs", 0, 0, 3), Extent("decisions", 4, 0, 2))))
 
     for wrong in (
-        Extents(1, "b", (Extent("specs", 0, 3, 4),)),  # its number was given already
+        Extents(1, "b", (Extent("specs", 0, 3, 4),)),  # its number was already assigned
         Extents(7, "b", (Extent("specs", 0, 3, 4),)),  # leaves numbers out
         Extents(6, "b", (Extent("specs", 0, 2, 4),)),  # numbers an offset twice
         Extents(6, "b", (Extent("specs", 0, 4, 5),)),  # leaves an offset out
@@ -50,7 +50,7 @@ def test_extents_join_or_have_no_effect() -> None:
     assert (order.next, order.by, order.end(("specs", 0))) == (7, "b", 4)
 
 
-def test_each_offset_has_its_number_and_each_number_its_stretch() -> None:
+def test_each_offset_has_a_number_and_each_number_an_extent() -> None:
     order = sequence.Sequence()
     order.take(Extents(1, "a", (Extent("specs", 0, 0, 3), Extent("decisions", 4, 0, 2))))
     order.take(Extents(6, "a", (Extent("specs", 0, 3, 5),)))
@@ -69,7 +69,7 @@ def test_each_offset_has_its_number_and_each_number_its_stretch() -> None:
 
 
 @pytest.mark.slow
-async def test_all_replicas_give_the_same_order_whoever_writes(address: Address) -> None:
+async def test_all_replicas_return_the_same_order_for_every_writer(address: Address) -> None:
     async with numbered_log.opened(address) as first, numbered_log.opened(address) as second:
         for index in range(20):
             writer, reader = (first, second) if index % 2 else (second, first)
@@ -84,7 +84,7 @@ async def test_all_replicas_give_the_same_order_whoever_writes(address: Address)
 
 
 @pytest.mark.slow
-async def test_when_the_one_that_extends_it_is_gone_another_goes_on(address: Address) -> None:
+async def test_another_replica_takes_over_the_numbering(address: Address) -> None:
     async with AsyncExitStack() as stack:
         second = await stack.enter_async_context(numbered_log.opened(address))
         async with numbered_log.opened(address) as first:
@@ -97,7 +97,7 @@ async def test_when_the_one_that_extends_it_is_gone_another_goes_on(address: Add
 
 
 @pytest.mark.slow
-async def test_a_replica_that_comes_back_gives_the_numbers_that_were_given(address: Address) -> None:
+async def test_restarted_replica_returns_the_same_numbers(address: Address) -> None:
     async with numbered_log.opened(address) as log:
         for index in range(10):
             await log.append([said(f"{index}.{part}", part % 12) for part in range(30)])
@@ -110,7 +110,7 @@ async def test_a_replica_that_comes_back_gives_the_numbers_that_were_given(addre
 
 
 @pytest.mark.slow
-async def test_one_that_only_reads_follows_what_others_number(address: Address) -> None:
+async def test_read_only_log_follows_the_numbers_of_others(address: Address) -> None:
     async with numbered_log.opened(address) as log, numbered_log.opened(address, extends=False) as reader:
         stored = await log.append([said("a"), said("b", 5)])
 
@@ -119,11 +119,11 @@ async def test_one_that_only_reads_follows_what_others_number(address: Address) 
         assert await reader.read_all(0, 10) == stored
 
 
-# --- what is kept on disk ---
+# --- the file of extents ---
 
 
 def long_sequence(order: sequence.Sequence, count: int) -> None:
-    """So many extents of several partitions, each of another length."""
+    """Take ``count`` extents of several partitions with different lengths."""
     for index in range(count):
         slot = ("specs", index % 5)
         start = order.end(slot)
@@ -142,7 +142,7 @@ def put_away(order: sequence.Sequence, shelf: extents.ExtentFile) -> None:
     kept=st.integers(1, 10),
     is_restarted=st.booleans(),
 )
-def test_numbers_are_the_same_wherever_they_are_kept(
+def test_numbers_are_the_same_in_memory_and_in_the_file(
     steps: list[tuple[int, bool]], kept: int, is_restarted: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
@@ -170,7 +170,7 @@ def test_numbers_are_the_same_wherever_they_are_kept(
         shelf.close()
 
 
-def test_a_file_that_is_no_shelf_is_made_anew(tmp_path: Path) -> None:
+def test_invalid_extent_file_is_rebuilt(tmp_path: Path) -> None:
     path = tmp_path / extents.FILE
     path.write_bytes(b"something else" * 1_000)
     shelf = extents.ExtentFile(path)
@@ -184,7 +184,7 @@ def test_a_file_that_is_no_shelf_is_made_anew(tmp_path: Path) -> None:
     again.close()
 
 
-def test_a_disk_that_is_full_takes_nothing_and_costs_nothing(tmp_path: Path) -> None:
+def test_full_disk_keeps_the_extents_in_memory(tmp_path: Path) -> None:
     shelf = extents.ExtentFile(tmp_path / extents.FILE)
     order = sequence.Sequence(shelf)
     long_sequence(order, 20_000)
@@ -202,13 +202,13 @@ def test_a_disk_that_is_full_takes_nothing_and_costs_nothing(tmp_path: Path) -> 
     shelf.close()
 
 
-def test_where_there_can_be_no_file_that_is_told(tmp_path: Path) -> None:
+def test_missing_directory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(extents.UnwritableError, match="can't be made"):
         extents.ExtentFile(tmp_path / "missing" / extents.FILE)
 
 
 @pytest.mark.slow
-async def test_a_replica_goes_on_from_what_it_kept(address: Address, tmp_path: Path) -> None:
+async def test_replica_continues_from_its_extent_file(address: Address, tmp_path: Path) -> None:
     async with numbered_log.opened(address, directory=tmp_path) as log:
         for index in range(10):
             await log.append([said(f"{index}.{part}", part % 12) for part in range(30)])
@@ -224,7 +224,7 @@ async def test_a_replica_goes_on_from_what_it_kept(address: Address, tmp_path: P
 
 
 @pytest.mark.slow
-async def test_what_was_kept_of_another_log_is_not_used(address: Address, kafka: str, tmp_path: Path) -> None:
+async def test_extent_file_of_another_log_is_not_used(address: Address, kafka: str, tmp_path: Path) -> None:
     async with numbered_log.opened(address, directory=tmp_path) as log:
         for index in range(5):
             await log.append([said(f"{index}.{part}", part) for part in range(12)])

@@ -1,4 +1,4 @@
-"""Requests that arrive and are never answered: nobody knows what came of them, and yet nothing is lost or doubled."""
+"""Requests without a response: their outcome is unknown, and nothing is lost or repeated."""
 
 import random
 import time
@@ -22,7 +22,7 @@ ROUNDS_MAX = 40
 """Silences until one of them hits an append; which requests are in flight is up to the machine."""
 
 
-def test_answers_are_swallowed_and_each_outcome_is_found_out(tmp_path: Path) -> None:
+def test_unknown_outcomes_of_dropped_responses_are_resolved(tmp_path: Path) -> None:
     chance = random.Random(_SEED)  # noqa: S311  # moments of a test
     patience = {"REBALLAST_REQUEST_MS": str(_PATIENT_MS)}
     with proxied(_SEED) as (_broker, proxy):

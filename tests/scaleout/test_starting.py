@@ -1,7 +1,6 @@
-"""Brokers that are down when a part starts: it says so within seconds and ends, for whoever started it to try again.
+"""Brokers that are down at the start: each process reports it within seconds and exits, so it can be restarted.
 
-A part that waited would look like one that works; restarting is the business of whoever supervises it, and needs
-nothing of it but an exit code.
+A process that waited would look healthy; restarts are up to the supervisor, which needs only an exit code.
 """
 
 from pathlib import Path
@@ -21,7 +20,7 @@ PARTS: Final = ("worker", "api", "projector", "up")
 _ENDS_S: Final = 60.0
 
 
-def test_parts_that_start_without_brokers_say_so_and_start_well_once_there_are_some(tmp_path: Path) -> None:
+def test_processes_without_brokers_exit_with_a_message_and_start_once_brokers_run(tmp_path: Path) -> None:
     with LocalBrokers(1) as brokers:
         brokers.kill(1)
         for number in range(ROUNDS // len(PARTS)):

@@ -1,4 +1,4 @@
-"""Told to stop while the brokers are gone: a part ends all the same, and says what it could not wait for."""
+"""Shutdown while the brokers are gone: each process exits in time, and reports what it could not wait for."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
 _SPARE_S: Final = 30.0
 
 
-def test_parts_end_in_time_though_their_brokers_are_gone(tmp_path: Path) -> None:
+def test_processes_stop_in_time_without_brokers(tmp_path: Path) -> None:
     with LocalBrokers(1) as brokers:
         log = f"kafka://{brokers.servers}/gone"
         worker, api = Worker("worker", log, tmp_path), Api("api", log, tmp_path)

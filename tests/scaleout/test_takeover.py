@@ -1,4 +1,4 @@
-"""A take-over goes on from the newest snapshot: it reads the tail only, wherever it happens."""
+"""A takeover continues from the newest snapshot: the new owner reads only the tail."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -34,7 +34,7 @@ class CountingLog(partition_followers.FollowedLog):
 
 @asynccontextmanager
 async def owner(at: Address) -> AsyncGenerator[tuple[worker.Worker, CountingLog]]:
-    """A worker with a place for snapshots; it takes turns when it is told to."""
+    """A worker with a snapshot topic; the test runs its turns."""
     log, places = CountingLog(at), snapshot_topic.SnapshotTopic(at)
     await log.open()
     running = asyncio.create_task(log.run())
@@ -59,7 +59,7 @@ def written(data: shapes.Event, event_id: str) -> Record:
     return statements.record_of(statements.Statement(data=data, id=event_id), "/shop", clock_ms(), event_id)
 
 
-async def test_the_next_owner_reads_what_came_since_the_snapshot_and_decides_the_same(kafka: str) -> None:
+async def test_next_owner_reads_only_records_since_the_snapshot_and_decides_the_same(kafka: str) -> None:
     address = await logs.prepared(kafka)
     async with numbered_log.opened(address) as replica:
         async with owner(address) as (first, log):
@@ -82,7 +82,8 @@ async def test_the_next_owner_reads_what_came_since_the_snapshot_and_decides_the
             assert {
                 key: found.clusters for fold in second.folds for key, found in fold.state.bindings.items()
             } == known
-            # Each late one gave its input, a step and four decisions or fewer; the first ones are not read again.
+            # Each late input wrote itself, a step and at most four decisions; the first ones are not read
+            # again.
             assert len(known) == COUNT + 10
             assert tail.count < COUNT
         await replica.level()

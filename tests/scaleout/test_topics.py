@@ -1,4 +1,4 @@
-"""Topics are made as the log needs them, and refused where they would lose something."""
+"""Topics are created with the settings that the log needs, and refused if they could lose records."""
 
 import secrets
 from typing import Final
@@ -20,7 +20,7 @@ def address(kafka: str) -> Address:
     return Address(servers=kafka, prefix=f"t{secrets.token_hex(4)}.")
 
 
-async def test_they_are_made_once_and_found_right_ever_after(address: Address) -> None:
+async def test_topics_are_created_once_and_accepted_afterwards(address: Address) -> None:
     await topics.prepare(address)
     await topics.prepare(address)
 
@@ -48,7 +48,7 @@ async def test_settings_that_lose_records_are_refused_with_the_right_ones(
     assert f"Set, with kafka-configs --alter: {key}=" in str(refused.value)
 
 
-async def test_another_number_of_partitions_is_refused(address: Address) -> None:
+async def test_other_partition_count_is_refused(address: Address) -> None:
     await clients.create_topics(address.servers, {address.topic("links"): 6}, settings=GOOD)
 
     with pytest.raises(
@@ -57,6 +57,6 @@ async def test_another_number_of_partitions_is_refused(address: Address) -> None
         await topics.prepare(address)
 
 
-async def test_nobody_at_the_address_is_told() -> None:
+async def test_missing_broker_is_reported() -> None:
     with pytest.raises(port.LogError, match=r"the topics at 127\.0\.0\.1:1 were not prepared"):
         await topics.prepare(Address(servers="127.0.0.1:1"))

@@ -27,7 +27,7 @@ def address() -> Address:
 @contextmanager
 def no_client_stays_open() -> Generator[None]:
     """Fail if a client of the Kafka library is collected that was not stopped."""
-    gc.collect()  # What an earlier test left open is not counted.
+    gc.collect()  # clients that an earlier test left open are not counted
     with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always")
         yield

@@ -1,6 +1,6 @@
-"""A partition of real brokers that shows nothing holds up what follows from it, and nothing else."""
+"""A hidden partition of real brokers delays its effects, and nothing else."""
 
-# aiokafka has annotations, but does not say so to type checkers.
+# aiokafka has annotations, but no py.typed marker for type checkers.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -33,7 +33,7 @@ async def address(kafka: str) -> Address:
 
 @asynccontextmanager
 async def held(address: Address, topic: str, partition: int) -> AsyncGenerator[None]:
-    """Somebody's open transaction: brokers show nothing of the partition that comes behind it."""
+    """Hold a foreign transaction open: brokers hide the records of the partition behind it."""
     producer = clients.producer(address, address.topic("somebody"))
     await producer.start()
     try:
@@ -56,14 +56,14 @@ async def owner(address: Address) -> AsyncGenerator[clients.Producer]:
 
 
 async def order(log: numbered_log.KafkaLog, count: int) -> list[StoredRecord]:
-    """The records in their order, once there are so many."""
+    """Return the records in order, once there are ``count``."""
     async with asyncio.timeout(WAIT_S):
         while len(found := await log.read_all(0, 1_000)) < count:
             await log.wait(log.moves())
     return found
 
 
-async def test_effects_wait_for_a_step_that_brokers_do_not_show(address: Address) -> None:
+async def test_effects_wait_for_a_hidden_step(address: Address) -> None:
     async with numbered_log.opened(address) as log, owner(address) as mine:
         async with held(address, topics.DECISIONS, SHARD):
             batch = [
@@ -83,7 +83,7 @@ async def test_effects_wait_for_a_step_that_brokers_do_not_show(address: Address
     assert [each.topic for each in found][2:] == ["decisions", "links", "works"]
 
 
-async def test_a_step_waits_for_an_input_that_brokers_do_not_show(address: Address) -> None:
+async def test_step_waits_for_a_hidden_input(address: Address) -> None:
     async with numbered_log.opened(address) as log, owner(address) as mine:
         async with held(address, topics.LINKS, SHARD):
             link = output(topics.LINKS, SHARD, SHARD, 1)
@@ -95,7 +95,7 @@ async def test_a_step_waits_for_an_input_that_brokers_do_not_show(address: Addre
     assert [each.topic for each in found] == ["decisions", "links", "decisions"]
 
 
-async def test_a_forged_effect_holds_up_nobody(address: Address) -> None:
+async def test_forged_effect_delays_nothing(address: Address) -> None:
     async with numbered_log.opened(address) as log, owner(address) as mine:
         await log.append([output(topics.WORKS, 0, SHARD, 1_000)])
         async with asyncio.timeout(HELD_S):
@@ -104,7 +104,7 @@ async def test_a_forged_effect_holds_up_nobody(address: Address) -> None:
     assert [each.topic for each in found] == ["works", "decisions", "works"]
 
 
-async def test_extents_of_offsets_that_do_not_exist_have_no_effect_on_any_replica(address: Address) -> None:
+async def test_extents_of_missing_offsets_have_no_effect_on_any_replica(address: Address) -> None:
     async with numbered_log.opened(address) as log, numbered_log.opened(address) as second:
         before = await log.append([said(topics.SPECS, 1)])
         number = await log.newest()
@@ -120,7 +120,7 @@ async def test_extents_of_offsets_that_do_not_exist_have_no_effect_on_any_replic
             after = [
                 (await each.append([said(topics.SPECS, 1)]))[0] for each in (log, second, log, second, log)
             ]
-            # The forged offsets exist by now; one that comes later must agree all the same.
+            # The forged offsets exist by now; a replica that starts later must agree nevertheless.
             after.append((await log.append([said(topics.SPECS, 1)]))[0])
             await asyncio.gather(log.newest(), second.newest())
         expected = [*before, *after]

@@ -1,4 +1,4 @@
-"""Workers die, freeze, join and leave while others write: what was said is decided, once, by the owner of the day."""
+"""Workers are killed, frozen, added and removed under load: every input is decided once, by the current owner."""
 
 import time
 from contextlib import suppress
@@ -17,7 +17,7 @@ ASSIGNED: Final = "shards assigned"
 _NOTICED_S: Final = 3.0
 
 
-def test_killed_workers_lose_nothing_and_others_go_on(running: Installation) -> None:
+def test_killed_workers_lose_nothing(running: Installation) -> None:
     for number in range(ROUNDS):
         victim = running.workers[number % 2]
         victim.kill()
@@ -29,18 +29,18 @@ def test_killed_workers_lose_nothing_and_others_go_on(running: Installation) -> 
     print(f"{ROUNDS} workers killed, slowest hand-over {running.slowest_s:.1f} s")  # noqa: T201
 
 
-def test_a_frozen_owner_is_followed_and_fenced_when_it_goes_on(running: Installation) -> None:
+def test_frozen_owner_is_replaced_and_fenced_when_it_continues(running: Installation) -> None:
     fenced = 0
     for number in range(2 * ROUNDS):
         frozen, other = running.workers[number % 2], running.workers[1 - number % 2]
         before, terms = frozen.said().count(FENCED), running.terms()
         frozen.pause()
-        # It is followed in what it had; who joined again a moment ago may have had nothing yet.
+        # Its shards are taken over; a worker that has just joined may have had none yet.
         other.wait_until(lambda: running.terms() != terms)  # noqa: B023  # called at once
         running.until_decided()
         frozen.resume()
         with suppress(AssertionError):
-            # It goes on with the turn that it was at, and is told that it was followed.
+            # It continues its turn, and the brokers report that it was fenced.
             frozen.wait_until(lambda: frozen.said().count(FENCED) > before, _NOTICED_S)  # noqa: B023  # as above
             fenced += 1
         running.until_decided()
@@ -53,14 +53,14 @@ def test_a_frozen_owner_is_followed_and_fenced_when_it_goes_on(running: Installa
     print(f"{fenced} owners fenced, slowest hand-over {running.slowest_s:.1f} s")  # noqa: T201
 
 
-def test_workers_that_join_and_leave_all_the_time_hand_over_without_a_gap(running: Installation) -> None:
+def test_joining_and_leaving_workers_hand_over_without_a_gap(running: Installation) -> None:
     guests = [Worker(f"guest{number}", running.log, running.directory) for number in range(ROUNDS)]
     try:
         for number, joining in enumerate(guests):
             began_s = time.monotonic()
             joining.launch()
             if number > 1:
-                # Who came two rounds ago leaves as soon as it has something to leave.
+                # A worker that joined two rounds ago leaves as soon as it owns shards.
                 leaving = guests[number - 2]
                 leaving.wait_until(lambda: ASSIGNED in leaving.said())  # noqa: B023  # called at once
                 assert leaving.stop() == 0, leaving.last_lines()

@@ -1,7 +1,8 @@
-"""Live watches of a replica through faults: a client lists once, then follows, and resumes where it was cut off.
+"""Live watches of a replica through faults: a client lists once, then watches, and resumes after disconnects.
 
-In the end each client must hold exactly what a list shows, document by document. A change that was left out, sent twice
-or sent under a wrong number shows as a difference, or as an event that cannot follow from the events before it.
+In the end each client must hold exactly what a list shows, document by document. A change that was lost,
+repeated or sent under a wrong number shows as a difference, or as an event that cannot follow the events
+before it.
 """
 
 import threading
@@ -84,7 +85,7 @@ class Watcher(threading.Thread):
         with client.stream("GET", self._path, params=parameters) as response:
             if response.status_code != _OK:
                 response.read()
-                # 503 while the replica starts; whatever else it says, this version must be good.
+                # 503 while the replica starts; any other status is an error, since the version is valid.
                 if response.status_code not in (429, 503):
                     self.wrong.append(f"{self.name}: {response.status_code} {response.text[:200]}")
                 time.sleep(_RETRY_S)
