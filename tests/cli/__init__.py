@@ -1,1 +1,1 @@
-"""The command line, as a user has it."""
+"""Tests of the command line, with a running server where one is needed."""

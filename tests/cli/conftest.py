@@ -1,4 +1,4 @@
-"""One server for all tests of a module; each test leaves it as it found it, or uses names of its own."""
+"""One server for all tests of a module; each test restores it, or uses its own object names."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,5 +18,5 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    """Commands to the running server."""
+    """Runs commands against the running server."""
     return Shell(served, capsys)

@@ -1,4 +1,4 @@
-"""Valid requests of hostile sizes, of every kind that the APIs take: as large as they are taken, or larger."""
+"""Valid requests of hostile sizes, of every kind that the APIs accept: at the limits and beyond."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
 class Input(NamedTuple):
-    """One request; ``reads`` is what it asks the query API for, else the Kubernetes API is asked."""
+    """A request; ``reads`` is a path of the query API, otherwise the request goes to the Kubernetes API."""
 
     method: str
     path: str
@@ -94,7 +94,7 @@ def marked(label: str) -> Json:
 
 
 def inputs() -> Iterator[Input]:
-    """All of them, in an order in which each meets what was there before."""
+    """Yield all requests, in an order in which later ones meet the objects of earlier ones."""
     yield from policies()
     yield from objects()
     yield from patches()

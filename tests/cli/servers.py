@@ -1,4 +1,4 @@
-"""A server as a user starts it, and commands as a user gives them."""
+"""A server as a user starts it, and commands as a user types them."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ HELD_UP_SECONDS = 5.0
 
 @contextmanager
 def running(directory: Path, *options: str) -> Generator[subprocess.Popen[bytes]]:
-    """``reballast up`` in a process of its own, ready, and stopped at the end; what it says is in ``output_of``."""
+    """Run ``reballast up`` as a process, wait until it is ready, and stop it at the end; see ``output_of``."""
     command = [sys.executable, "-m", "engine.cli", "up", "--data", str(directory), *options]
     with (
         output_of(directory).open("ab") as output,
@@ -36,12 +36,12 @@ def running(directory: Path, *options: str) -> Generator[subprocess.Popen[bytes]
 
 
 def output_of(directory: Path) -> Path:
-    """The file with what the server of a directory says."""
+    """Return the file with the server's output."""
     return directory.with_name(f"{directory.name}.output")
 
 
 class Shell:
-    """Gives commands to the server of a directory; each answers with its exit code and what it printed."""
+    """Runs commands against the server of a directory, and keeps their errors."""
 
     def __init__(self, directory: Path, capture: pytest.CaptureFixture[str]) -> None:
         self.directory = directory
@@ -49,7 +49,7 @@ class Shell:
         self.errors = ""
 
     def __call__(self, *words: str, code: int = 0) -> str:
-        """What a command printed; fails where its exit code is another."""
+        """Run a command and return its output; fail if the exit code is not ``code``."""
         self._capture.readouterr()
         found = main.run([*words, "--data", str(self.directory)])
         printed = self._capture.readouterr()
@@ -58,14 +58,14 @@ class Shell:
         return printed.out
 
     def until(self, wanted: Sequence[str], *words: str, seconds: float = 10.0) -> None:
-        """Repeats a command until it prints these lines, ages aside."""
+        """Repeat a command until it prints these lines, without ages."""
         deadline = time.monotonic() + seconds
         while (lines := without_ages(self(*words))) != list(wanted):
             assert time.monotonic() < deadline, f"{words} printed {lines}"
             time.sleep(0.05)
 
     def until_true(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
-        """Asks again and again until it holds."""
+        """Poll until ``holds`` returns true."""
         deadline = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < deadline, "it did not come to that"
@@ -73,7 +73,7 @@ class Shell:
 
 
 def without_ages(text: str) -> list[str]:
-    """The lines of a table with one space between columns, and without the column AGE."""
+    """Return the lines of a table with single spaces between columns, without the column AGE."""
     lines = [line.split() for line in text.splitlines()]
     if not lines or "AGE" not in lines[0]:
         return [" ".join(line) for line in lines]
@@ -90,7 +90,7 @@ def _await_ready(directory: Path, process: subprocess.Popen[bytes]) -> None:
 
 
 def editor(directory: Path, script: str) -> str:
-    """A program that edits a file as a Python expression over its ``text`` says."""
+    """Write an editor program that replaces a file's ``text`` by a Python expression."""
     path = directory / "editor.py"
     lines = ["import pathlib, sys", "path = pathlib.Path(sys.argv[1])", "text = path.read_text()"]
     path.write_text("\n".join([*lines, f"path.write_text({script})", ""]))

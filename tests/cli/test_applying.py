@@ -1,4 +1,4 @@
-"""Files that are applied: what is refused, with its place, and what the log has afterwards."""
+"""``apply`` of files: refusals with file and line, and the events that are written."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ metadata: {name: web}
 
 
 def _specs(shell: Shell) -> list[tuple[str, object]]:
-    """The Deployments without their statuses, which change by themselves."""
+    """Return the Deployments without their statuses, which change by themselves."""
     items = json.loads(shell("get", "deploy", "--json"))["items"]
     return [(each["metadata"]["name"], each["spec"]) for each in items]
 
@@ -40,7 +40,7 @@ def test_misspelled_fields_and_unknown_kinds_are_refused(shell: Shell, tmp_path:
     assert _specs(shell) == before
 
 
-def test_an_apply_is_one_event_and_the_same_again_is_none(shell: Shell, tmp_path: Path) -> None:
+def test_apply_writes_one_event_and_a_repeated_apply_none(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "once")
     assert shell("apply", "-f", str(tmp_path / "once.yaml")).split() == [
         "deployment.apps/once",
@@ -52,7 +52,7 @@ def test_an_apply_is_one_event_and_the_same_again_is_none(shell: Shell, tmp_path
     assert events.count("io.reballast.template-applied.v1") == 1
 
 
-def test_what_is_wrong_with_a_file_is_told_with_its_line_and_the_rest_is_applied(
+def test_invalid_document_is_reported_with_its_line_and_the_others_are_applied(
     shell: Shell, tmp_path: Path
 ) -> None:
     path = tmp_path / "mixed.yaml"

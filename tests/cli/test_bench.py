@@ -1,4 +1,4 @@
-"""Each benchmark runs to its end and tells what it promises; how fast it is, is nobody's business here."""
+"""Each benchmark completes and reports its figures; the figures themselves are not asserted."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def measured(*words: str, code: int = 0) -> Json:
-    """What ``reballast bench`` tells as JSON."""
+    """Run ``reballast bench`` and return its JSON output."""
     command = [sys.executable, "-m", "engine.cli", "bench", *words, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
@@ -24,7 +24,7 @@ def figures(found: Json, *names: str) -> list[float]:
     return [float(str(found[name])) for name in names]
 
 
-def test_a_storm_is_measured_beside_the_log_alone() -> None:
+def test_storm_benchmark_reports_its_figures_and_a_baseline() -> None:
     found = measured("storm", "--bindings", "50")
 
     assert found["bindings"] == 50
@@ -33,7 +33,7 @@ def test_a_storm_is_measured_beside_the_log_alone() -> None:
     )
 
 
-def test_a_tenth_of_the_clusters_fails_and_everything_that_ran_there_is_placed_anew() -> None:
+def test_failover_benchmark_moves_the_workloads_of_a_tenth_of_the_clusters() -> None:
     found = measured("failover", "--clusters", "10", "--bindings", "60")
 
     assert found["clusters_failed"] == 1
@@ -43,14 +43,14 @@ def test_a_tenth_of_the_clusters_fails_and_everything_that_ran_there_is_placed_a
         assert all(figures(found, f"moved_{count}_s", f"records_{count}", f"ratio_{count}"))
 
 
-def test_clusters_that_make_no_groups_are_refused() -> None:
+def test_failover_benchmark_refuses_a_cluster_count_not_divisible_by_ten() -> None:
     found = measured("failover", "--clusters", "15", code=2)
 
     assert "15 can't be grouped by 10" in str(found["error"])
 
 
 @pytest.mark.parametrize("words", [("log", "--events", "2000"), ("replay", "--bindings", "20")], ids=" ".join)
-def test_the_log_and_its_replay_are_measured(words: tuple[str, ...]) -> None:
+def test_log_and_replay_benchmarks_report_rates(words: tuple[str, ...]) -> None:
     found = measured(*words)
     rates = [name for name in found if "per_s" in name or "ratio" in name]
 
@@ -58,7 +58,7 @@ def test_the_log_and_its_replay_are_measured(words: tuple[str, ...]) -> None:
     assert all(figures(found, *rates))
 
 
-def test_a_command_takes_at_most_10_kb_of_disk_and_memory_stays_bounded() -> None:
+def test_command_takes_at_most_10_kb_of_disk_and_memory_stays_bounded() -> None:
     found = measured("mixed", "--commands", "600")
 
     size, server_mb, views_mb = figures(found, "bytes_per_command", "server_mb_100", "views_mb_100")

@@ -1,4 +1,4 @@
-"""Each command by example, its exit code and its words included."""
+"""Each command by example, with its exit code and messages."""
 
 import io
 import json
@@ -41,13 +41,13 @@ spec:
 
 
 def applied(shell: Shell, directory: Path, name: str) -> None:
-    """A Deployment that runs on member1."""
+    """Apply a Deployment that runs on member1."""
     path = directory / f"{name}.yaml"
     path.write_text(APP.replace("NAME", name))
     shell("apply", "-f", str(path))
 
 
-def test_scale_label_and_delete(shell: Shell, tmp_path: Path) -> None:
+def test_scale_label_and_delete_change_the_object(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "one")
 
     assert shell("scale", "deploy", "one", "--replicas=5") == "deployment.apps/one scaled\n"
@@ -64,7 +64,7 @@ def test_scale_label_and_delete(shell: Shell, tmp_path: Path) -> None:
     assert 'deployment.apps "one" not found in namespace default' in shell.errors
 
 
-def test_slips_are_told(shell: Shell, tmp_path: Path) -> None:
+def test_input_mistakes_are_reported_with_a_hint(shell: Shell, tmp_path: Path) -> None:
     shell("get", "deplyo", code=1)
     assert shell.errors == 'error: nothing is of the kind "deplyo"\n  did you mean deploy?\n'
     shell("taint", "member3", "two words:NoSchedule", code=1)
@@ -125,13 +125,13 @@ def test_clusters_are_tainted_cordoned_and_shown(shell: Shell) -> None:
         ("gizmo",),
     ],
 )
-def test_a_wrong_command_line_ends_with_2(shell: Shell, words: tuple[str, ...]) -> None:
+def test_invalid_command_line_exits_with_2(shell: Shell, words: tuple[str, ...]) -> None:
     shell(*words, code=2)
 
     assert shell.errors
 
 
-def test_edits_become_patches(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_sends_a_patch(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     applied(shell, tmp_path, "three")
 
     monkeypatch.setenv("EDITOR", editor(tmp_path, "text.replace('replicas: 2', 'replicas: 4')"))
@@ -150,12 +150,12 @@ def test_edits_become_patches(shell: Shell, tmp_path: Path, monkeypatch: pytest.
 
 
 def meanwhile(shell: Shell, *words: str, then: str) -> str:
-    """A script for an editor: somebody gives another command while it is open, then the text is changed."""
+    """Return an editor script that runs another command while the editor is open, then changes the text."""
     command = [sys.executable, "-m", "engine.cli", *words, "--data", str(shell.directory)]
     return f"__import__('subprocess').run({command!r}, check=True) and {then}"
 
 
-def test_an_edit_stands_beside_what_was_changed_elsewhere_meanwhile(
+def test_edit_is_merged_with_concurrent_changes_of_other_fields(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = meanwhile(
@@ -170,7 +170,7 @@ def test_an_edit_stands_beside_what_was_changed_elsewhere_meanwhile(
     assert found["spec"]["region"].startswith("off-")
 
 
-def test_an_edit_of_what_was_changed_meanwhile_is_refused(
+def test_edit_of_a_concurrently_changed_field_is_refused(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied(shell, tmp_path, "raced")
@@ -185,7 +185,7 @@ def test_an_edit_of_what_was_changed_meanwhile_is_refused(
     assert json.loads(shell("get", "deploy", "raced", "-o", "json"))["spec"]["replicas"] == 7
 
 
-def test_questions_about_the_past_and_the_log(shell: Shell, tmp_path: Path) -> None:
+def test_as_of_views_and_log_are_printed(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "four")
     shell.until(["NAME SCHEDULED FULLYAPPLIED", "four-deployment True True"], "get", "rb", "four-deployment")
     entries = json.loads(shell("timeline", "deploy", "four", "--json"))
@@ -205,7 +205,7 @@ def test_questions_about_the_past_and_the_log(shell: Shell, tmp_path: Path) -> N
     shell("explain", "deploy", "nothing", code=1)
 
 
-def test_whole_objects_in_every_form(shell: Shell, tmp_path: Path) -> None:
+def test_objects_are_printed_in_every_format(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "five")
 
     assert shell("get", "pp", "five", "-o", "name") == "propagationpolicy.policy.karmada.io/five\n"
@@ -217,9 +217,7 @@ def test_whole_objects_in_every_form(shell: Shell, tmp_path: Path) -> None:
     assert shell.errors == "No resources found.\n"
 
 
-def test_without_a_server_every_question_ends_with_3(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_without_a_server_exit_with_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nowhere = Shell(tmp_path, capsys)
 
     nowhere("get", "deploy", code=3)
@@ -231,16 +229,14 @@ def test_without_a_server_every_question_ends_with_3(
     nowhere("get", "deploy", code=3)
 
 
-def test_a_directory_has_one_server(shell: Shell) -> None:
+def test_second_server_in_a_directory_is_refused(shell: Shell) -> None:
     shell("up", code=1)
 
     assert "another process holds the log" in shell.errors
 
 
 @pytest.mark.slow
-def test_a_server_that_was_killed_goes_on_where_it_was(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_killed_server_continues_after_a_restart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "data"
     shell = Shell(data, capsys)
     with running(data, "--port", "0") as process:
@@ -259,7 +255,7 @@ def test_a_server_that_was_killed_goes_on_where_it_was(
         assert "the log is as it was decided" in shell("log", "verify", "--views")
 
 
-def test_pods_are_listed_by_their_labels(shell: Shell, tmp_path: Path) -> None:
+def test_pods_are_listed_by_label(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "seven")
     shell.until(
         ["NAME CLUSTER READY UP-TO-DATE AVAILABLE ADOPTION", "seven member1 2/2 2 2 Y"],
@@ -281,7 +277,7 @@ def test_pods_are_listed_by_their_labels(shell: Shell, tmp_path: Path) -> None:
     )
 
 
-def test_faults_are_put_on_members_and_taken_off(shell: Shell) -> None:
+def test_member_faults_are_set_and_removed(shell: Shell) -> None:
     assert shell("members").splitlines()[0].split() == ["NAME", "JOINED", "FAULTS", "START-UP", "WORKLOADS"]
     shell("fault", "member2", "slow", "--amount", "5")
 
@@ -295,7 +291,7 @@ def test_faults_are_put_on_members_and_taken_off(shell: Shell) -> None:
     shell.until(["NAME MODE READY", "member3 Push True"], "get", "clusters", "-l", "!absent", "member3")
 
 
-def test_faults_that_make_no_sense_are_refused(shell: Shell) -> None:
+def test_invalid_faults_are_refused(shell: Shell) -> None:
     shell("fault", "member9", "down", code=1)
     assert "no simulated member is called 'member9'; there are: member1" in shell.errors
     shell("fault", "member1", "slow", "--amount", "2000000", code=1)
@@ -305,7 +301,7 @@ def test_faults_that_make_no_sense_are_refused(shell: Shell) -> None:
     shell("heal", "no/such member", code=1)
 
 
-def test_what_was_at_a_position_of_the_log(shell: Shell, tmp_path: Path) -> None:
+def test_object_is_shown_as_of_a_log_position(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "nine")
     shell("scale", "deploy", "nine", "--replicas", "7")
     entries = json.loads(shell("timeline", "deploy", "nine", "--json"))
@@ -319,7 +315,7 @@ def test_what_was_at_a_position_of_the_log(shell: Shell, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_log_is_followed_as_it_grows(shell: Shell, tmp_path: Path) -> None:
+def test_log_tail_follows_new_records(shell: Shell, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "engine.cli", "log", "tail", "-n", "0", "--topic", "specs", "--json"]
     with subprocess.Popen(
         [*command, "--data", str(shell.directory)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -327,7 +323,7 @@ def test_the_log_is_followed_as_it_grows(shell: Shell, tmp_path: Path) -> None:
         assert tail.stdout is not None
         try:
             lines: list[str] = []
-            for count in range(100):  # what is written before the feed is open is not followed
+            for count in range(100):  # records written before the feed is open are not followed
                 applied(shell, tmp_path, f"eight-{count}")
                 if select.select([tail.stdout], [], [], 0.1)[0]:
                     lines.append(tail.stdout.readline())
@@ -338,7 +334,7 @@ def test_the_log_is_followed_as_it_grows(shell: Shell, tmp_path: Path) -> None:
     assert json.loads(lines[0])["type"] == "io.reballast.template-applied.v1"
 
 
-def test_up_prints_where_it_listens_and_an_address_that_lets_a_browser_in(tmp_path: Path) -> None:
+def test_up_prints_its_address_and_a_login_link(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "engine.cli", "up", "--data", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
@@ -354,7 +350,7 @@ def test_up_prints_where_it_listens_and_an_address_that_lets_a_browser_in(tmp_pa
     assert process.returncode == 0
 
 
-def test_an_open_feed_does_not_hold_up_a_stop(tmp_path: Path) -> None:
+def test_open_feed_does_not_delay_shutdown(tmp_path: Path) -> None:
     with running(tmp_path) as process:
         endpoint = json.loads((tmp_path / "endpoint.json").read_bytes())
         headers = {"authorization": f"Bearer {endpoint['token']}"}

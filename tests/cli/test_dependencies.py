@@ -1,4 +1,4 @@
-"""``propagateDeps`` from the command line: what goes along is listed, explained and proved."""
+"""``propagateDeps`` on the command line: dependencies are listed, explained and verified."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ spec:
 """
 
 
-def test_what_goes_along_is_listed_explained_and_proved(shell: Shell, tmp_path: Path) -> None:
+def test_dependencies_are_listed_explained_and_verified(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "objects.yaml"
     path.write_text(OBJECTS)
     shell("apply", "-f", str(path))

@@ -1,4 +1,4 @@
-"""A process that was told to stop ends, whatever it waits for."""
+"""Shutdown of a process whose tasks do not end."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ runtime.run(wait())
 
 
 @pytest.mark.slow
-def test_what_waits_for_ever_is_ended_with_a_word() -> None:
+def test_process_with_a_hanging_task_is_ended_with_a_message() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _WAITS_FOR_EVER], capture_output=True, text=True, timeout=60, check=False
     )

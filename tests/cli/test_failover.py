@@ -1,4 +1,4 @@
-"""The guide's failures, unattended up to where the user decides: a cluster or an application fails, and recovers."""
+"""The failures of the guide: a cluster or an application fails and recovers; only the rebalance is manual."""
 
 from pathlib import Path
 from typing import Final
@@ -87,7 +87,7 @@ spec:
 
 
 def spread(one: int, other: int) -> list[str]:
-    """The table of the Deployment with so many replicas in either cluster."""
+    """Return the table of the Deployment with this many replicas in each cluster."""
     rows = [("member1", one), ("member2", other)]
     return [COLUMNS, *(f"web {name} {count}/{count} {count} {count} Y" for name, count in rows if count)]
 
@@ -98,9 +98,7 @@ def applied(shell: Shell, directory: Path, text: str) -> None:
     shell("apply", "-f", str(file))
 
 
-def test_a_cluster_that_fails_is_left_by_itself_and_used_again_when_asked_for(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_failed_cluster_is_emptied_and_used_again_after_a_rebalance(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, WEB + "---" + TAINTS)
     shell.until(spread(2, 2), "get", "deploy", "web")
 
@@ -112,7 +110,7 @@ def test_a_cluster_that_fails_is_left_by_itself_and_used_again_when_asked_for(
     untainted = ["NAME MODE READY", "member1 Push True", "member2 Push True", "member3 Push True"]
     shell.until(untainted, "get", "clusters", seconds=CONFIRMED_S)
     applied(shell, tmp_path, REBALANCER)
-    # The taint is there until the cluster has been ready for a while; the rebalancer's answer is at once.
+    # The taint is removed once the cluster has been ready for a while; the rebalancer finishes at once.
     shell.until(spread(0, 4), "get", "deploy", "web")
     shell.until_true(lambda: "cluster-untainted" in shell("timeline", "cluster", "member1"), CONFIRMED_S)
     applied(shell, tmp_path, REBALANCER.replace("spread", "spread-again"))
@@ -127,9 +125,7 @@ def test_a_cluster_that_fails_is_left_by_itself_and_used_again_when_asked_for(
     shell("delete", "clustertaintpolicy", "not-ready")
 
 
-def test_an_application_that_is_unhealthy_for_too_long_leaves_the_cluster(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_application_that_stays_unhealthy_moves_to_another_cluster(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, WEB + FAILOVER)
     shell.until(spread(2, 2), "get", "deploy", "web")
 
@@ -146,8 +142,8 @@ def test_an_application_that_is_unhealthy_for_too_long_leaves_the_cluster(
         shell("delete", kind, name)
 
 
-def test_an_application_that_fails_takes_its_state_along(shell: Shell, tmp_path: Path) -> None:
-    # No member has room for it, so it is unhealthy wherever it is.
+def test_failed_application_passes_its_state_on(shell: Shell, tmp_path: Path) -> None:
+    # No member has capacity for it, so it is unhealthy in every cluster.
     applied(shell, tmp_path, STATEFUL)
     shell.until_true(lambda: "eviction-started" in shell("timeline", "sts", "flink"), CONFIRMED_S)
     story = shell("timeline", "sts", "flink")

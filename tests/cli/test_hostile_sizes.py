@@ -1,4 +1,4 @@
-"""Valid objects of hostile sizes: none of them holds the event loop, and the server stops when it is told to."""
+"""Valid objects of hostile sizes: none of them blocks the event loop, and the server still stops on request."""
 
 import contextlib
 import json
@@ -39,7 +39,7 @@ _HELD: Final = re.compile(r"^reballast_event_loop_held_max_seconds ([0-9.e+-]+)$
 
 
 class Server:
-    """A running server, asked as an administrator."""
+    """A running server and an administrator's client."""
 
     def __init__(self, directory: Path) -> None:
         said = json.loads((directory / "endpoint.json").read_text())
@@ -56,25 +56,25 @@ class Server:
         self._queries.close()
 
     def ask(self, wanted: Input) -> httpx.Response:
-        """Sends a request, and waits for the answer."""
+        """Send a request, and wait for the response."""
         client = self._queries if wanted.is_query else self._kube
         headers = {"content-type": wanted.media, "accept": wanted.accept}
         return client.request(wanted.method, wanted.path, content=wanted.content, headers=headers)
 
     def held_s(self) -> float:
-        """For how long something held the event loop at most so far."""
+        """Return the longest time that the event loop was blocked so far, in seconds."""
         time.sleep(0.1)
         found = _HELD.search(self._queries.get("/metrics").text)
         assert found is not None
         return float(found[1])
 
 
-def ask_if_it_is_there(server: Server) -> None:
+def send_large_policy_if_running(server: Server) -> None:
     with contextlib.suppress(httpx.HTTPError):
         server.ask(posted(POLICIES, policy("more", labelled(1_000))))
 
 
-def test_no_input_holds_the_event_loop_or_keeps_the_server_from_stopping(tmp_path: Path) -> None:
+def test_no_input_blocks_the_event_loop_or_the_shutdown(tmp_path: Path) -> None:
     holding: dict[str, float] = {}
     for attempt in range(ATTEMPTS):
         holding = held_by(tmp_path / str(attempt))
@@ -84,7 +84,7 @@ def test_no_input_holds_the_event_loop_or_keeps_the_server_from_stopping(tmp_pat
 
 
 def held_by(directory: Path) -> dict[str, float]:
-    """Return the inputs that held the loop of a new server for too long, and for how long in seconds."""
+    """Return the inputs that blocked the loop of a new server for too long, and for how long in seconds."""
     with running(directory) as process, Server(directory) as server:
         held_s = server.held_s()
         holding = {"start": held_s} if held_s > HELD_S_MAX else {}
@@ -104,8 +104,8 @@ def held_by(directory: Path) -> dict[str, float]:
 
         assert refused == ["spec.resourceSelectors", "spec.template.spec"]
 
-        # It is told to stop while it works on one more, which may or may not be answered.
-        last = threading.Thread(target=ask_if_it_is_there, args=(server,))
+        # The server is stopped while it works on one more request, which may remain unanswered.
+        last = threading.Thread(target=send_large_policy_if_running, args=(server,))
         last.start()
         process.terminate()
         assert process.wait(15) == 0

@@ -1,4 +1,4 @@
-"""Override policies from the command line: applied, seen to hold, explained, and proved."""
+"""Override policies on the command line: applied, reported, explained and verified."""
 
 import json
 from pathlib import Path
@@ -44,7 +44,7 @@ spec:
 """
 
 
-def test_an_override_policy_is_applied_explained_and_proved(shell: Shell, tmp_path: Path) -> None:
+def test_override_policy_is_applied_explained_and_verified(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "objects.yaml"
     path.write_text(OBJECTS)
     shell("apply", "-f", str(path))
@@ -72,7 +72,7 @@ def test_an_override_policy_is_applied_explained_and_proved(shell: Shell, tmp_pa
     assert "the log is as it was decided" in shell("log", "verify")
 
 
-def test_an_override_policy_that_makes_no_sense_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_invalid_override_policy_is_refused(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text(WRONG)
     shell("apply", "-f", str(path), code=1)

@@ -1,4 +1,4 @@
-"""What a user at a terminal sees: widths, colours, watches, completion, errors in JSON, ports that stay."""
+"""Output on a terminal: widths, colours, watches, completion, JSON errors, and kept ports."""
 
 import fcntl
 import json
@@ -24,7 +24,7 @@ CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
 
 
 def on_terminal(*words: str, **environment: str) -> str:
-    """What a command prints on a terminal."""
+    """Return the output of a command on a terminal."""
     control, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
     inherited = {name: text for name, text in os.environ.items() if name not in {"NO_COLOR", "COLUMNS"}}
@@ -47,7 +47,7 @@ def _read(control: int) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_timeline_fits_the_terminal_and_is_whole_in_a_pipe(shell: Shell, tmp_path: Path) -> None:
+def test_timeline_is_truncated_on_a_terminal_and_complete_in_a_pipe(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "narrow")
     words = ("timeline", "deploy", "narrow")
 
@@ -63,7 +63,7 @@ def test_a_timeline_fits_the_terminal_and_is_whole_in_a_pipe(shell: Shell, tmp_p
 @pytest.mark.parametrize(
     ("environment", "coloured"), [({}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)]
 )
-def test_headings_are_bold_only_where_the_terminal_and_the_user_want_it(
+def test_headings_are_bold_only_on_capable_terminals_without_no_color(
     shell: Shell, environment: dict[str, str], coloured: bool
 ) -> None:
     shown = on_terminal("get", "clusters", "--data", str(shell.directory), **environment)
@@ -72,7 +72,7 @@ def test_headings_are_bold_only_where_the_terminal_and_the_user_want_it(
     assert ("\x1b" in shown) is coloured
 
 
-def test_an_unknown_command_is_told_with_a_suggestion_before_anything_is_loaded() -> None:
+def test_unknown_command_is_reported_with_a_suggestion_before_imports() -> None:
     program = (
         "import sys\nfrom engine.cli import main\ncode = main.run(['aplly'])\n"
         "print(code, sorted({'cyclopts', 'httpx', 'rich'} & set(sys.modules)))"
@@ -84,7 +84,7 @@ def test_an_unknown_command_is_told_with_a_suggestion_before_anything_is_loaded(
     assert done.stderr == 'error: unknown command "aplly"\n  did you mean apply?\n'
 
 
-def test_errors_are_objects_where_json_is_wanted(shell: Shell, tmp_path: Path) -> None:
+def test_errors_are_json_objects_with_the_option_json(shell: Shell, tmp_path: Path) -> None:
     shell("get", "deploy", "nothing", "--json", code=1)
     error = json.loads(shell.errors)["error"]
     assert (error["exitCode"], error["remedy"]) == (1, "see: reballast get deployments -A")
@@ -98,7 +98,7 @@ def test_errors_are_objects_where_json_is_wanted(shell: Shell, tmp_path: Path) -
     assert shell.errors == ""
 
 
-def test_several_kinds_are_listed_at_once_and_wide_tables_have_more(shell: Shell, tmp_path: Path) -> None:
+def test_several_kinds_are_listed_and_wide_tables_have_more_columns(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "several")
     shell.until_true(lambda: "several-deployment" in shell("get", "rb"))
 
@@ -117,7 +117,7 @@ def test_several_kinds_are_listed_at_once_and_wide_tables_have_more(shell: Shell
 
 
 @pytest.mark.slow
-def test_a_watch_goes_on_with_rows_that_change(shell: Shell, tmp_path: Path) -> None:
+def test_watch_prints_changed_rows(shell: Shell, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "engine.cli", "get", "cm", "-w", "--data", str(shell.directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
@@ -133,14 +133,14 @@ def test_a_watch_goes_on_with_rows_that_change(shell: Shell, tmp_path: Path) -> 
     shell("get", "cm", "-w", "-o", "yaml", code=2)
 
 
-def test_a_moment_may_be_some_time_ago() -> None:
+def test_instant_may_be_a_duration_ago() -> None:
     assert options.instant("10m", 1_716_630_591_000) == "2024-05-25T09:39:51.000Z"
     assert options.instant("1d1h1m1s", 1_716_630_591_000) == "2024-05-24T08:48:50.000Z"
     for word in ("", "120", "decisions/3/41", "2024-05-25T09:49:51Z", "yesterday"):
         assert options.instant(word, 1_716_630_591_000) == word
 
 
-def test_ages_count_from_the_moment_that_is_asked_for(shell: Shell, tmp_path: Path) -> None:
+def test_ages_are_relative_to_the_as_of_time(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "aged")
     entry = json.loads(shell("timeline", "deploy", "aged", "--json"))[0]
     time.sleep(2.1)
@@ -151,7 +151,7 @@ def test_ages_count_from_the_moment_that_is_asked_for(shell: Shell, tmp_path: Pa
     shell("get", "deploy", "aged", "--as-of", "1h", code=1)
 
 
-def test_completion_scripts_know_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_scripts_contain_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     for shell in ("bash", "zsh", "fish"):
         assert main.run(["completion", shell]) == failures.OK
         script = capsys.readouterr().out
@@ -159,7 +159,7 @@ def test_completion_scripts_know_the_commands(capsys: pytest.CaptureFixture[str]
         assert "--as-of" in script or "as-of" in script
 
 
-def test_up_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_up_prints_the_command_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Path(sys.executable).parent
     monkeypatch.setattr(sys, "argv", [str(here / "reballast")])
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
@@ -169,7 +169,7 @@ def test_up_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_ports_stay_over_restarts_as_long_as_they_are_free(tmp_path: Path) -> None:
+def test_ports_are_reused_after_a_restart_while_they_are_free(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "engine.cli", "up", "--json", "--no-members", "--data", str(tmp_path)]
 
     def started() -> tuple[str, str, list[int]]:
@@ -192,7 +192,7 @@ def test_ports_stay_over_restarts_as_long_as_they_are_free(tmp_path: Path) -> No
     assert (kube_url, lost) == (first[1], [kept.port])
 
 
-def test_ports_that_can_not_be_read_are_not_kept(tmp_path: Path) -> None:
+def test_invalid_ports_file_is_ignored(tmp_path: Path) -> None:
     for content in (b"{", b'{"port": 99999}', b'{"port": "a"}'):
         (tmp_path / "ports.json").write_bytes(content)
         assert kept_ports.read(tmp_path) == kept_ports.Ports()
@@ -200,7 +200,7 @@ def test_ports_that_can_not_be_read_are_not_kept(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_the_tour_tells_where_it_plays_and_how_to_see_the_story(
+def test_tour_prints_its_server_and_how_to_see_the_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running(tmp_path):

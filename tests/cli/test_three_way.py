@@ -1,4 +1,4 @@
-"""Merge patches of ``apply`` and ``edit``: what holds of every one of them."""
+"""Properties of the merge patches of ``apply`` and ``edit``."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,12 +20,12 @@ OBJECTS = st.recursive(
 
 
 def patched(target: Json, patch: Json) -> Json:
-    """The object after the patch, as the server applies it."""
+    """Return the object after the patch, as the server applies it."""
     return as_object(patches.merge_patched(target, patch)) or {}
 
 
 def applied(spec: Json, live: Json | None) -> Json:
-    """The object after an apply of one with this spec."""
+    """Return the object after an apply with this spec."""
     wanted = three_way.with_memory({"metadata": {"name": "x"}, "spec": spec})
     return (
         wanted if live is None else patched(live, three_way.patch(three_way.last_applied(live), wanted, live))
@@ -33,12 +33,12 @@ def applied(spec: Json, live: Json | None) -> Json:
 
 
 @given(OBJECTS, OBJECTS)
-def test_the_difference_of_two_objects_leads_from_one_to_the_other(old: Json, new: Json) -> None:
+def test_difference_transforms_one_object_into_the_other(old: Json, new: Json) -> None:
     assert patched(old, three_way.difference(old, new)) == new
 
 
 @given(OBJECTS, OBJECTS)
-def test_what_is_applied_holds_then_and_applied_again_changes_nothing(wanted: Json, live: Json) -> None:
+def test_applied_fields_are_set_and_a_second_apply_changes_nothing(wanted: Json, live: Json) -> None:
     once = applied(wanted, {"metadata": {"name": "x"}, "spec": live})
 
     spec = as_object(once["spec"]) or {}
@@ -47,7 +47,7 @@ def test_what_is_applied_holds_then_and_applied_again_changes_nothing(wanted: Js
 
 
 @given(OBJECTS, OBJECTS, OBJECTS)
-def test_what_was_applied_and_is_left_out_goes_and_what_others_set_stays(
+def test_omitted_fields_are_removed_and_fields_of_others_kept(
     first: Json, second: Json, others: Json
 ) -> None:
     live = applied(first, None)
@@ -61,20 +61,20 @@ def test_what_was_applied_and_is_left_out_goes_and_what_others_set_stays(
         assert found[name] == others[name]
 
 
-def test_an_object_too_large_to_remember_has_no_annotation() -> None:
+def test_object_too_large_to_remember_has_no_annotation() -> None:
     large: Json = {"metadata": {"name": "x"}, "data": {"a": "x" * 300_000}}
 
     assert three_way.with_memory(large) == large
     assert three_way.last_applied(large) == {}
 
 
-def test_the_annotation_is_measured_in_bytes() -> None:
+def test_annotation_size_is_measured_in_bytes() -> None:
     large: Json = {"metadata": {"name": "x"}, "data": {"a": "é" * 150_000}}
     assert three_way.with_memory(large) == large
 
 
 @given(st.text())
-def test_an_annotation_that_somebody_broke_is_no_memory(text: str) -> None:
+def test_malformed_annotation_is_ignored(text: str) -> None:
     live: Json = {"metadata": {"annotations": {three_way.LAST_APPLIED: text}}}
 
     assert isinstance(three_way.last_applied(live), dict)

@@ -1,4 +1,4 @@
-"""A query API with TLS in a directory that was there before: who trusts it, and who reads its files."""
+"""TLS for the query API, in an existing data directory: trust and file permissions."""
 
 import datetime as dt
 import json
@@ -23,7 +23,7 @@ def endpoint_of(directory: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A server that makes its own certificate, open to the network, in a directory that others may enter."""
+    """A server that creates its own certificate, open to the network, in a directory that others may enter."""
     directory = tmp_path_factory.mktemp("tls") / "data"
     directory.mkdir(mode=0o755)
     directory.chmod(0o755)
@@ -31,7 +31,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield directory
 
 
-def test_the_commands_trust_it(
+def test_commands_trust_the_certificate_of_the_data_directory(
     secured: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shell = Shell(secured, capsys)
@@ -48,7 +48,7 @@ def test_the_commands_trust_it(
     assert "REBALLAST_CA names a file with a certificate (PEM)" in shell.errors
 
 
-def test_it_answers_with_tls_only_by_the_names_that_it_was_given(secured: Path) -> None:
+def test_server_answers_with_tls_only_for_its_host_names(secured: Path) -> None:
     found = endpoint_of(secured)
     assert found["url"].startswith("https://127.0.0.1:")
     trusted = ssl.create_default_context(cadata=found["authority"])
@@ -63,7 +63,7 @@ def test_it_answers_with_tls_only_by_the_names_that_it_was_given(secured: Path) 
         httpx.get(found["url"].replace("https", "http") + "/healthz", trust_env=False)
 
 
-def test_all_of_its_files_are_private_and_the_directory_is_warned_of(secured: Path) -> None:
+def test_all_files_are_private_and_an_open_directory_causes_a_warning(secured: Path) -> None:
     loose = {path.name: oct(path.stat().st_mode) for path in secured.iterdir() if path.stat().st_mode & 0o077}
     assert loose == {}
     assert {"log.sqlite-wal", "views.sqlite", "endpoint.json", "kubeconfig"} <= {
@@ -73,9 +73,7 @@ def test_all_of_its_files_are_private_and_the_directory_is_warned_of(secured: Pa
     assert f"mode=0755 path={secured} remedy='chmod 700 {secured}'" in said
 
 
-def test_a_certificate_of_somebody_elses_is_served_and_trusted_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_given_certificate_is_served_and_trusted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), (NAME,))
     words = ("--tls-certificate", str(made.certificate), "--tls-key", str(made.key), "--no-members")
     data = tmp_path / "data"
@@ -96,7 +94,7 @@ def test_a_certificate_of_somebody_elses_is_served_and_trusted_too(
         (["--allowed-host", "http://a"], "--allowed-host 'http://a' is no host"),
     ],
 )
-def test_what_can_not_be_served_is_refused(
+def test_invalid_certificate_or_host_options_are_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""The private server of the tour: stopped and removed, also when it does not stop by itself."""
+"""The private server of the tour: stopped and removed, even if it ignores SIGTERM."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ time.sleep(60)
 """
 
 
-def test_a_server_that_does_not_stop_is_killed_and_its_directory_removed(
+def test_hanging_tour_server_is_killed_and_its_directory_removed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     directory = tmp_path / "private"
@@ -25,7 +25,7 @@ def test_a_server_that_does_not_stop_is_killed_and_its_directory_removed(
     popen = subprocess.Popen
 
     def stubborn(*_args: object, **_options: object) -> subprocess.Popen[bytes]:
-        # A real process in the server's place, which is ready at once and ignores SIGTERM.
+        # A real process in place of the server; it is ready at once and ignores SIGTERM.
         endpoint = directory / tour.server_location.FILE
         started.append(popen([sys.executable, "-c", STUBBORN, str(endpoint)]))
         return started[0]

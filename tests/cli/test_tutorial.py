@@ -1,4 +1,4 @@
-"""The rebalancer's tutorial, step by step, by the command line against a server that was started as users do."""
+"""The rebalancer's tutorial, step by step, on the command line."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ TAINT = "workload-rebalancer-test:NoExecute"
 
 
 @pytest.mark.slow
-def test_replicas_leave_a_tainted_cluster_and_come_back_when_rebalanced(shell: Shell, tmp_path: Path) -> None:
+def test_replicas_leave_a_tainted_cluster_and_return_after_a_rebalance(shell: Shell, tmp_path: Path) -> None:
     files = tmp_path / "deployment.yaml", tmp_path / "workload-rebalancer.yaml"
     files[0].write_text(DEPLOYMENT)
     files[1].write_text(REBALANCER)
@@ -43,7 +43,7 @@ def test_replicas_leave_a_tainted_cluster_and_come_back_when_rebalanced(shell: S
     assert "Result:    member1:2, member2:1" in shell("explain", "deploy", "foo")
     assert "reschedule-triggered" in shell("timeline", "deploy", "foo")
 
-    # Step 6: it is removed once it finished, when it is told so; 0 stands for the tutorial's 300 seconds.
+    # Step 6: the rebalancer is deleted after its TTL; 0 replaces the tutorial's 300 seconds.
     files[1].write_text(REBALANCER.replace("spec:", "spec:\n  ttlSecondsAfterFinished: 0"))
     assert shell("apply", "-f", str(files[1])) == "workloadrebalancer.apps.karmada.io/demo configured\n"
     shell.until([], "get", "wr")

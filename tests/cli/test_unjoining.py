@@ -1,4 +1,4 @@
-"""A cluster that leaves, by the command line: what is waited for, and how nobody waits for ever."""
+"""``unjoin`` of a cluster: what it waits for, and its timeout."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def works(shell: Shell, cluster: str) -> int:
     return sum(each["cluster"] == cluster for each in json.loads(shell("get", "works", "--json"))["items"])
 
 
-def test_a_member_leaves_and_its_story_is_told(shell: Shell, tmp_path: Path) -> None:
+def test_unjoined_member_leaves_and_its_timeline_shows_it(shell: Shell, tmp_path: Path) -> None:
     apply(shell, tmp_path, SETTINGS)
     shell.until_true(lambda: works(shell, "member3") == 1)
     assert shell("unjoin", "member3") == "cluster/member3 has left\n"
@@ -49,7 +49,7 @@ def test_a_member_leaves_and_its_story_is_told(shell: Shell, tmp_path: Path) -> 
     assert "the log is as it was decided" in shell("log", "verify")
 
 
-def test_nobody_waits_for_ever(shell: Shell, tmp_path: Path) -> None:
+def test_unjoin_times_out_and_can_be_forced(shell: Shell, tmp_path: Path) -> None:
     apply(shell, tmp_path, f"{EDGE}---{SETTINGS}")
     shell.until_true(lambda: works(shell, "edge") == 1)
     shell("unjoin", "edge", "--wait", "0.1", code=1)

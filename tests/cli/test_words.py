@@ -1,4 +1,4 @@
-"""What the command line reads and prints, piece by piece, without a server."""
+"""Parsing and formatting of the command line, without a server."""
 
 import json
 import subprocess
@@ -49,7 +49,7 @@ COMMANDS = [
         (-5, "0s"),
     ],
 )
-def test_ages_are_those_of_kubectl(seconds: int, text: str) -> None:
+def test_ages_are_formatted_as_by_kubectl(seconds: int, text: str) -> None:
     assert output.age(seconds * 1000) == text
 
 
@@ -69,14 +69,14 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text("abcno~10-: ", max_size=6), JSON, min_size=1, max_size=4))
-def test_what_is_printed_as_yaml_is_read_back_as_it_was(value: dict[str, object]) -> None:
+def test_printed_yaml_is_read_back_unchanged(value: dict[str, object]) -> None:
     (found,) = manifests.read(yaml_output.dump(value).encode(), file="printed", limits=LIMITS)
 
     assert isinstance(found, manifests.Document)
     assert found.value == value
 
 
-def test_nothing_that_is_printed_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_removed_from_output(capsys: pytest.CaptureFixture[str]) -> None:
     output.table(("NAME", "A"), [("\x1b[2Jevil\n", "[bold]x[/bold]"), ("b", 2)])
 
     assert capsys.readouterr().out == "NAME        A\n [2Jevil    [bold]x[/bold]\nb           2\n"
@@ -104,7 +104,7 @@ TEMPLATE: dict[str, object] = {
 NOW_MS = 1_716_630_591_000 + 180_000
 
 
-def test_a_template_has_a_row_for_each_cluster_in_which_it_runs_or_shall_run() -> None:
+def test_template_has_a_row_per_current_or_scheduled_cluster() -> None:
     ran = table_rows.runs(BINDING, {"member1": NOW_MS - 20_000})
 
     found = table_rows.template_listing("Deployment", [(TEMPLATE, ran, None)], NOW_MS)
@@ -117,7 +117,7 @@ def test_a_template_has_a_row_for_each_cluster_in_which_it_runs_or_shall_run() -
     ]
 
 
-def test_a_template_that_runs_nowhere_has_a_row_too() -> None:
+def test_unplaced_template_has_a_row() -> None:
     found = table_rows.template_listing("Deployment", [(TEMPLATE, [], None)], NOW_MS)
 
     assert [row[:7] for row in found.rows] == [("foo", "<none>", "0/3", 0, 0, "3m", "N")]
@@ -139,12 +139,12 @@ def test_kinds_without_replicas_have_no_counts() -> None:
         ("example.io/a=b:NoSchedule", {"key": "example.io/a", "value": "b", "effect": "NoSchedule"}),
     ],
 )
-def test_taints_are_read_as_kubectl_reads_them(word: str, taint: dict[str, str]) -> None:
+def test_taints_are_parsed_as_by_kubectl(word: str, taint: dict[str, str]) -> None:
     assert set_properties.read_taint(word) == taint
 
 
 @pytest.mark.parametrize("word", ["a", ":NoExecute", "a:", "=b:NoExecute", ""])
-def test_what_is_no_taint_is_a_wrong_command_line(word: str) -> None:
+def test_invalid_taint_is_a_usage_error(word: str) -> None:
     with pytest.raises(failures.Failure) as caught:
         set_properties.read_taint(word)
     assert caught.value.code == failures.USAGE
@@ -162,11 +162,11 @@ def test_what_is_no_taint_is_a_wrong_command_line(word: str) -> None:
         ("Kafka", "default", "k", "default/k-kafka"),
     ],
 )
-def test_a_kind_and_a_name_mean_one_key(kind: str, namespace: str, name: str, key: str) -> None:
+def test_kind_and_name_map_to_one_key(kind: str, namespace: str, name: str, key: str) -> None:
     assert server_reads.key_of(server_reads.kind_of(kind), namespace, name) == key
 
 
-def test_why_a_cluster_was_out_of_the_question() -> None:
+def test_exclusion_reasons_of_a_cluster_are_listed() -> None:
     assert summaries.failures({"name": "a", "terminating": True, "failed": ["x"]}) == [
         "the cluster is leaving",
         "x",
@@ -174,7 +174,7 @@ def test_why_a_cluster_was_out_of_the_question() -> None:
     assert summaries.failures({"name": "a"}) == []
 
 
-def test_an_event_in_a_few_words() -> None:
+def test_event_is_summarised() -> None:
     clusters = [{"name": "member1", "replicas": 2}, {"name": "member2"}]
     data = {
         "key": "default/foo-deployment",
@@ -194,13 +194,13 @@ def test_an_event_in_a_few_words() -> None:
     [[name] for name in COMMANDS[0].split()] + [command.split() for command in COMMANDS[1:]],
     ids=" ".join,
 )
-def test_every_command_explains_itself(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run([*words, "--help"]) == failures.OK
 
     assert f"Usage: reballast {' '.join(words)}" in capsys.readouterr().out
 
 
-def test_the_list_of_commands_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["--help"]) == failures.OK
 
     shown = capsys.readouterr().out
@@ -218,7 +218,7 @@ def test_schemas_are_written_to_files(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main.run(["schema", "--to", str(tmp_path / "schemas" / "asyncapi.json")]) == failures.FAILED
 
 
-def test_a_question_loads_neither_the_server_nor_numpy() -> None:
+def test_client_command_imports_neither_the_server_nor_numpy() -> None:
     program = (
         "import sys\nfrom engine.cli import main\ncode = main.run(['get', 'deploy', '--data', '/nonexistent'])\n"
         "heavy = {'numpy', 'starlette', 'uvicorn', 'sqlite3'} & set(sys.modules)\n"
