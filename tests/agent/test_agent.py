@@ -1,4 +1,4 @@
-"""An agent as a process: what a cluster is to run comes to stand in it, stays so, and goes again."""
+"""An agent as a process: works are applied, kept, reported and removed in a cluster."""
 
 import itertools
 import time
@@ -28,7 +28,7 @@ SOON_S = 20.0
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def test_a_workload_is_applied_scaled_reported_and_removed(house: House, tmp_path: Path) -> None:
+def test_workload_is_applied_scaled_reported_and_removed(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "plain", member.kubeconfig, tmp_path)):
         control.apply(deployment("plain"), policy("plain", ["plain"]))
@@ -55,7 +55,7 @@ def test_a_workload_is_applied_scaled_reported_and_removed(house: House, tmp_pat
         eventually(lambda: replicas_of(member, "plain") is None, "the removal")
 
 
-def test_an_agents_token_opens_no_kubernetes_api(house: House, tmp_path: Path) -> None:
+def test_agent_token_is_refused_by_the_kubernetes_api(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     token = configuration.read(join(control, "token", member.kubeconfig, tmp_path)).token
     bearer = {"authorization": f"Bearer {token}"}
@@ -65,7 +65,7 @@ def test_an_agents_token_opens_no_kubernetes_api(house: House, tmp_path: Path) -
         assert control.kube.get(path, headers=bearer).status_code == 401
 
 
-def test_drift_is_put_right(house: House, tmp_path: Path) -> None:
+def test_drift_is_corrected(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "drift", member.kubeconfig, tmp_path)):
         control.apply(deployment("drift"), policy("drift", ["drift"]))
@@ -89,7 +89,7 @@ def test_drift_is_put_right(house: House, tmp_path: Path) -> None:
         assert (member.get(deployment_path("drift")) or {})["metadata"]["uid"] != uid
 
 
-def test_what_others_add_stays(house: House, tmp_path: Path) -> None:
+def test_fields_of_others_are_kept(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "added", member.kubeconfig, tmp_path)):
         control.apply(deployment("added"), policy("added", ["added"]))
@@ -100,7 +100,7 @@ def test_what_others_add_stays(house: House, tmp_path: Path) -> None:
         assert (member.get(deployment_path("added")) or {})["metadata"]["annotations"]["theirs"] == "yes"
 
 
-def test_an_autoscaled_workload_keeps_its_replicas(house: House, tmp_path: Path) -> None:
+def test_autoscaled_workload_keeps_its_replicas(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "scaler", member.kubeconfig, tmp_path)):
         control.apply(deployment("scaler"), policy("scaler", ["scaler"]))
@@ -119,7 +119,7 @@ def test_an_autoscaled_workload_keeps_its_replicas(house: House, tmp_path: Path)
         edits = itertools.count()
 
         def keeps_them() -> bool:
-            """As the autoscaler would, scales now and then; an edit that comes behind must not undo it."""
+            """Scale as the autoscaler does; a later write of the agent must not undo it."""
             edit = f"edit-{next(edits)}"
             member.patch(deployment_path("scaler"), {"spec": {"replicas": 6}}, "kube-controller-manager")
             control.apply(deployment("scaler", 3, edited=edit))
@@ -132,9 +132,7 @@ def test_an_autoscaled_workload_keeps_its_replicas(house: House, tmp_path: Path)
         assert replicas_of(member, "scaler") == 6
 
 
-def test_an_object_of_somebody_else_is_left_alone_unless_the_policy_takes_it_over(
-    house: House, tmp_path: Path
-) -> None:
+def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     theirs = deployment("conflict", 5)
     member.post("/apis/apps/v1/namespaces/default/deployments", theirs)
@@ -165,7 +163,7 @@ def test_an_object_of_somebody_else_is_left_alone_unless_the_policy_takes_it_ove
         )
 
 
-def test_a_changed_conflict_resolution_is_found_out(house: House, tmp_path: Path) -> None:
+def test_changed_conflict_resolution_is_applied(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     member.post("/apis/apps/v1/namespaces/default/deployments", deployment("resolved", 5))
     with serving(tmp_path, join(control, "resolved", member.kubeconfig, tmp_path)):
@@ -181,7 +179,7 @@ def test_a_changed_conflict_resolution_is_found_out(house: House, tmp_path: Path
         eventually(lambda: replicas_of(member, "resolved") == 2, "the object that was taken over")
 
 
-def test_preserved_objects_stay_without_our_marks(house: House, tmp_path: Path) -> None:
+def test_preserved_objects_stay_without_managed_marks(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "kept", member.kubeconfig, tmp_path)):
         control.apply(deployment("kept"), policy("kept", ["kept"], preserveResourcesOnDeletion=True))
@@ -196,7 +194,7 @@ def test_preserved_objects_stay_without_our_marks(house: House, tmp_path: Path) 
         assert "annotations" not in (member.get(deployment_path("kept")) or {})["metadata"]
 
 
-def test_a_suspended_work_is_left_as_it_is(house: House, tmp_path: Path) -> None:
+def test_suspended_work_is_left_unchanged(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "held", member.kubeconfig, tmp_path)):
         control.apply(deployment("held"), policy("held", ["held"]))
@@ -220,7 +218,7 @@ def test_a_suspended_work_is_left_as_it_is(house: House, tmp_path: Path) -> None
         eventually(lambda: replicas_of(member, "held") == 5, "what was held back")
 
 
-def test_override_policies_reach_the_cluster(house: House, tmp_path: Path) -> None:
+def test_override_policies_apply_to_the_cluster(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     image = {"imageOverrider": [{"component": "Registry", "operator": "add", "value": "mirror.example"}]}
     override = {
@@ -246,7 +244,7 @@ def test_override_policies_reach_the_cluster(house: House, tmp_path: Path) -> No
         eventually(lambda: image_of() == "mirror.example/nginx:1.27", "the overridden image")
 
 
-def test_a_missing_namespace_is_made_and_a_missing_kind_is_told(house: House, tmp_path: Path) -> None:
+def test_missing_namespace_is_created_and_missing_kind_is_reported(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     configuration = {
         "apiVersion": "v1",
@@ -266,7 +264,7 @@ def test_a_missing_namespace_is_made_and_a_missing_kind_is_told(house: House, tm
         )
 
 
-def test_a_kind_that_comes_by_its_definition_is_served_at_once(house: House, tmp_path: Path) -> None:
+def test_newly_defined_kind_is_served_at_once(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
@@ -301,7 +299,7 @@ def test_a_kind_that_comes_by_its_definition_is_served_at_once(house: House, tmp
         assert time.monotonic() - began_s < SOON_S
 
 
-def test_a_cluster_that_leaves_is_emptied_and_its_agent_ends(house: House, tmp_path: Path) -> None:
+def test_leaving_cluster_is_emptied_and_its_agent_exits(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "left", member.kubeconfig, tmp_path)) as agent:
         control.apply(deployment("left"), policy("left", ["left"]))
@@ -317,7 +315,7 @@ def test_a_cluster_that_leaves_is_emptied_and_its_agent_ends(house: House, tmp_p
     kept.close()
 
 
-def test_a_cluster_whose_agent_is_dead_is_waited_for(house: House, tmp_path: Path) -> None:
+def test_unjoin_waits_for_a_dead_agent(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "late", member.kubeconfig, tmp_path)) as agent:
         control.apply(deployment("late"), policy("late", ["late"]))
@@ -328,7 +326,7 @@ def test_a_cluster_whose_agent_is_dead_is_waited_for(house: House, tmp_path: Pat
         shown = control.get(CLUSTERS + "late")
         assert shown is not None
         assert shown["metadata"]["deletionTimestamp"]
-        # What it knew is lost; it is told again what is awaited of it.
+        # The restarted agent has lost its state; the server sends the pending removals again.
         for each in tmp_path.glob("agent.sqlite*"):
             each.unlink()
         agent.start()
@@ -336,7 +334,7 @@ def test_a_cluster_whose_agent_is_dead_is_waited_for(house: House, tmp_path: Pat
         assert replicas_of(member, "late") is None
 
 
-def test_a_cluster_whose_agent_is_gone_leaves_by_force(house: House, tmp_path: Path) -> None:
+def test_cluster_without_agent_leaves_by_force(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
         control.apply(deployment("lost"), policy("lost", ["lost"]))
@@ -346,7 +344,7 @@ def test_a_cluster_whose_agent_is_gone_leaves_by_force(house: House, tmp_path: P
         assert "cluster/lost has left by force" in told
         assert control.get(CLUSTERS + "lost") is None
         assert replicas_of(member, "lost") == 2
-        # Should its agent come back, it finds out.
+        # A returning agent learns that its cluster is no longer a member.
         agent.start()
         eventually(lambda: replicas_of(member, "lost") is None, "the removal")
         eventually(lambda: agent.process is not None and agent.process.poll() is not None, "the agent's end")

@@ -1,4 +1,4 @@
-"""What an agent keeps: together, for each cluster by itself, and nothing that can't be read."""
+"""The agent's checkpoint: atomic, per cluster, and ignored if it is unreadable."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ ENTRY = Entry(
 )
 
 
-def test_what_is_kept_comes_back(tmp_path: Path) -> None:
+def test_saved_checkpoint_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "agent.sqlite"
     kept = Checkpoint(path)
     assert kept.load("one") == (None, {})
@@ -46,7 +46,7 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_file_that_can_not_be_read_is_as_good_as_none(tmp_path: Path) -> None:
+def test_unreadable_checkpoint_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "agent.sqlite"
     path.write_bytes(b"no database, this" * 100)
     kept = Checkpoint(path)

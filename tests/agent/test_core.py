@@ -1,4 +1,4 @@
-"""What follows from works and from what is seen: each case as a short story."""
+"""Reconciliation: decisions and reports from works and observed objects."""
 
 from typing import Literal
 
@@ -36,7 +36,7 @@ def work(
 
 
 def done(entry: Entry) -> Entry:
-    """As the shell leaves an entry when it has applied its work."""
+    """Mark the work of an entry as applied, as the shell does."""
     now = entry.work
     assert now.template is not None
     entry.applied = Applied(
@@ -59,19 +59,19 @@ def taken(entry: Entry | None, told: messages.Work) -> Entry:
     return found
 
 
-def test_a_work_is_applied_once() -> None:
+def test_work_is_applied_once() -> None:
     entry = taken(None, work(1))
     assert reconciliation.decide(entry) == Apply(is_drift=False)
     assert reconciliation.decide(done(entry)) == "settled"
 
 
-def test_an_older_work_and_the_same_one_are_no_news() -> None:
+def test_older_and_equal_works_are_ignored() -> None:
     entry = taken(None, work(5))
     assert reconciliation.take(entry, work(4)) is None
     assert reconciliation.take(entry, work(5)) is None
 
 
-def test_the_same_content_under_a_newer_version_is_reported_but_not_applied() -> None:
+def test_same_content_with_a_newer_version_is_reported_and_not_applied() -> None:
     entry = taken(done(taken(None, work(1))), work(2))
     assert reconciliation.decide(entry) == "settled"
     report = reconciliation.report(entry)
@@ -79,7 +79,7 @@ def test_the_same_content_under_a_newer_version_is_reported_but_not_applied() ->
     assert (report.step, report.replicas, report.ready, report.healthy) == (2, 2, 1, False)
 
 
-def test_a_scaled_work_is_applied_and_reports_speak_of_the_older_one_until_then() -> None:
+def test_scaled_work_is_applied_and_reports_name_the_former_one_until_then() -> None:
     entry = taken(done(taken(None, work(1))), work(2, replicas=3))
     assert reconciliation.decide(entry) == Apply(is_drift=False)
     report = reconciliation.report(entry)
@@ -87,14 +87,14 @@ def test_a_scaled_work_is_applied_and_reports_speak_of_the_older_one_until_then(
     assert report.step == 1
 
 
-def test_whoever_changes_or_removes_what_is_ours_makes_a_drift() -> None:
+def test_changed_or_removed_object_is_drift() -> None:
     for seen in (Observed(), Observed(uid="other", fields="f"), Observed(uid="u", fields="g")):
         entry = done(taken(None, work(1)))
         entry.seen = seen
         assert reconciliation.decide(entry) == Apply(is_drift=True)
 
 
-def test_a_suspended_work_is_left_as_it_is_and_goes_on_from_there() -> None:
+def test_suspended_work_is_left_unchanged_until_the_next_work() -> None:
     entry = taken(done(taken(None, work(1))), work(2, "suspended"))
     entry.seen = Observed(uid="u", fields="g")
     assert reconciliation.decide(entry) == "settled"
@@ -102,7 +102,7 @@ def test_a_suspended_work_is_left_as_it_is_and_goes_on_from_there() -> None:
     assert reconciliation.decide(entry) == Apply(is_drift=False)
 
 
-def test_a_removed_work_goes_though_nobody_knows_whether_it_was_applied() -> None:
+def test_removed_work_is_deleted_even_if_its_application_is_unknown() -> None:
     entry = taken(taken(None, work(1)), work(2, "removed"))
     assert reconciliation.decide(entry) == Remove(REF, preserved=False, is_last=True)
     assert reconciliation.gone(entry) is None
@@ -111,12 +111,12 @@ def test_a_removed_work_goes_though_nobody_knows_whether_it_was_applied() -> Non
     assert reconciliation.gone(entry) == messages.GoneReport(key=entry.work.key, term=1, step=2)
 
 
-def test_preserved_works_say_so() -> None:
+def test_preserved_removal_is_marked_preserved() -> None:
     entry = taken(done(taken(None, work(1))), work(2, "removed", preserved=True))
     assert reconciliation.decide(entry) == Remove(REF, preserved=True, is_last=True)
 
 
-def test_a_fault_is_reported_until_a_newer_work_comes() -> None:
+def test_fault_is_reported_once_until_a_newer_work() -> None:
     entry = taken(None, work(1))
     entry.fault = "not ours"
     report = reconciliation.report(entry)
@@ -129,7 +129,7 @@ def test_a_fault_is_reported_until_a_newer_work_comes() -> None:
 
 
 @given(st.permutations([work(1), work(2, replicas=3), work(3, "suspended"), work(4, digest="d2"), work(6)]))
-def test_whatever_the_order_the_newest_counts(told: list[messages.Work]) -> None:
+def test_newest_work_wins_in_any_order(told: list[messages.Work]) -> None:
     entry: Entry | None = None
     for each in told:
         entry = reconciliation.take(entry, each) or entry

@@ -1,4 +1,4 @@
-"""What agents bear: a member's API that throttles or is gone, their own death, the loss of their checkpoint."""
+"""Faults around an agent: a throttling or unreachable member API, a killed agent, a lost checkpoint."""
 
 import socket
 from contextlib import ExitStack
@@ -24,7 +24,7 @@ from tests.agent.house import (
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def test_a_throttled_api_gets_everything_in_the_end(house: House, tmp_path: Path) -> None:
+def test_throttled_api_receives_all_works_in_the_end(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with proxy.before(member) as between:
         configuration = join(control, "busy", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
@@ -35,7 +35,7 @@ def test_a_throttled_api_gets_everything_in_the_end(house: House, tmp_path: Path
             for count in range(1, 6):
                 control.apply(deployment(f"busy-{count}"), policy(f"busy-{count}", ["busy"]))
             eventually(lambda: between.throttled > 3, "some refusals")
-            # An API that throttles answers all the same.
+            # A throttling API is still reachable.
             eventually(lambda: control.condition("busy").get("status") == "True", "a ready cluster")
             between.is_throttling = False
             eventually(
@@ -44,9 +44,7 @@ def test_a_throttled_api_gets_everything_in_the_end(house: House, tmp_path: Path
     assert [written(member, f"busy-{count}") for count in range(6)] == [1] * 6
 
 
-def test_an_api_that_is_gone_makes_the_cluster_not_ready_and_holds_up_nobody_else(
-    house: House, tmp_path: Path
-) -> None:
+def test_unreachable_api_makes_only_its_cluster_unready(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with proxy.before(member) as between:
         gone = join(control, "gone", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
@@ -69,7 +67,7 @@ def test_an_api_that_is_gone_makes_the_cluster_not_ready_and_holds_up_nobody_els
     assert written(member, "there") == 1
 
 
-def test_an_agent_that_was_killed_goes_on_and_applies_nothing_twice(house: House, tmp_path: Path) -> None:
+def test_killed_agent_continues_without_repeated_writes(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     names = [f"load-{count}" for count in range(40)]
     spec: Json = {
@@ -109,7 +107,7 @@ def test_an_agent_that_was_killed_goes_on_and_applies_nothing_twice(house: House
     assert member.get(deployment_path("not-ours")) == theirs
 
 
-def test_a_control_plane_that_was_away_is_found_again(house: House, tmp_path: Path) -> None:
+def test_agent_reconnects_to_a_restarted_control_plane(house: House, tmp_path: Path) -> None:
     member, port = house.member, str(free_port())
     with ExitStack() as agents:
         with ExitStack() as stack:
@@ -132,7 +130,7 @@ def test_a_control_plane_that_was_away_is_found_again(house: House, tmp_path: Pa
             eventually(lambda: replicas_of(member, "away") == 3, "the next work")
 
 
-def test_without_its_checkpoint_an_agent_finds_the_same(house: House, tmp_path: Path) -> None:
+def test_agent_without_its_checkpoint_restores_the_same_state(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     names = ["lost-stays", "lost-goes", "lost-new"]
     with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
@@ -151,7 +149,7 @@ def test_without_its_checkpoint_an_agent_finds_the_same(house: House, tmp_path: 
     assert written(member, "lost-stays") == 1
 
 
-def test_room_is_told_and_the_death_of_an_agent_is_silence(house: House, tmp_path: Path) -> None:
+def test_capacity_is_reported_and_a_dead_agent_is_silenced(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     member.post("/api/v1/nodes", node("node-1"))
     member.patch("/api/v1/nodes/node-1/status", {"status": NODE_STATUS})
@@ -181,7 +179,7 @@ NODE_STATUS: Json = {
 
 
 def written(member: Server, name: str) -> int:
-    """How often a Deployment was written in a cluster, by the cluster's own log."""
+    """Return how often a Deployment was written in a cluster, according to the cluster's own log."""
     found = member.records("specs", f"default/{name}-deployment")
     return sum("template-applied" in each["type"] for each in found)
 
@@ -191,7 +189,7 @@ def summary(control: Server) -> Json:
 
 
 def report_ready(member: Server, name: str) -> None:
-    """What a controller would write once both replicas run."""
+    """Write the status that a controller writes once both replicas run."""
     numbers = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 2)
     generation = (member.get(deployment_path(name)) or {})["metadata"]["generation"]
     status = {"status": {**numbers, "observedGeneration": generation}}

@@ -1,4 +1,4 @@
-"""What agents count, and whether they are well, as Prometheus asks them."""
+"""Metrics and readiness of agents for Prometheus."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from tests.agent.house import (
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def test_an_agent_tells_what_it_did_and_whether_its_member_answers(house: House, tmp_path: Path) -> None:
+def test_agent_metrics_count_writes_and_show_member_reachability(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     member.post("/apis/apps/v1/namespaces/default/deployments", deployment("theirs"))
     with proxy.before(member) as between:

@@ -1,4 +1,4 @@
-"""Whatever stands in a template or in a member: it is read as far as it goes, and stops nobody."""
+"""Arbitrary templates and member objects: they are processed as far as possible, without an exception."""
 
 import msgspec
 from hypothesis import example, given
@@ -76,7 +76,7 @@ WORK = messages.Work(key="default/web-deployment", told="applied", term=1, step=
 
 
 @given(OBJECTS)
-def test_any_template_is_prepared(value: dict[str, object]) -> None:
+def test_arbitrary_templates_are_prepared(value: dict[str, object]) -> None:
     place = object_preparation.Owner(cluster="one", work=WORK)
     found = object_preparation.prepared(msgspec.json.encode(value), place)
     assert object_preparation.has_our_marks(found, "one")
@@ -92,7 +92,7 @@ def test_any_template_is_prepared(value: dict[str, object]) -> None:
 
 @given(OBJECTS)
 @example({"status": {"phase": []}})
-def test_any_object_of_a_member_is_looked_at(value: dict[str, object]) -> None:
+def test_arbitrary_member_objects_are_observed(value: dict[str, object]) -> None:
     entry = reconciliation.Entry(work=WORK)
     entry.seen = reconciliation.Observed(uid="u", state=statuses.object_state(value))
     object_preparation.owned_digest(value, "reballast", [("spec", "replicas")])

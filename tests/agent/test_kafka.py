@@ -1,4 +1,4 @@
-"""An agent by one replica of the gateway, people by another: the log between them is Kafka's."""
+"""An agent on one API replica and users on another: works and reports pass through Kafka."""
 
 import secrets
 from contextlib import ExitStack

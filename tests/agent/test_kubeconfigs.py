@@ -1,4 +1,4 @@
-"""Kubeconfigs as kubectl takes them: contexts, files and contents, tokens, exec plugins."""
+"""Kubeconfigs as kubectl reads them: contexts, files and inline data, tokens, exec plugins."""
 
 import base64
 import datetime as dt
@@ -34,7 +34,7 @@ def written(path: Path, cluster: Json, user: Json) -> Path:
     return path
 
 
-def test_contents_and_files_beside_the_kubeconfig(tmp_path: Path) -> None:
+def test_inline_data_and_relative_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("authority")
     data = base64.b64encode(b"certificate").decode()
     path = written(
@@ -54,13 +54,13 @@ def test_contents_and_files_beside_the_kubeconfig(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("context", ["broken", "absent"])
-def test_what_is_missing_is_named(tmp_path: Path, context: str) -> None:
+def test_missing_context_or_entry_is_named(tmp_path: Path, context: str) -> None:
     with pytest.raises(KubeconfigError, match=r"missing|absent"):
         kubeconfigs.read(written(tmp_path / "config", {}, {}), context)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "a: &a [*a]", "clusters: 7"])
-def test_what_is_no_kubeconfig_is_told(tmp_path: Path, text: str) -> None:
+def test_invalid_kubeconfig_is_reported(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(KubeconfigError):
@@ -88,7 +88,7 @@ def test_certificates_are_read_from_contents(tmp_path: Path) -> None:
         kubeconfigs.tls(Access(server="https://there", authority="none"))
 
 
-async def test_a_plugin_is_asked_until_what_it_gave_gets_old(tmp_path: Path) -> None:
+async def test_exec_plugin_is_called_again_after_its_token_expires(tmp_path: Path) -> None:
     count = tmp_path / "count"
     script = tmp_path / "plugin.py"
     script.write_text(
@@ -113,7 +113,7 @@ async def test_a_plugin_is_asked_until_what_it_gave_gets_old(tmp_path: Path) -> 
     assert count.read_text() == "xxx"
 
 
-async def test_tokens_passwords_and_files(tmp_path: Path) -> None:
+async def test_tokens_passwords_and_token_files_become_headers(tmp_path: Path) -> None:
     assert await Credentials(Access(server="s", token=_TOKEN)).header() == f"Bearer {_TOKEN}"
     pair = base64.b64encode(f"u:{_TOKEN}".encode()).decode()
     assert await Credentials(Access(server="s", username="u", password=_TOKEN)).header() == f"Basic {pair}"

@@ -1,4 +1,4 @@
-"""Whose turn it is, and how long an API is left alone."""
+"""The agent's work queue, its backoff, and the gate in front of a throttled API."""
 
 import anyio
 import pytest
@@ -8,7 +8,7 @@ from engine.agent.call_limits import Backoff, Gate
 from engine.agent.key_queue import Waiting
 
 
-async def test_each_key_waits_once_and_comes_again_when_it_changed_meanwhile() -> None:
+async def test_key_is_queued_once_and_again_after_a_change() -> None:
     waiting = Waiting()
     for key in ("a", "b", "a"):
         waiting.put(key)
@@ -21,7 +21,7 @@ async def test_each_key_waits_once_and_comes_again_when_it_changed_meanwhile() -
     assert await waiting.take() == "a"
 
 
-async def test_the_soonest_of_several_times_counts() -> None:
+async def test_earliest_of_several_delays_wins() -> None:
     waiting = Waiting()
     waiting.put_later("a", 3_600)
     waiting.put_later("b", 0.02)
@@ -30,7 +30,7 @@ async def test_the_soonest_of_several_times_counts() -> None:
     assert [await waiting.take(), await waiting.take()] == ["a", "b"]
 
 
-async def test_every_worker_gets_something_to_do() -> None:
+async def test_every_worker_takes_a_key() -> None:
     waiting, taken = Waiting(), list[str]()
 
     async def work() -> None:
@@ -45,7 +45,7 @@ async def test_every_worker_gets_something_to_do() -> None:
     assert sorted(taken) == ["a", "b", "c"]
 
 
-def test_waits_double_up_to_a_limit_and_are_scattered() -> None:
+def test_backoff_doubles_up_to_a_limit_with_jitter() -> None:
     backoff = Backoff(1.0, 4.0)
     waits = [backoff.again_s() for _ in range(4)]
     assert all(least / 2 <= wait <= least for wait, least in zip(waits, (1, 2, 4, 4), strict=True))
@@ -53,7 +53,7 @@ def test_waits_double_up_to_a_limit_and_are_scattered() -> None:
     assert backoff.again_s() <= 1.0
 
 
-async def test_a_throttled_api_is_left_alone_as_long_as_it_says() -> None:
+async def test_throttled_api_is_paused_for_its_retry_time() -> None:
     asked: list[float] = []
     gate = Gate(lambda: None)
 
@@ -69,7 +69,7 @@ async def test_a_throttled_api_is_left_alone_as_long_as_it_says() -> None:
     assert gate.is_reachable
 
 
-async def test_who_is_told_hears_once_that_an_api_is_gone_and_once_that_it_is_back() -> None:
+async def test_gate_reports_each_change_of_reachability_once() -> None:
     heard: list[bool] = []
     gate = Gate(lambda: heard.append(gate.is_reachable))
     fails = True

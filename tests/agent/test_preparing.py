@@ -1,4 +1,4 @@
-"""What a member is told to have, what is left to it, and whose an object is."""
+"""Preparation of objects for a member: marks, fields that the member sets, and ownership."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def named(api_version: str, kind: str, **fields: object) -> Json:
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
 
-def test_an_object_bears_our_marks_and_nothing_that_the_server_sets() -> None:
+def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
     found = prepared(named("apps/v1", "Deployment", spec={"replicas": 3}, status={"replicas": 1}))
     assert found["metadata"] == {
         "name": "web",
@@ -90,7 +90,7 @@ def test_an_object_bears_our_marks_and_nothing_that_the_server_sets() -> None:
         ),
     ],
 )
-def test_what_the_member_sets_is_not_named(manifest: Json, left: Json) -> None:
+def test_fields_set_by_the_member_are_left_out(manifest: Json, left: Json) -> None:
     found = prepared(manifest)
     rest = {name: value for name, value in found.items() if name not in {"apiVersion", "kind", "metadata"}}
     assert rest == left
@@ -101,7 +101,7 @@ def entry(manager: str, operation: str, *fields: str) -> Json:
     return {"manager": manager, "operation": operation, "fieldsV1": owned}
 
 
-def test_replicas_that_the_member_sets_are_named_until_somebody_else_owns_them() -> None:
+def test_member_replicas_are_applied_until_another_manager_owns_them() -> None:
     manifest: Json = named("apps/v1", "Deployment", spec={"replicas": 2})
     ours: Json = {
         "metadata": {"managedFields": [entry("reballast", "Apply", "replicas")]},
@@ -123,7 +123,7 @@ def test_replicas_that_the_member_sets_are_named_until_somebody_else_owns_them()
     assert object_preparation.retaining(manifest, None, scaled)["spec"] == {"replicas": 2}
 
 
-def test_replicas_of_a_custom_kind_are_where_its_interpreter_says() -> None:
+def test_replicas_of_a_custom_kind_are_at_the_path_of_its_interpreter() -> None:
     manifest: Json = named("flink.example.io/v1", "FlinkJob", spec={"job": {"size": 2}})
     scaled = object_preparation.retained(manifest, shapes.Reading(replicas=".spec.job.size"), is_scaled=True)
     assert scaled == (("spec", "job", "size"),)
@@ -132,7 +132,7 @@ def test_replicas_of_a_custom_kind_are_where_its_interpreter_says() -> None:
     }
 
 
-def test_what_an_interpreter_leaves_to_the_member_is_not_reset() -> None:
+def test_fields_retained_by_an_interpreter_are_not_reset() -> None:
     manifest: Json = named("flink.example.io/v1", "FlinkJob", spec={"job": {"state": "running", "size": 2}})
     reading = shapes.Reading(retained=("spec.job.state", "spec.savepoint"))
     retained = object_preparation.retained(manifest, reading, is_scaled=False)
@@ -156,7 +156,7 @@ def test_what_an_interpreter_leaves_to_the_member_is_not_reset() -> None:
     )
 
 
-def test_the_digest_of_what_we_own_moves_with_our_fields_only() -> None:
+def test_digest_of_owned_fields_ignores_other_fields() -> None:
     def digest(*entries: Json, without: str = "") -> str:
         paths = (("spec", without),) if without else ()
         return object_preparation.owned_digest(

@@ -1,6 +1,6 @@
-"""An agent against a real cluster, where there is one: ``REBALLAST_TEST_KUBECONFIG`` names its kubeconfig.
+"""An agent against a real cluster, if ``REBALLAST_TEST_KUBECONFIG`` names its kubeconfig.
 
-Its own controllers act here, so that what they set and report is met as it is.
+The cluster's own controllers run, so the agent meets the fields that they really set and report.
 """
 
 import secrets
@@ -13,7 +13,7 @@ from tests.agent.real import Cluster, Real, config_map, deployment, marks, named
 pytestmark = marks
 
 
-def test_a_deployment_and_its_service_run_drift_and_go(real: Real) -> None:
+def test_deployment_and_service_are_applied_corrected_and_removed(real: Real) -> None:
     control, cluster = real.control, real.cluster
     service = named("v1", "Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80}]})
     real.send(deployment("web"), service)
@@ -33,7 +33,7 @@ def test_a_deployment_and_its_service_run_drift_and_go(real: Real) -> None:
     eventually(lambda: not cluster.get("service", "web"), "the removal of the Service")
 
 
-def test_somebody_elses_object_stays_theirs_unless_the_policy_takes_it_over(real: Real) -> None:
+def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(real: Real) -> None:
     cluster = real.cluster
     cluster("create", "namespace", real.namespace)
     cluster.make(config_map("theirs", by="them"))
@@ -47,7 +47,7 @@ def test_somebody_elses_object_stays_theirs_unless_the_policy_takes_it_over(real
     eventually(lambda: real.status("ConfigMap", "theirs").get("applied") is True, "the report")
 
 
-def test_an_autoscaler_in_the_cluster_keeps_its_replicas(real: Real) -> None:
+def test_autoscaled_workload_keeps_its_replicas(real: Real) -> None:
     cluster = real.cluster
     real.send(deployment("scaled"))
     real.wait_healthy("Deployment", "scaled", readyReplicas=2)
@@ -62,7 +62,7 @@ def test_an_autoscaler_in_the_cluster_keeps_its_replicas(real: Real) -> None:
     assert cluster.field("deployment", "scaled", ".spec.replicas") == "4"
 
 
-def test_what_the_cluster_gives_to_a_service_stays(real: Real) -> None:
+def test_service_keeps_its_cluster_ip_and_node_port(real: Real) -> None:
     cluster = real.cluster
     ports = [{"name": "http", "port": 80}]
     service = named("v1", "Service", "open", spec={"type": "NodePort", "ports": ports})
@@ -81,7 +81,7 @@ def test_what_the_cluster_gives_to_a_service_stays(real: Real) -> None:
     assert found == given
 
 
-def test_a_claim_is_bound_to_a_volume_and_both_stay_so(real: Real) -> None:
+def test_claim_and_volume_stay_bound(real: Real) -> None:
     cluster, size = real.cluster, {"storage": "1Gi"}
     volume_name = f"volume-{secrets.token_hex(3)}"
     kept = {"accessModes": ["ReadWriteOnce"], "storageClassName": volume_name}
@@ -106,7 +106,7 @@ def test_a_claim_is_bound_to_a_volume_and_both_stay_so(real: Real) -> None:
     eventually(lambda: not cluster.get("pv", volume_name), "the end of the volume")
 
 
-def test_workloads_of_each_kind_run_and_tell_how_they_are(real: Real) -> None:
+def test_workloads_of_each_kind_run_and_report_their_status(real: Real) -> None:
     cluster = real.cluster
     template = pods("once", restartPolicy="Never")["template"]
     job_template = {"spec": {"template": template}}
@@ -130,7 +130,7 @@ def test_workloads_of_each_kind_run_and_tell_how_they_are(real: Real) -> None:
     eventually(lambda: cluster.field("job", "once", ".status.succeeded") == "2", "both pods of the Job")
 
     def shown(group: str, plural: str, name: str) -> Json:
-        """The status of a template as the control plane shows it."""
+        """Return the status of a template, as the control plane shows it."""
         path = f"/apis/{group}/v1/namespaces/{real.namespace}/{plural}/{name}"
         return (real.control.get(path) or {}).get("status", {})
 
@@ -140,7 +140,7 @@ def test_workloads_of_each_kind_run_and_tell_how_they_are(real: Real) -> None:
     assert [each["type"] for each in ended["conditions"]] == ["Complete"]
     real.wait_healthy("CronJob", "often")
     eventually(lambda: cluster.field("cronjob", "often", ".status.lastScheduleTime"), "its first run")
-    # What the cluster itself says of its DaemonSet is what is told of it.
+    # The shown status equals the cluster's own status of the DaemonSet.
     numbers = ("desiredNumberScheduled", "numberReady")
 
     def is_told() -> bool:
@@ -150,9 +150,7 @@ def test_workloads_of_each_kind_run_and_tell_how_they_are(real: Real) -> None:
     eventually(is_told, "the numbers of the DaemonSet")
 
 
-def test_a_workload_that_finds_no_node_goes_to_the_next_cluster(
-    real: Real, house: House, tmp_path: Path
-) -> None:
+def test_unschedulable_workload_moves_to_the_next_cluster(real: Real, house: House, tmp_path: Path) -> None:
     other = f"other-{secrets.token_hex(3)}"
     (tmp_path / "other").mkdir()
     with serving(tmp_path / "other", join(house.control, other, house.member.kubeconfig, tmp_path)):
@@ -169,7 +167,7 @@ def test_a_workload_that_finds_no_node_goes_to_the_next_cluster(
         eventually(lambda: not real.cluster.get("deployment", "nowhere"), "its end in the first one")
 
 
-def test_the_room_of_the_nodes_less_what_runs_is_what_the_scheduler_sees(real: Real) -> None:
+def test_free_capacity_is_that_of_the_nodes_minus_their_pods(real: Real) -> None:
     control, cluster = real.control, real.cluster
     cores = cluster("get", "nodes", "--output", "jsonpath={.items[*].status.allocatable.cpu}").split()
     whole = sum(map(int, cores))
@@ -199,7 +197,7 @@ def test_the_room_of_the_nodes_less_what_runs_is_what_the_scheduler_sees(real: R
     assert not cluster.get("deployment", "fits-not")
 
 
-def test_what_is_to_be_preserved_stays_without_our_marks(real: Real) -> None:
+def test_preserved_object_stays_without_managed_marks(real: Real) -> None:
     cluster = real.cluster
     real.send(config_map("kept", a="b"), preserveResourcesOnDeletion=True)
     real.wait_healthy("ConfigMap", "kept")
@@ -212,7 +210,7 @@ def test_what_is_to_be_preserved_stays_without_our_marks(real: Real) -> None:
     assert "annotations" not in cluster.get("configmap", "kept")["metadata"]
 
 
-def test_unjoin_removes_what_is_ours_and_nothing_else(real: Real) -> None:
+def test_unjoin_removes_managed_objects_only(real: Real) -> None:
     cluster = real.cluster
     real.send(config_map("ours", a="b"), deployment("ours"))
     real.wait_healthy("Deployment", "ours", readyReplicas=2)
@@ -226,7 +224,7 @@ def test_unjoin_removes_what_is_ours_and_nothing_else(real: Real) -> None:
     assert cluster.get("configmap", "theirs")["data"] == {"a": "b"}
 
 
-def test_a_custom_kind_is_read_as_its_interpreter_says(real: Real) -> None:
+def test_custom_kind_is_reported_as_its_interpreter_defines(real: Real) -> None:
     cluster, group = real.cluster, f"g{secrets.token_hex(3)}.example.io"
     ships = f"ships.{group}"
     schema: Json = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -282,9 +280,7 @@ def test_a_custom_kind_is_read_as_its_interpreter_says(real: Real) -> None:
     eventually(lambda: not cluster.get("crd", ships), "the end of its kind")
 
 
-def test_a_namespace_that_is_deleted_behind_our_back_comes_back_with_what_is_ours(
-    real: Real, cluster: Cluster
-) -> None:
+def test_externally_deleted_namespace_is_restored_with_its_objects(real: Real, cluster: Cluster) -> None:
     real.send(config_map("here", a="b"), deployment("here"))
     real.wait_healthy("Deployment", "here", readyReplicas=2)
     before = cluster.field("configmap", "here", ".metadata.uid")

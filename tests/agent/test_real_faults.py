@@ -1,6 +1,7 @@
-"""What an agent bears in a real cluster: few rights, throttling, an API server that is frozen, its own death.
+"""Faults of an agent in a real cluster: few rights, throttling, a frozen API server, a killed agent.
 
-``REBALLAST_TEST_KUBECONFIG`` names the cluster's kubeconfig; only a cluster of ``tests.clusters`` can be frozen.
+``REBALLAST_TEST_KUBECONFIG`` names the cluster's kubeconfig; only a cluster of ``tests.clusters`` can be
+frozen.
 """
 
 import os
@@ -30,7 +31,7 @@ README: Final = Path(engine.agent.__file__).with_name("README.md")
 
 
 def documented_rules() -> list[Json]:
-    """The rules of the ClusterRole in the agents' documentation."""
+    """Return the rules of the ClusterRole in the agent's documentation."""
     blocks = re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
     (role,) = (each for each in map(yaml.safe_load, blocks) if each["kind"] == "ClusterRole")
     return role["rules"]
@@ -38,7 +39,7 @@ def documented_rules() -> list[Json]:
 
 @pytest.fixture
 def account(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
-    """A kubeconfig with the rights that are documented, and no others."""
+    """A kubeconfig with exactly the documented rights."""
     cluster("create", "namespace", cluster.namespace)
     yield cluster.account("agent", documented_rules(), tmp_path / "account")
     for kind in ("clusterrole", "clusterrolebinding"):
@@ -47,14 +48,14 @@ def account(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def limited(house: House, cluster: Cluster, account: Path, tmp_path: Path) -> Iterator[Real]:
-    """An agent that has these rights."""
+    """An agent with the documented rights."""
     name = f"limited-{secrets.token_hex(3)}"
     configuration = join(house.control, name, account, tmp_path)
     with serving(tmp_path, configuration, grace=GRACE_S) as agent:
         yield Real(house.control, cluster, name, agent)
 
 
-def test_the_documented_rights_are_enough(limited: Real) -> None:
+def test_documented_rights_suffice(limited: Real) -> None:
     control, cluster = limited.control, limited.cluster
     limited.send(deployment("web"), config_map("settings", a="b"))
     limited.wait_healthy("Deployment", "web", readyReplicas=2)
@@ -64,7 +65,7 @@ def test_the_documented_rights_are_enough(limited: Real) -> None:
     summary = control.ask(f"clusters/{limited.name}")["status"]
     assert summary["nodeSummary"]["readyNum"] >= 1
     assert summary["resourceSummary"]["allocatable"]["cpu"] != "0"
-    # What the rights don't reach is that work's fault alone, and says so.
+    # A work beyond the rights fails alone, with a reason.
     limited.send(named("networking.k8s.io/v1", "NetworkPolicy", "none", spec={"podSelector": {}}))
     eventually(
         lambda: "forbidden" in limited.status("NetworkPolicy", "none").get("appliedMessage", ""), "the fault"
@@ -79,7 +80,7 @@ def test_the_documented_rights_are_enough(limited: Real) -> None:
 
 @contextmanager
 def throttled(cluster: Cluster) -> Generator[None]:
-    """The API server lets the account ask one thing at a time, by its own priority and fairness; else it says 429."""
+    """Let the API server serve one request of the account at a time, and answer 429 otherwise."""
     name, head = f"{cluster.namespace}-none", "flowcontrol.apiserver.k8s.io/v1"
     limited = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
     limited["limitResponse"] = {"type": "Reject"}  # type: ignore[assignment]
@@ -102,7 +103,7 @@ def throttled(cluster: Cluster) -> Generator[None]:
         cluster("delete", "prioritylevelconfiguration", name)
 
 
-def test_a_server_that_throttles_gets_everything_in_the_end(limited: Real, tmp_path: Path) -> None:
+def test_throttling_server_receives_all_works_in_the_end(limited: Real, tmp_path: Path) -> None:
     cluster, names = limited.cluster, [f"busy-{count}" for count in range(BUSY)]
     limited.send(config_map("first", a="b"))
     limited.wait_healthy("ConfigMap", "first")
@@ -112,11 +113,11 @@ def test_a_server_that_throttles_gets_everything_in_the_end(limited: Real, tmp_p
         eventually(lambda: b": 429 " in log.read_bytes(), "a call that was put off")
         for name in names:
             limited.wait_healthy("ConfigMap", name)
-        # Who answers, even so, is there.
+        # A server that answers 429 is still reachable.
         assert limited.control.condition(limited.name)["status"] == "True"
 
 
-def test_a_server_that_is_frozen_for_a_minute_is_told_and_served_afterwards(limited: Real) -> None:
+def test_server_frozen_for_a_minute_is_reported_and_served_afterwards(limited: Real) -> None:
     if PROCESSES not in os.environ:
         pytest.skip(
             f"only a cluster of tests.clusters can be frozen: {PROCESSES} names none, so NOTHING is shown"
@@ -137,14 +138,14 @@ def test_a_server_that_is_frozen_for_a_minute_is_told_and_served_afterwards(limi
     finally:
         os.kill(server, signal.SIGCONT)
     eventually(lambda: control.condition(limited.name)["status"] == "True", "a ready cluster again")
-    # Its own controllers take longer to come back than the agent.
+    # The cluster's own controllers take longer to recover than the agent.
     eventually(lambda: cluster.get("deployment", "during"), "what was held up")
     eventually(lambda: limited.status("Deployment", "during").get("applied") is True, "the report")
     cluster("scale", "deployment", "before", "--replicas", "3")
     eventually(lambda: cluster.field("deployment", "before", ".spec.replicas") == "2", "drift put right")
 
 
-def test_an_agent_that_was_killed_applies_nothing_twice(real: Real) -> None:
+def test_killed_agent_repeats_no_write(real: Real) -> None:
     cluster, names = real.cluster, [f"map-{count}" for count in range(20)]
     real.send(*(config_map(name, a="b") for name in names))
     for name in names:

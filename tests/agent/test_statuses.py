@@ -1,4 +1,4 @@
-"""How objects stand by their status, and how much room nodes and pods leave."""
+"""Health of objects by their status, and free capacity of nodes."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ READY = [{"type": "Ready", "status": "True"}]
         ({"status": "odd", "spec": [1], "kind": 7}, ObjectState()),
     ],
 )
-def test_how_an_object_stands(found: Json, standing: ObjectState) -> None:
+def test_object_state_is_read_from_the_status(found: Json, standing: ObjectState) -> None:
     assert statuses.object_state(found) == standing
 
 
@@ -94,7 +94,7 @@ UNNAMED: Json = {"loadBalancer": {"ingress": [{"ports": []}]}}
 @pytest.mark.parametrize(
     ("kind", "spec", "status", "healthy"),
     [
-        # Scaled down, the pods that are too many don't make it sick.
+        # Surplus pods during scale-down do not make the workload unhealthy.
         ("apps/v1 Deployment", {"replicas": 2}, counted(3, 3, 3), True),
         ("apps/v1 Deployment", {"replicas": 2}, counted(3, 3, 2), False),
         ("apps/v1 Deployment", {"replicas": 2}, counted(2, 1, 2), False),
@@ -129,7 +129,7 @@ UNNAMED: Json = {"loadBalancer": {"ingress": [{"ports": []}]}}
         ("autoscaling/v2 HorizontalPodAutoscaler", {}, {}, True),
     ],
 )
-def test_an_object_is_well_by_the_references_rule(kind: str, spec: Json, status: Json, healthy: bool) -> None:
+def test_health_follows_the_rule_of_the_reference(kind: str, spec: Json, status: Json, healthy: bool) -> None:
     api_version, _, name = kind.partition(" ")
     assert statuses.object_state(value(api_version, name, spec, status)).healthy is healthy
 
@@ -147,7 +147,7 @@ def pod(on: str, cpu: str, phase: str = "Running") -> member_capacity.Pod | None
     )
 
 
-def test_room_is_that_of_nodes_that_take_pods_less_what_their_pods_ask_for() -> None:
+def test_capacity_is_that_of_schedulable_nodes_minus_the_requests_of_their_pods() -> None:
     nodes = {
         "a": node("4"),
         "b": node("8"),
@@ -167,7 +167,7 @@ def test_room_is_that_of_nodes_that_take_pods_less_what_their_pods_ask_for() -> 
     assert {each.grade: each.count for each in found.modelings} == {0: 0, 1: 1, 2: 1}
 
 
-def test_a_reading_tells_the_values_asked_for_and_whether_it_is_well() -> None:
+def test_reading_returns_requested_values_and_health() -> None:
     flink = value("flink.example.io/v1", "FlinkJob", {}, {"job": {"id": "a1", "state": "FAILED", "n": 3}})
     rule = shapes.HealthRule(path=".job.state", values=("RUNNING", "FINISHED"))
     reading = shapes.Reading(values=("{.job.id}", ".job.n", ".job.nothing"), health=rule)
@@ -179,13 +179,13 @@ def test_a_reading_tells_the_values_asked_for_and_whether_it_is_well() -> None:
     assert statuses.object_state(flink) == ObjectState()
 
 
-def test_values_that_are_too_long_are_cut() -> None:
+def test_long_values_are_truncated() -> None:
     long = value("v1", "ConfigMap", {}, {"text": "x" * 1000})
     found = statuses.object_state(long, shapes.Reading(values=(".text",)))
     assert found.values == {".text": "x" * limits.STATUS_VALUE_CHARS_MAX}
 
 
-def test_what_can_not_be_read_counts_nothing() -> None:
+def test_unreadable_quantities_count_as_zero() -> None:
     assert member_capacity.node_of({"status": {"allocatable": {"cpu": "much"}}}).allocatable == (("cpu", 0),)
     assert member_capacity.pod_of({"spec": {"containers": "none"}}) == member_capacity.Pod(
         "", (("pods", 10**9),)

@@ -1,4 +1,4 @@
-"""An agent of a control plane whose query API speaks TLS."""
+"""An agent of a control plane whose query API uses TLS."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.agent.house import deployment, eventually, join, policy, replicas_of,
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def test_an_agent_trusts_the_control_plane_by_what_join_wrote(tmp_path: Path) -> None:
+def test_agent_trusts_the_authority_written_by_join(tmp_path: Path) -> None:
     with ExitStack() as stack:
         control, member = up(tmp_path / "control", stack, "--tls"), up(tmp_path / "member", stack)
         path = join(control, "edge", member.kubeconfig, tmp_path)
