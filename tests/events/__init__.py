@@ -1,1 +1,1 @@
-"""The events package by itself: bytes to events and back, verdicts, schemas."""
+"""The events package without a log: codec, verdicts, schemas, producers."""

@@ -1,4 +1,4 @@
-"""Short ways to records: an event as a log holds it, at its proper place or at another."""
+"""Builders of records: an event at its own position in a log, or at another one."""
 
 import itertools
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ def key_of(data: shapes.Event) -> str:
 
 
 def record(data: shapes.Event, head: Envelope | None = None, key: str | None = None) -> records.Record:
-    """The record of an event, under its own key or another one, in that key's partition."""
+    """Return the record of an event under its own key or another one, in that key's partition."""
     found = key_of(data) if key is None else key
     partition = partition_of(found, topics.TOPICS[BY_STRUCT[type(data)].topic].partitions)
     return codec.encode(data, head or envelope(), partition=partition, key=found)
@@ -55,7 +55,7 @@ def record_of_bytes(
 
 
 class Partition:
-    """The fold of one partition, with records appended to it one after the other."""
+    """The fold of one partition; records are appended to it one after the other."""
 
     def __init__(self, topic: str, partition: int = 0, check: verdicts.Check = manifests.check) -> None:
         self.fold = verdicts.PartitionFold(verdicts.PartitionState(topic, partition), check)
@@ -64,7 +64,7 @@ class Partition:
 
     @classmethod
     def of(cls, data: shapes.Event) -> "Partition":
-        """The partition on which an event falls."""
+        """Return the partition of an event."""
         at = record(data)
         return cls(at.topic, at.partition)
 
@@ -87,6 +87,6 @@ class Partition:
 
 
 def words(verdict: verdicts.Verdict) -> str:
-    """A refusal in one line: verdict, field and reason."""
+    """Return a refusal as one line: verdict, field and reason."""
     assert isinstance(verdict, verdicts.Refused), verdict
     return f"{verdict.verdict}: {verdict.field}: {verdict.reason}"

@@ -1,4 +1,4 @@
-"""Random data from a JSON Schema alone, as somebody else's producer would make it."""
+"""Random data from a JSON Schema alone, as a foreign producer would create it."""
 
 from collections.abc import Callable
 from typing import Final
@@ -24,7 +24,7 @@ _UNDERSTOOD: Final = frozenset(
 
 
 def values(schema: Schema, root: Schema | None = None) -> Strategy:
-    """Values that a schema allows; raises ValueError for a keyword that this doesn't know."""
+    """Values that a schema allows; raises ValueError for an unsupported keyword."""
     whole = schema if root is None else root
     if strange := schema.keys() - _UNDERSTOOD:
         message = f"no way to read {sorted(strange)}"

@@ -1,4 +1,4 @@
-"""Compiles and runs the producer in Java that ``events/examples`` holds, against any brokers."""
+"""Compile and run the Java producer of ``events/examples`` against any brokers."""
 
 import subprocess
 from pathlib import Path
@@ -12,9 +12,9 @@ _END_S_MAX: Final = 60
 
 
 class TaintCluster:
-    """The program, running: it taints ``member1`` of the log that the prefix names, and prints what follows.
+    """The running program: taints ``member1`` of the log with this prefix, and prints the consequences.
 
-    It ends by itself after ``silence_s`` without an answer.
+    It exits after ``silence_s`` without an answer.
     """
 
     def __init__(
@@ -46,20 +46,20 @@ class TaintCluster:
         self._process.communicate()
 
     def line(self) -> str:
-        """The next line that it prints; empty when it has ended."""
+        """Return the next printed line; empty after the program has ended."""
         return _stream(self._process.stdout).readline().rstrip()
 
     def end(self) -> int:
-        """Waits until it ends; gives its exit code."""
+        """Wait for the end, and return the exit code."""
         return self._process.wait(_END_S_MAX)
 
     def complaint(self) -> str:
-        """What it wrote to standard error; waits until it ends."""
+        """Wait for the end, and return stderr."""
         return _stream(self._process.stderr).read()
 
 
 def compiled(into: Path, *, with_jdk: bool = True) -> Path:
-    """Compiles the program; gives the directory of its classes."""
+    """Compile the program, and return the directory of its classes."""
     compiling.compile_java(SOURCE, into, with_jdk=with_jdk)
     return into
 

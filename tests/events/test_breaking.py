@@ -1,4 +1,4 @@
-"""A connection that breaks at any moment is told as broken, also where uvloop has its own word for that."""
+"""A connection that breaks raises the Kafka library's error on every event loop, uvloop included."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ ANSWER = struct.Struct(">iihi")
 
 
 async def answer_once_and_reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Says which requests it takes, none, and breaks the connection at the next one."""
+    """Answer the version request with an empty list, and reset the connection at the next request."""
     _, _, _, number = REQUEST.unpack(await reader.readexactly(REQUEST.size))
     writer.write(ANSWER.pack(ANSWER.size - 4, number, 0, 0))
     await reader.readexactly(1)
@@ -46,7 +46,7 @@ async def send_until_broken() -> None:
 
 
 @pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_a_broken_connection_is_told_in_the_librarys_words(factory: type[asyncio.AbstractEventLoop]) -> None:
+def test_broken_connection_raises_the_error_of_the_library(factory: type[asyncio.AbstractEventLoop]) -> None:
     broken_connections.install()
     with asyncio.Runner(loop_factory=factory) as runner, pytest.raises(KafkaConnectionError):
         runner.run(send_until_broken())

@@ -1,4 +1,4 @@
-"""Bytes become an event, or a word on why they don't; nothing else comes of them."""
+"""Decoding of bytes into events, or into a reason why they are none; no other outcome."""
 
 import base64
 import json
@@ -46,7 +46,7 @@ def fault(found: codec.Decoded | codec.Malformed | codec.Unknown) -> str:
 
 
 @pytest.mark.parametrize("event_type", catalogue.BY_TYPE)
-def test_every_type_comes_back_in_both_modes(event_type: str) -> None:
+def test_every_type_is_decoded_in_both_modes(event_type: str) -> None:
     data, head = samples.SAMPLES[event_type], samples.envelope_of(event_type)
     binary = codec.encode(data, head, partition=0, key="k")
     assert codec.decode(binary) == codec.Decoded(head, data)
@@ -57,14 +57,14 @@ def test_every_type_comes_back_in_both_modes(event_type: str) -> None:
     assert codec.decode(structured) == codec.Decoded(head, data)
 
 
-def test_equal_data_gives_equal_bytes() -> None:
+def test_equal_data_is_encoded_to_equal_bytes() -> None:
     one = samples.SAMPLES["io.reballast.step-taken.v1"]
     assert isinstance(one, msgspec.Struct)
     turned = msgspec.structs.replace(one, ends={"specs": 9, "clusters": 4})
     assert codec.encode_data(one) == codec.encode_data(turned)
 
 
-def test_the_type_is_that_of_the_data() -> None:
+def test_event_type_follows_from_the_data() -> None:
     record = builders.record(builders.applied())
     assert (
         record.headers["ce_type"] == codec.type_of(builders.applied()) == "io.reballast.template-applied.v1"
@@ -74,7 +74,7 @@ def test_the_type_is_that_of_the_data() -> None:
 @pytest.mark.parametrize(
     "content_type", ["application/cloudevents+json; charset=utf-8", "Application/CloudEvents+JSON"]
 )
-def test_a_media_type_has_parameters_and_no_case(content_type: str) -> None:
+def test_media_type_may_have_parameters_and_any_case(content_type: str) -> None:
     found = decode({"content-type": content_type}, json.dumps(LEFT).encode())
     assert isinstance(found, codec.Decoded)
 
@@ -85,13 +85,13 @@ def test_structured_data_may_be_base64() -> None:
     assert fault(decode_structured(data=..., data_base64="%")).startswith("envelope: ")
 
 
-def test_an_attribute_that_is_null_counts_as_absent() -> None:
+def test_null_attribute_counts_as_absent() -> None:
     assert decode_structured(subject=None, time=None) == decode_structured()
     assert fault(decode_structured(id=None)) == "envelope: id: required"
 
 
 @pytest.mark.parametrize("event_type", ["io.reballast.cluster-left.v2", "com.example.order-placed"])
-def test_an_unknown_type_or_version_is_kept_apart(event_type: str) -> None:
+def test_unknown_type_or_version_is_decoded_as_unknown(event_type: str) -> None:
     found = decode({**HEADERS, "ce_type": event_type}, b"\xff not even JSON")
     assert isinstance(found, codec.Unknown)
     assert found.envelope.type == event_type
@@ -117,11 +117,11 @@ def test_an_unknown_type_or_version_is_kept_apart(event_type: str) -> None:
         ({"id": "x" * limits.HEADER_BYTES_MAX}, "envelope: attributes of 16414 bytes; at most 16384 are taken"),
     ],
 )  # fmt: skip
-def test_what_is_no_event_names_its_field(changed: dict[str, object], said: str) -> None:
+def test_malformed_event_names_its_field(changed: dict[str, object], said: str) -> None:
     assert fault(decode_structured(**changed)) == said
 
 
-def test_a_field_inside_is_named_by_its_path() -> None:
+def test_nested_field_is_named_by_its_path() -> None:
     head = {**HEADERS, "ce_type": "io.reballast.cluster-tainted.v1"}
     assert fault(decode(head, b'{"name":"a","taint":{"key":"k"}}')) == "taint.effect: required"
     head["ce_type"] = "io.reballast.cluster-joined.v1"
@@ -136,7 +136,7 @@ def test_malformed_data_keeps_its_envelope() -> None:
     assert (found.envelope.id, found.envelope.source) == ("1", "/a")
 
 
-def test_limits_name_what_was_passed() -> None:
+def test_exceeded_limit_is_named() -> None:
     value = b'{"name":"%s"}' % (b"x" * limits.RECORD_BYTES_MAX)
     assert fault(decode(HEADERS, value)) == f"data: {len(value)} bytes; at most 2097152 are taken"
     assert fault(decode(HEADERS, b"{}", "\u20ac" * 342)) == "key: 1026 bytes; at most 1024 are taken"
@@ -146,7 +146,7 @@ def test_limits_name_what_was_passed() -> None:
 
 
 @pytest.mark.parametrize("headers", [HEADERS, STRUCTURED])
-def test_deep_nesting_is_no_event(headers: dict[str, str]) -> None:
+def test_deep_nesting_is_malformed(headers: dict[str, str]) -> None:
     for value in (b"[" * 500_000, b'{"data":' * 200_000, b"[" * 200_000 + b"]" * 200_000):
         assert isinstance(decode(headers, value), codec.Malformed)
 
@@ -177,18 +177,18 @@ ANY_EVENT = st.fixed_dictionaries(
 
 
 @given(st.dictionaries(NAMES, WORDS, max_size=6), st.binary(max_size=50) | ANY_EVENT, st.text(max_size=5))
-def test_any_record_is_one_of_three(headers: dict[str, str], value: bytes, key: str) -> None:
+def test_any_record_is_decoded_malformed_or_unknown(headers: dict[str, str], value: bytes, key: str) -> None:
     found = decode(headers, value, key)
     assert isinstance(found, codec.Decoded | codec.Malformed | codec.Unknown)
 
 
 @given(ANY_EVENT)
-def test_any_structured_event_is_one_of_three(value: bytes) -> None:
+def test_any_structured_event_is_decoded_malformed_or_unknown(value: bytes) -> None:
     assert isinstance(decode(STRUCTURED, value), codec.Decoded | codec.Malformed | codec.Unknown)
 
 
 @given(st.sampled_from(list(samples.SAMPLES)), st.data())
-def test_a_record_with_one_byte_changed_is_one_of_three(event_type: str, data: st.DataObject) -> None:
+def test_record_with_one_changed_byte_is_decoded_or_malformed(event_type: str, data: st.DataObject) -> None:
     value = bytearray(codec.encode_data(samples.SAMPLES[event_type]))
     value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
     found = decode({**HEADERS, "ce_type": event_type}, bytes(value))

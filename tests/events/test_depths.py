@@ -1,4 +1,4 @@
-"""Depth is counted over bytes, JSON or not, and as a plain reading of the value counts it."""
+"""Nesting depth, counted over bytes and compared with the depth of the parsed value."""
 
 import msgspec
 import pytest
@@ -23,12 +23,12 @@ def depth_of(value: object) -> int:
 
 
 @given(JSON, st.integers(0, 8))
-def test_it_is_the_depth_of_the_value(value: object, levels: int) -> None:
+def test_depth_of_bytes_equals_depth_of_the_value(value: object, levels: int) -> None:
     assert depths.is_deeper(msgspec.json.encode(value), levels) == (depth_of(value) > levels)
 
 
 @given(st.binary(max_size=200) | st.text(alphabet='[]{}"\\a').map(str.encode), st.integers(0, 5))
-def test_any_bytes_are_told(value: bytes, levels: int) -> None:
+def test_depth_of_any_bytes_is_computed(value: bytes, levels: int) -> None:
     assert depths.is_deeper(value, levels) in {True, False}
 
 
@@ -37,6 +37,6 @@ def test_any_bytes_are_told(value: bytes, levels: int) -> None:
     [b"[" * 2_000_000, b"[]" * 1_000_000, b'"\\' * 1_000_000, b'{"a":' * 400_000, b'[["' * 600_000],
     ids=["open", "flat", "quotes", "objects", "mixed"],
 )
-def test_two_megabytes_of_brackets_or_quotes_are_told_at_once(value: bytes) -> None:
-    # The limit on a test's duration holds here; a quadratic search would take hours.
+def test_depth_of_two_megabytes_of_brackets_is_computed_in_linear_time(value: bytes) -> None:
+    # The time limit of the test suffices; a quadratic search would take hours.
     assert depths.is_deeper(value, 64) == (value[:2] != b"[]" and value[:1] != b'"')

@@ -1,4 +1,4 @@
-"""Our envelope and the official CloudEvents SDK understand one another, in both modes and directions."""
+"""Interoperability of envelopes with the official CloudEvents SDK, in both modes and directions."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ EXTENSIONS = ("traceparent", "tracestate", "correlationid", "causationid")
 
 @st.composite
 def envelopes(draw: st.DrawFn) -> Envelope:
-    # The SDK puts in the present time where there is none, so there always is one.
+    # The SDK inserts the present time if there is none, so there always is one.
     time = draw(st.datetimes(min_value=datetime(1900, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001  # it adds the zone
     return Envelope(
         id=draw(WORD),
@@ -44,7 +44,7 @@ def as_record(message: kafka.KafkaMessage) -> records.Record:
 
 
 @given(envelopes())
-def test_what_the_sdk_writes_is_read(head: Envelope) -> None:
+def test_events_of_the_sdk_are_decoded(head: Envelope) -> None:
     event = as_sdk(head, {"name": "member1", "expects": 3})
     expected = codec.Decoded(head, clusters.ClusterLeft(name="member1", expects=3))
     for message in (kafka.to_binary_event(event), kafka.to_structured_event(event)):
@@ -52,7 +52,7 @@ def test_what_the_sdk_writes_is_read(head: Envelope) -> None:
 
 
 @given(envelopes())
-def test_what_is_written_the_sdk_reads(head: Envelope) -> None:
+def test_encoded_events_are_read_by_the_sdk(head: Envelope) -> None:
     record = codec.encode(clusters.ClusterLeft(name="member1"), head, partition=0, key="member1")
     message = kafka.KafkaMessage(
         headers={name: text.encode() for name, text in record.headers.items()},
@@ -80,10 +80,10 @@ def test_absent_attributes_have_no_header() -> None:
 
 
 @given(envelopes())
-def test_headers_come_back(head: Envelope) -> None:
+def test_headers_round_trip(head: Envelope) -> None:
     assert envelope.from_headers(envelope.to_headers(head)) == head
 
 
-def test_unknown_extensions_are_left_aside() -> None:
+def test_unknown_extensions_are_ignored() -> None:
     head = Envelope(id="1", source="/a", type="t")
     assert envelope.from_headers({**envelope.to_headers(head), "ce_partitionkey": "x", "other": "y"}) == head

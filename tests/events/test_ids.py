@@ -1,4 +1,4 @@
-"""Identifiers follow from their cause, and uids break no tie by chance."""
+"""Deterministic identifiers, and uids that do not influence the reference's tie breaks."""
 
 import re
 import uuid
@@ -14,7 +14,7 @@ COUNTS = st.integers(0, 2**40)
 
 
 def fnv1a_32(text: str) -> int:
-    """FNV-1a as its authors published it: what the reference breaks ties by."""
+    """Return the published FNV-1a hash, by which the reference breaks ties."""
     value = 0x811C9DC5
     for byte in text.encode():
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
@@ -29,7 +29,7 @@ def test_fnv1a_has_its_published_values(text: str, value: int) -> None:
 
 
 @given(st.text(), st.text(), st.text())
-def test_a_uid_is_a_uuid_with_an_even_hash(source: str, event_id: str, key: str) -> None:
+def test_uid_is_a_uuid_with_an_even_hash(source: str, event_id: str, key: str) -> None:
     uid = ids.object_uid(source, event_id, key)
     assert SHAPE.fullmatch(uid)
     assert str(uuid.UUID(uid)) == uid
@@ -37,17 +37,17 @@ def test_a_uid_is_a_uuid_with_an_even_hash(source: str, event_id: str, key: str)
     assert ids.object_uid(source, event_id, key) == uid
 
 
-def test_another_event_makes_another_uid() -> None:
+def test_different_events_have_different_uids() -> None:
     made = {ids.object_uid(s, e, k) for s in ("/a", "/b") for e in ("1", "2") for k in ("x", "y")}
     assert len(made) == 8
 
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS)
-def test_an_output_tells_its_step(shard: int, term: int, step: int, index: int) -> None:
+def test_output_id_contains_its_step(shard: int, term: int, step: int, index: int) -> None:
     assert ids.step_of(ids.output_id(shard, term, step, index)) == (shard, term, step)
 
 
 @pytest.mark.parametrize("other", ["", "1-2-3", "1-2-3-4-5", "a-b-c-d", "event-17"])
-def test_other_ids_are_no_outputs(other: str) -> None:
+def test_other_ids_are_not_output_ids(other: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         ids.step_of(other)

@@ -1,4 +1,4 @@
-"""The producer in Java writes what a fold takes, and reads what was decided because of it."""
+"""The Java producer writes records that a fold accepts, and reads the decisions they cause."""
 
 import json
 import uuid
@@ -38,7 +38,7 @@ async def prefix(kafka: str) -> str:
 async def say(
     servers: str, prefix: str, data: shapes.Event, partition: int, *, story: str = "", cause: str = ""
 ) -> None:
-    """What the engine would say because of an input with this id, at this position."""
+    """Append an event as the engine does because of an input with this id, at this position."""
     head = Envelope(
         id="7-1-1-1", source="/reballast/shards/7", type="", correlationid=story, causationid=cause
     )
@@ -48,7 +48,9 @@ async def say(
     )
 
 
-async def test_it_taints_a_cluster_and_prints_what_is_decided(kafka: str, prefix: str, classes: Path) -> None:
+async def test_java_example_taints_a_cluster_and_prints_the_decision(
+    kafka: str, prefix: str, classes: Path
+) -> None:
     with java_example.TaintCluster(classes, kafka, prefix, event_id="t-1") as program:
         assert program.line() == f"said {prefix}clusters/0/0 t-1"
         (seen,) = await clients.read(kafka, f"{prefix}clusters", 0, 1)
@@ -65,7 +67,7 @@ async def test_it_taints_a_cluster_and_prints_what_is_decided(kafka: str, prefix
     assert getattr(verdict, "data", verdict) == clusters.ClusterTainted(name="member1", taint=taint)
 
 
-async def test_it_prints_that_its_taint_was_refused(kafka: str, prefix: str, classes: Path) -> None:
+async def test_java_example_prints_the_refusal_of_its_taint(kafka: str, prefix: str, classes: Path) -> None:
     with java_example.TaintCluster(classes, kafka, prefix, event_id="t-2", effect="Never") as program:
         assert program.line() == f"said {prefix}clusters/0/0 t-2"
         (seen,) = await clients.read(kafka, f"{prefix}clusters", 0, 1)
@@ -86,7 +88,7 @@ async def test_it_prints_that_its_taint_was_refused(kafka: str, prefix: str, cla
         assert program.end() == 1
 
 
-def test_the_compiler_for_machines_without_a_jdk_takes_it(tmp_path: Path) -> None:
+def test_java_example_compiles_without_a_jdk(tmp_path: Path) -> None:
     assert [path.name for path in java_example.compiled(tmp_path, with_jdk=False).iterdir()] == [
         "TaintCluster.class"
     ]

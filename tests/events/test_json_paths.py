@@ -1,4 +1,4 @@
-"""JSON paths in kubectl's language: of printer columns, and of values in a status."""
+"""JSON paths in kubectl's syntax: for printer columns, and for values in a status."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ VALUE = {
         ("x" * 2000, []),
     ],
 )
-def test_paths(path: str, found: list[object]) -> None:
+def test_paths_select_values(path: str, found: list[object]) -> None:
     assert json_paths.found(VALUE, path) == found
 
 
@@ -47,11 +47,11 @@ def test_paths(path: str, found: list[object]) -> None:
         (".spec.nothing", None),
     ],
 )
-def test_what_is_found_as_kubectl_prints_it(path: str, text: str | None) -> None:
+def test_selected_values_are_printed_as_by_kubectl(path: str, text: str | None) -> None:
     assert json_paths.text(VALUE, path) == text
 
 
-def test_null_is_nothing_and_flags_are_words() -> None:
+def test_null_selects_nothing_and_booleans_are_words() -> None:
     assert json_paths.text({"a": None, "b": True}, ".a") is None
     assert json_paths.text({"a": None, "b": True}, ".b") == "true"
 
@@ -59,7 +59,7 @@ def test_null_is_nothing_and_flags_are_words() -> None:
 @pytest.mark.parametrize(
     "path", ["", "{}", "{.}", ".a..b", ".a[", ".a[1:2]", "{.a}{.b}", "x {.a}", ".a.*", ".a['b", "a" * 2000]
 )
-def test_what_goes_beyond_the_language_is_told(path: str) -> None:
+def test_unsupported_paths_are_reported(path: str) -> None:
     assert not json_paths.is_readable(path)
     assert json_paths.found({"a": {"b": [1]}}, path) == []
 
@@ -68,7 +68,7 @@ _NAMES = st.text(min_size=1, max_size=8)
 
 
 @given(st.lists(_NAMES, min_size=1, max_size=4), st.integers() | st.text(max_size=8))
-def test_quoted_names_lead_to_whatever_has_that_name(names: list[str], value: int | str) -> None:
+def test_quoted_names_select_any_field(names: list[str], value: int | str) -> None:
     held: object = value
     path = ""
     for name in reversed(names):
@@ -80,7 +80,7 @@ def test_quoted_names_lead_to_whatever_has_that_name(names: list[str], value: in
 
 
 @given(st.text(max_size=40), st.dictionaries(_NAMES, st.integers() | st.lists(st.integers(), max_size=3)))
-def test_no_path_and_no_value_raise(path: str, value: dict[str, object]) -> None:
+def test_no_path_and_no_value_raises(path: str, value: dict[str, object]) -> None:
     json_paths.text(value, path)
     json_paths.names(path)
     assert json_paths.is_readable(path) or json_paths.found(value, path) == []

@@ -1,4 +1,4 @@
-"""Keys say where an object's writes stand; names of bindings follow the reference's rule."""
+"""Keys of objects and bindings; binding names follow the reference's rule."""
 
 import pytest
 
@@ -13,23 +13,23 @@ from events import keys
         ("ConfigMap", "kube-system", "a.b", "kube-system/a.b-configmap"),
     ],
 )
-def test_a_template_has_the_key_of_its_binding(kind: str, namespace: str, name: str, key: str) -> None:
+def test_template_has_the_key_of_its_binding(kind: str, namespace: str, name: str, key: str) -> None:
     assert keys.binding_key(kind, namespace, name) == key
     assert not keys.is_rebalancer(key)
 
 
-def test_objects_that_every_shard_reads_are_keyed_by_kind() -> None:
+def test_objects_read_by_every_shard_are_keyed_by_kind() -> None:
     assert keys.object_key("PropagationPolicy", "default", "nginx") == "propagationpolicy:default/nginx"
     assert keys.object_key("Namespace", "", "shop") == "namespace:shop"
 
 
-def test_a_rebalancer_is_told_from_a_template() -> None:
+def test_rebalancer_key_differs_from_template_keys() -> None:
     key = keys.rebalancer_key("demo")
     assert key == "workloadrebalancer:demo"
     assert keys.is_rebalancer(key)
-    # A template's name may hold a colon, its binding's name does not.
+    # A template's name may contain a colon, its binding's name does not.
     assert not keys.is_rebalancer(keys.binding_key("Role", "", "workloadrebalancer:demo"))
 
 
-def test_a_shard_is_the_partition_of_the_key() -> None:
+def test_shard_is_the_partition_of_the_key() -> None:
     assert keys.shard_of("default/foo-deployment") in range(12)

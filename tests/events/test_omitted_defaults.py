@@ -1,4 +1,4 @@
-"""Equal events give equal bytes, wherever their values were made."""
+"""Equal events are encoded to equal bytes, even if their values are different objects."""
 
 import enum
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ SCHEMAS = schemas.json_schemas()
 
 
 @pytest.mark.parametrize("entry", catalogue.EVENT_TYPES, ids=lambda entry: entry.type)
-def test_equal_events_give_equal_bytes_whether_defaults_were_read_or_omitted(
+def test_equal_events_give_equal_bytes_with_explicit_or_omitted_defaults(
     entry: catalogue.EventType,
 ) -> None:
     @settings(max_examples=20)
@@ -32,7 +32,7 @@ def test_equal_events_give_equal_bytes_whether_defaults_were_read_or_omitted(
 
 
 def with_defaults(value: object) -> object:
-    """The JSON value of a struct with every field written out, those that have their default included."""
+    """Return the JSON value of a struct with every field written out, defaults included."""
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.fields(value)
         return {field.encode_name: with_defaults(getattr(value, field.name)) for field in fields}
@@ -41,7 +41,7 @@ def with_defaults(value: object) -> object:
     return value
 
 
-def test_no_event_field_has_a_default_whose_equals_are_other_objects() -> None:
+def test_event_field_defaults_are_singletons() -> None:
     unsafe = [
         f"{struct.cls.__name__}.{field.name} = {field.default!r}; use an enum of events.enums"
         for struct in _structs()
@@ -52,14 +52,14 @@ def test_no_event_field_has_a_default_whose_equals_are_other_objects() -> None:
 
 
 def _is_one_object(default: object) -> bool:
-    """Whether CPython or the enum has a single object for the value; msgspec compares empty containers by value."""
+    """Whether the value has a single object in CPython or an enum; msgspec compares empty containers by value."""
     if isinstance(default, int):
         return -5 <= default <= 256  # CPython's cached integers
     return default is None or default in {"", ()} or isinstance(default, enum.Enum)
 
 
 def _structs() -> Iterator[inspect.StructType]:
-    """The struct of each event type and all structs inside."""
+    """Yield the struct of each event type and all nested structs."""
     seen: set[type] = set()
     waiting: list[inspect.Type] = [inspect.type_info(entry.struct) for entry in catalogue.EVENT_TYPES]
     while waiting:

@@ -1,4 +1,4 @@
-"""A key falls on the partition that Kafka's Java client gives it."""
+"""Keys are assigned to the same partitions as by Kafka's Java client."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from events import partitioning
 
-# What the Java client's own unit test expects of its murmur2, as signed 32-bit numbers.
+# Expected murmur2 values from the Java client's own unit test, as signed 32-bit numbers.
 JAVA = {
     b"21": -973932308,
     b"foobar": -790332482,
@@ -18,7 +18,7 @@ JAVA = {
 
 
 @pytest.mark.parametrize(("key", "value"), JAVA.items())
-def test_the_hash_is_that_of_the_java_client(key: bytes, value: int) -> None:
+def test_murmur2_equals_that_of_the_java_client(key: bytes, value: int) -> None:
     assert partitioning.murmur2(key) == value % 2**32
 
 
@@ -26,7 +26,7 @@ def test_the_hash_is_that_of_the_java_client(key: bytes, value: int) -> None:
     ("key", "partition"),
     [("foobar", (-790332482 & 0x7FFFFFFF) % 12), ("21", (-973932308 & 0x7FFFFFFF) % 12), ("abc", 3)],
 )
-def test_the_sign_is_cut_off_before_the_remainder(key: str, partition: int) -> None:
+def test_sign_bit_is_masked_before_the_remainder(key: str, partition: int) -> None:
     assert partitioning.partition_of(key, 12) == partition
 
 

@@ -1,4 +1,4 @@
-"""The producer against a real broker: what it says is read back as it was said."""
+"""The producer against a real broker."""
 
 import asyncio
 import subprocess
@@ -26,7 +26,7 @@ TAINTED: Final = clusters.ClusterTainted(
 
 @pytest.fixture
 async def prefix(kafka: str) -> str:
-    """A log of the test's own."""
+    """The prefix of a new log."""
     own = f"{uuid.uuid4()}."
     await clients.create_log(kafka, own)
     return own
@@ -45,7 +45,7 @@ def decoded(topic: str, seen: clients.Seen) -> codec.Decoded:
     return found
 
 
-async def test_what_is_said_is_read(kafka: str, prefix: str, shop: producer.Producer) -> None:
+async def test_appended_event_is_read_unchanged(kafka: str, prefix: str, shop: producer.Producer) -> None:
     said = statements.Statement(data=TAINTED, id="t-1", at_ms=1_716_630_591_120, subject="member1")
     position = await shop.append(said)
     (seen,) = await clients.read(kafka, f"{prefix}clusters", 0, 1)
@@ -56,7 +56,7 @@ async def test_what_is_said_is_read(kafka: str, prefix: str, shop: producer.Prod
     assert (found.envelope.subject, found.envelope.time) == ("member1", "2024-05-25T09:49:51.120Z")
 
 
-async def test_a_batch_falls_on_the_partitions_of_its_keys_in_order(
+async def test_batch_is_stored_in_the_partitions_of_its_keys_in_order(
     kafka: str, prefix: str, shop: producer.Producer
 ) -> None:
     names = [f"web-{number % 50}" for number in range(500)]
@@ -72,7 +72,7 @@ async def test_a_batch_falls_on_the_partitions_of_its_keys_in_order(
     assert of_one == sorted(of_one)
 
 
-async def test_a_batch_with_one_bad_event_is_not_sent(
+async def test_batch_with_one_invalid_event_is_not_sent(
     kafka: str, prefix: str, shop: producer.Producer
 ) -> None:
     bad = clusters.ClusterTainted(name="member1", taint=clusters.Taint(key="k", effect="Never"))
@@ -81,7 +81,7 @@ async def test_a_batch_with_one_bad_event_is_not_sent(
     assert await clients.read_all(kafka, f"{prefix}clusters", 1) == []
 
 
-async def test_little_room_slows_down_and_loses_nothing(kafka: str, prefix: str) -> None:
+async def test_full_buffer_delays_and_loses_nothing(kafka: str, prefix: str) -> None:
     most = 0
     async with producer.Producer(kafka, source=SOURCE, prefix=prefix, pending_bytes_max=20_000) as shop:
         pending: set[asyncio.Future[records.Position]] = set()
@@ -94,14 +94,14 @@ async def test_little_room_slows_down_and_loses_nothing(kafka: str, prefix: str)
     assert len(await clients.read_all(kafka, f"{prefix}specs", topics.SHARDS)) == 300
 
 
-async def test_the_largest_object_goes_through(kafka: str, prefix: str, shop: producer.Producer) -> None:
+async def test_largest_object_is_accepted(kafka: str, prefix: str, shop: producer.Producer) -> None:
     manifest = builders.manifest("v1", "ConfigMap", "large", "default", data={"text": "x" * 1_000_000})
     position = await shop.append(specs.TemplateApplied(manifest=manifest))
     seen = await clients.read(kafka, f"{prefix}specs", position.partition, position.offset + 1)
     assert len(seen[-1].value) > 1_000_000
 
 
-async def test_topics_of_another_kind_are_refused(kafka: str) -> None:
+async def test_topic_with_another_partition_count_is_refused(kafka: str) -> None:
     prefix = f"{uuid.uuid4()}."
     await clients.create_topics(kafka, {f"{prefix}clusters": 3})
     async with producer.Producer(kafka, source=SOURCE, prefix=prefix) as shop:
@@ -109,20 +109,20 @@ async def test_topics_of_another_kind_are_refused(kafka: str) -> None:
             await shop.append(TAINTED)
 
 
-async def test_topics_that_are_not_there_are_told(kafka: str) -> None:
+async def test_missing_topic_is_reported(kafka: str) -> None:
     options = {"request_timeout_ms": 500}
     async with producer.Producer(kafka, source=SOURCE, prefix=f"{uuid.uuid4()}.", options=options) as shop:
         with pytest.raises(producer.TopicError, match="UnknownTopic"):
             await shop.append(TAINTED)
 
 
-async def test_nobody_at_the_address_is_told() -> None:
+async def test_missing_broker_is_reported() -> None:
     with pytest.raises(producer.ProducerError, match="check the address"):
         async with producer.Producer("127.0.0.1:9", source=SOURCE):
             pass
 
 
-async def test_a_record_that_the_topic_does_not_take_is_told_and_the_next_one_goes_through(
+async def test_record_refused_by_the_topic_is_reported_and_the_next_one_is_sent(
     kafka: str,
 ) -> None:
     prefix = f"{uuid.uuid4()}."
@@ -137,7 +137,7 @@ async def test_a_record_that_the_topic_does_not_take_is_told_and_the_next_one_go
 
 @pytest.mark.kafka
 @pytest.mark.slow
-async def test_without_an_answer_the_outcome_is_unknown_and_said_again_it_counts_once() -> None:
+async def test_unknown_outcome_is_reported_and_a_repeated_event_counts_once() -> None:
     said = statements.Statement(data=TAINTED, id="t-1", at_ms=0)
     with processes.LocalBrokers() as brokers:
         await clients.create_log(brokers.servers, "r.")
@@ -160,7 +160,7 @@ async def test_without_an_answer_the_outcome_is_unknown_and_said_again_it_counts
 
 @pytest.mark.kafka
 @pytest.mark.slow
-async def test_a_broker_that_is_killed_under_load_loses_and_doubles_nothing() -> None:
+async def test_killed_brokers_under_load_lose_and_repeat_nothing() -> None:
     with processes.LocalBrokers(3) as brokers:
         await clients.create_log(brokers.servers, "r.", replicas=3)
         async with producer.Producer(brokers.servers, source=SOURCE, prefix="r.") as shop:
@@ -180,7 +180,7 @@ async def test_a_broker_that_is_killed_under_load_loses_and_doubles_nothing() ->
 
 @pytest.mark.kafka
 @pytest.mark.slow
-async def test_a_user_writes_what_the_documented_access_control_lists_say() -> None:
+async def test_documented_access_control_lists_permit_writing_inputs_only() -> None:
     with processes.LocalBrokers(users={"shop": PASSWORD, "reballast": PASSWORD}) as brokers:
         await clients.create_log(brokers.servers, producer.PREFIX)
         await asyncio.to_thread(rights.grant, brokers, wire_tables.rights())
@@ -201,7 +201,7 @@ async def test_a_user_writes_what_the_documented_access_control_lists_say() -> N
 
 @pytest.mark.kafka
 @pytest.mark.slow
-async def test_over_tls_only_a_broker_with_a_trusted_certificate_is_told_anything(tmp_path: Path) -> None:
+async def test_producer_connects_only_to_brokers_with_a_trusted_certificate(tmp_path: Path) -> None:
     properties, authority = certificates.make(tmp_path)
     trusting = connection_options.Security(
         tls=True, ca_file=authority, mechanism="PLAIN", username="reballast", password=PASSWORD
@@ -218,13 +218,13 @@ async def test_over_tls_only_a_broker_with_a_trusted_certificate_is_told_anythin
                 pass
 
 
-def test_whoever_does_not_produce_does_not_load_the_client() -> None:
+def test_kafka_client_is_imported_by_producers_only() -> None:
     script = "import sys, events.codec, events.schemas; sys.exit('aiokafka' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], cwd=trees.ROOT, check=True)
 
 
 def _killed_and_up(brokers: processes.LocalBrokers) -> None:
-    """Kills each broker in turn, so that the partition's leader is among them."""
+    """Kill and restart each broker in turn, so that the partition's leader is among them."""
     for number in (1, 2, 3):
         brokers.kill(number)
         brokers.up(number)

@@ -1,4 +1,4 @@
-"""What producers say becomes records that every fold takes; what none would take is refused before it is sent."""
+"""Producers' events become valid records; invalid ones are refused before they are sent."""
 
 import msgspec
 import pytest
@@ -38,14 +38,14 @@ def record_of(data: shapes.Event, event_id: str = "", at_ms: int | None = None) 
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, shapes.Event) else str(value),
 )
-def test_an_event_goes_under_its_key_into_its_topic(data: shapes.Event, topic: str, key: str) -> None:
+def test_event_is_written_under_its_key_to_its_topic(data: shapes.Event, topic: str, key: str) -> None:
     record = record_of(data)
     assert (record.topic, record.key) == (topic, key)
     assert builders.record(data).partition == record.partition
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_a_valid_event_of_each_input_type_becomes_a_record(name: str) -> None:
+def test_valid_event_of_each_input_type_becomes_a_record(name: str) -> None:
     data = samples.SAMPLES[name]
     entry = catalogue.BY_STRUCT[type(data)]
     assert record_of(data).topic == entry.topic
@@ -73,7 +73,7 @@ def test_a_valid_event_of_each_input_type_becomes_a_record(name: str) -> None:
         (specs.TemplateDeleted(template=WORKLOAD, expects=0), "does not exist"),
     ],
 )
-def test_what_no_fold_takes_is_refused_with_field_and_reason(data: shapes.Event, words: str) -> None:
+def test_invalid_event_is_refused_with_field_and_reason(data: shapes.Event, words: str) -> None:
     with pytest.raises(objects.Refusal) as caught:
         record_of(data)
     assert words in str(caught.value)
@@ -88,22 +88,22 @@ def test_what_no_fold_takes_is_refused_with_field_and_reason(data: shapes.Event,
         decisions.BindingWithdrawn(key="k", reason="r"),
     ],
 )
-def test_what_the_engine_says_nobody_else_can(data: shapes.Event) -> None:
+def test_engine_events_are_refused(data: shapes.Event) -> None:
     with pytest.raises(TypeError, match="only the engine writes"):
         record_of(data)
 
 
-def test_an_id_that_is_given_stays() -> None:
+def test_given_id_is_kept() -> None:
     assert record_of(builders.applied(), "build-1042", at_ms=0).headers["ce_id"] == "build-1042"
 
 
-def test_with_a_time_the_id_follows_from_what_is_said() -> None:
+def test_id_with_a_time_is_derived_from_the_content() -> None:
     first = record_of(builders.applied(), at_ms=1)
     assert record_of(builders.applied(), at_ms=1) == first
     others = [record_of(builders.applied(), at_ms=2), record_of(builders.applied(replicas=4), at_ms=1)]
     assert first.headers["ce_id"] not in {other.headers["ce_id"] for other in others}
 
 
-def test_without_a_time_the_event_is_new_and_happened_now() -> None:
+def test_id_without_a_time_is_new_and_the_time_is_now() -> None:
     headers = record_of(builders.applied()).headers
     assert (headers["ce_id"], headers["ce_time"]) == ("new-1", "2024-05-25T09:49:51.120Z")

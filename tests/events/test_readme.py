@@ -1,4 +1,4 @@
-"""The records in the package's README are what they say: taken, and equal in all modes."""
+"""The records in the package's README are valid, and equal in all modes."""
 
 import json
 import re
@@ -49,14 +49,14 @@ def taken(record: records.Record) -> verdicts.Taken:
 @pytest.mark.parametrize(
     "record", [binary(), structured(), console()], ids=["binary", "structured", "console"]
 )
-def test_the_example_is_taken(record: records.Record) -> None:
+def test_example_record_is_accepted(record: records.Record) -> None:
     found = taken(record)
     assert found.head is not None
     assert found.head.uid == taken(binary()).head.uid  # pyright: ignore[reportOptionalMemberAccess]
     assert found.manifest == taken(binary()).manifest
 
 
-def test_the_topics_are_those_of_the_log() -> None:
+def test_documented_topics_equal_those_of_the_log() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", TEXT, re.MULTILINE)
     assert {name: int(partitions) for name, partitions in rows} == {
         name: topic.partitions for name, topic in topics.TOPICS.items()
@@ -64,12 +64,12 @@ def test_the_topics_are_those_of_the_log() -> None:
     assert f"falls on partition {binary().partition}." in TEXT
 
 
-def test_the_limits_are_those_of_the_code() -> None:
+def test_documented_limits_equal_those_of_the_code() -> None:
     assert (limits.OBJECT_BYTES_MAX, limits.RECORD_BYTES_MAX) == (2**20, 2 * 2**20)
     assert (limits.HEADER_BYTES_MAX, limits.KEY_BYTES_MAX, limits.DEPTH_MAX) == (16 * 1024, 1024, 64)
     for number in (limits.CLUSTERS_MAX, limits.REPLICAS_MAX, limits.RECENT_IDS - 1):
         assert f"{number:,}" in TEXT.replace("\n", " ")
 
 
-def test_the_type_of_the_example_is_in_the_catalogue() -> None:
+def test_type_of_the_example_is_in_the_catalogue() -> None:
     assert json.loads(blocks("json")[0])["type"] in catalogue.BY_TYPE

@@ -1,4 +1,4 @@
-"""Ids seen of late: exact, and small."""
+"""The window of recent ids: exact, and small in memory."""
 
 import hashlib
 import tracemalloc
@@ -11,7 +11,7 @@ def digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
 
 
-def test_each_id_of_the_window_is_known_and_no_other() -> None:
+def test_ids_of_the_window_are_known_and_no_others() -> None:
     recent = RecentIds()
     ids = [digest(str(number)) for number in range(5_000)]
     assert not any(recent.see(each, offset) for offset, each in enumerate(ids))
@@ -19,17 +19,17 @@ def test_each_id_of_the_window_is_known_and_no_other() -> None:
     assert not recent.see(digest("another"), 10_000)
 
 
-def test_bytes_that_straddle_two_entries_are_no_id() -> None:
+def test_bytes_across_two_entries_are_not_an_id() -> None:
     recent = RecentIds()
     one = b"\1" * DIGEST_BYTES
     recent.see(one, 0x0101_0101_0101_0101)
-    # The end of the digest and the start of the offset together are these bytes as well, eight bytes later.
+    # The end of the digest and the start of the offset together are these bytes too, eight bytes later.
     recent.see(b"\1" * 8 + b"\2" * 8, 0x0101_0101_0101_0102)
     assert not recent.see(b"\1" * 15 + b"\2", 0x0101_0101_0101_0103)
     assert recent.see(one, 0x0101_0101_0101_0104)
 
 
-def test_an_id_takes_less_than_32_bytes_of_memory() -> None:
+def test_id_takes_less_than_32_bytes_of_memory() -> None:
     ids = [digest(str(number)) for number in range(limits.RECENT_IDS)]
     tracemalloc.start()
     recent = RecentIds()

@@ -1,4 +1,4 @@
-"""A record's checksum covers all that it says."""
+"""The checksum of a record covers all its parts."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ def checksum(
     return records.record(topic, partition, key, headers, value).checksum
 
 
-def test_each_part_counts() -> None:
+def test_each_part_changes_the_checksum() -> None:
     changed = {
         checksum(),
         checksum(topic="health"),
@@ -33,22 +33,22 @@ def test_each_part_counts() -> None:
     assert all(len(each) == records.CHECKSUM_BYTES for each in changed)
 
 
-def test_what_one_part_loses_another_cannot_gain() -> None:
-    # The same bytes in the same order, were the key's length not there.
+def test_bytes_moved_between_parts_change_the_checksum() -> None:
+    # Without the key's length these would be the same bytes in the same order.
     one = checksum(key="a", headers={}, value=b"{}\0rest")
     other = checksum(key="a\0{}", headers={}, value=b"rest")
     assert one != other
 
 
 @given(st.binary(min_size=1, max_size=200), st.data())
-def test_a_flipped_bit_is_found(value: bytes, data: st.DataObject) -> None:
+def test_flipped_bit_changes_the_checksum(value: bytes, data: st.DataObject) -> None:
     bit = data.draw(st.integers(0, 8 * len(value) - 1))
     flipped = bytearray(value)
     flipped[bit // 8] ^= 1 << bit % 8
     assert checksum(value=bytes(flipped)) != checksum(value=value)
 
 
-def test_a_stored_record_keeps_its_checksum_and_has_a_position() -> None:
+def test_stored_record_keeps_its_checksum_and_has_a_position() -> None:
     record = records.record("specs", 3, "a", HEADERS, b"{}")
     stored = records.stored(record, 17, 42)
     assert stored.checksum == record.checksum

@@ -1,4 +1,4 @@
-"""A producer in any language can be written from the exported schemas alone."""
+"""The exported schemas suffice to write a producer in any language."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def at(value: object, *path: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("event_type", catalogue.BY_TYPE)
-def test_a_golden_record_is_valid_and_a_broken_one_is_not(event_type: str) -> None:
+def test_golden_record_is_valid_and_a_broken_one_is_not(event_type: str) -> None:
     Draft202012Validator.check_schema(SCHEMAS[event_type])
     data = json.loads(files.load(files.path_of(event_type)).value)
     schema = SCHEMAS[event_type]
@@ -51,7 +51,7 @@ def test_a_golden_record_is_valid_and_a_broken_one_is_not(event_type: str) -> No
 
 
 @pytest.mark.parametrize("event_type", catalogue.BY_TYPE)
-def test_the_schema_and_the_codec_agree_on_numbers(event_type: str) -> None:
+def test_schema_and_codec_agree_on_numbers(event_type: str) -> None:
     data = json.loads(files.load(files.path_of(event_type)).value)
     for name, value in data.items():
         for number in (-1, 2**31, 2**63, 10**30, 0.5):
@@ -67,7 +67,7 @@ def decode(event_type: str, data: object) -> codec.Decoded | codec.Malformed | c
 
 
 @pytest.mark.parametrize("event_type", INPUTS)
-def test_what_the_schema_allows_is_read(event_type: str) -> None:
+def test_data_allowed_by_the_schema_is_decoded(event_type: str) -> None:
     schema = SCHEMAS[event_type]
 
     @given(generating.values(SCHEMAS[event_type]))
@@ -84,7 +84,7 @@ OTHERS: st.SearchStrategy[object] = st.sampled_from(
 
 
 @given(st.sampled_from(INPUTS), st.data())
-def test_what_is_read_the_schema_allows(event_type: str, draw: st.DataObject) -> None:
+def test_decoded_data_is_allowed_by_the_schema(event_type: str, draw: st.DataObject) -> None:
     data = json.loads(files.load(files.path_of(event_type)).value)
     name = draw.draw(st.sampled_from(sorted(data)))
     data[name] = draw.draw(OTHERS)
@@ -92,13 +92,13 @@ def test_what_is_read_the_schema_allows(event_type: str, draw: st.DataObject) ->
         assert is_valid(SCHEMAS[event_type], data)
 
 
-def test_there_is_a_schema_for_each_type() -> None:
+def test_every_type_has_a_schema() -> None:
     assert SCHEMAS.keys() == catalogue.BY_TYPE.keys()
     for event_type, schema in SCHEMAS.items():
         assert schema["$id"] == f"urn:reballast:{event_type}"
 
 
-# AsyncAPI 3.0: what the specification requires of each object that the document has.
+# AsyncAPI 3.0: the fields that the specification requires of each object in the document.
 
 
 def references(value: object) -> Iterator[str]:
@@ -111,7 +111,7 @@ def references(value: object) -> Iterator[str]:
         yield from references(item)
 
 
-def test_the_document_has_what_asyncapi_requires() -> None:
+def test_document_has_the_fields_required_by_asyncapi() -> None:
     assert re.fullmatch(r"3\.0\.\d+", str(DOCUMENT["asyncapi"]))
     assert {"title", "version"} <= at(DOCUMENT, "info").keys()
     assert set(DOCUMENT) <= {
@@ -121,7 +121,7 @@ def test_the_document_has_what_asyncapi_requires() -> None:
         assert all(re.fullmatch(r"[a-zA-Z0-9._-]+", name) for name in names)
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_resolves() -> None:
     found = set(references(DOCUMENT))
     assert len(found) > len(catalogue.EVENT_TYPES)
     for reference in found:
@@ -129,7 +129,7 @@ def test_every_reference_leads_somewhere() -> None:
         at(DOCUMENT, *reference.removeprefix("#/").split("/"))
 
 
-def test_every_topic_is_a_channel_with_its_messages_and_an_operation() -> None:
+def test_every_topic_is_a_channel_with_messages_and_an_operation() -> None:
     assert at(DOCUMENT, "channels").keys() == topics.TOPICS.keys() == at(DOCUMENT, "operations").keys()
     for name, topic in topics.TOPICS.items():
         channel = at(DOCUMENT, "channels", name)
@@ -143,7 +143,7 @@ def test_every_topic_is_a_channel_with_its_messages_and_an_operation() -> None:
 
 
 @pytest.mark.parametrize("event_type", catalogue.BY_TYPE)
-def test_every_message_has_headers_and_a_payload_that_say_what_is_written(event_type: str) -> None:
+def test_every_message_describes_its_headers_and_payload(event_type: str) -> None:
     message = at(DOCUMENT, "components", "messages", event_type)
     golden = files.load(files.path_of(event_type))
 
@@ -152,7 +152,7 @@ def test_every_message_has_headers_and_a_payload_that_say_what_is_written(event_
     assert not is_valid(headers, {**golden.headers, "ce_type": "other"})
     assert not is_valid(headers, {**golden.headers, "ce_id": ""})
 
-    # References of the payload are looked up in the whole document.
+    # References of the payload are resolved in the whole document.
     payload = {**DOCUMENT, **at(message, "payload")}
     Draft202012Validator.check_schema(at(message, "payload"))
     data = json.loads(golden.value)

@@ -1,4 +1,4 @@
-"""Limits on the sizes of new objects: the write API refuses what folds go on reading."""
+"""Limits on the sizes of new objects: the write API refuses larger ones, but folds still read them."""
 
 import msgspec
 import pytest
@@ -43,7 +43,7 @@ def rebalancer(count: int) -> Json:
     ],
     ids=["selectors", "names", "rebalancer", "template"],
 )
-def test_objects_up_to_the_limits_are_taken(value: Json) -> None:
+def test_objects_up_to_the_limits_are_accepted(value: Json) -> None:
     assert list(sizes.faults(value)) == []
 
 
@@ -67,14 +67,14 @@ def test_objects_up_to_the_limits_are_taken(value: Json) -> None:
     ],
     ids=["selectors", "names", "rebalancer", "all together"],
 )
-def test_larger_objects_are_refused_with_the_field_and_the_limit(value: Json, field: str, most: str) -> None:
+def test_larger_objects_are_refused_with_field_and_limit(value: Json, field: str, most: str) -> None:
     (fault,) = sizes.faults(value)
 
     assert fault.field == field
     assert fault.reason.endswith(f"more than {most}")
 
 
-def test_a_fold_takes_a_larger_object_that_a_log_has_already() -> None:
+def test_fold_accepts_a_larger_object_already_in_the_log() -> None:
     raw = msgspec.Raw(msgspec.json.encode(policy(resourceSelectors=named(1_001))))
 
     assert list(manifests.examine(objects.read(raw), raw)) == []

@@ -1,4 +1,4 @@
-"""Statuses that others write, and objects that are only kept: what the fold of a partition makes of them."""
+"""Verdicts on statuses of other controllers, and on objects that are only stored."""
 
 import msgspec
 import pytest
@@ -21,21 +21,21 @@ def quota(cpu: str = "8") -> policies.ConfigurationApplied:
     return policies.ConfigurationApplied(manifest=raw)
 
 
-def test_a_status_is_a_new_version_and_no_new_generation() -> None:
+def test_status_is_a_new_version_and_no_new_generation() -> None:
     partition = builders.Partition.of(builders.applied())
     made = partition.taken(builders.applied()).head
     written = partition.taken(specs.TemplateStatusWritten(template=FOO, status=status(), expects=1)).head
     assert made
     assert written
     assert (written.version, written.generation, written.uid) == (2, 1, made.uid)
-    # Whoever writes the object from what stood before is late, and computes it again.
+    # A write of the object for the version before the status is late, and must be computed again.
     assert partition.refused(builders.applied(replicas=4, expects=1)).startswith("late: expects")
     changed = partition.taken(builders.applied(replicas=4, expects=2)).head
     assert changed
     assert changed.generation == 2
 
 
-def test_a_status_without_its_object_is_refused() -> None:
+def test_status_without_its_object_is_refused() -> None:
     written = specs.TemplateStatusWritten(template=FOO, status=status())
     partition = builders.Partition.of(builders.applied())
     assert partition.refused(written) == "refused: name: default/foo-deployment does not exist"
@@ -45,7 +45,7 @@ def test_a_status_without_its_object_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["7", "[]", '"well"', "null", "{"])
-def test_a_status_is_an_object(text: str) -> None:
+def test_status_must_be_an_object(text: str) -> None:
     partition = builders.Partition.of(builders.applied())
     partition.taken(builders.applied())
     record = builders.record(specs.TemplateStatusWritten(template=FOO, status=status()))
@@ -53,7 +53,7 @@ def test_a_status_is_an_object(text: str) -> None:
     assert builders.words(partition.take(broken)).startswith("refused: ")
 
 
-def test_what_is_kept_comes_changes_and_goes() -> None:
+def test_stored_object_is_created_changed_and_deleted() -> None:
     partition = builders.Partition.of(quota())
     assert partition.taken(quota()).head
     changed = partition.taken(quota("9")).head
@@ -64,7 +64,7 @@ def test_what_is_kept_comes_changes_and_goes() -> None:
     assert "does not exist" in partition.refused(policies.ConfigurationDeleted(object=ROOM))
 
 
-def test_each_kind_comes_by_its_own_event() -> None:
+def test_object_under_the_event_of_another_kind_is_refused() -> None:
     raw = quota().manifest
     partition = builders.Partition.of(quota())
     assert partition.refused(policies.PolicyApplied(manifest=raw)).startswith("refused: kind: ")

@@ -1,4 +1,4 @@
-"""Instants go to text and back, and only RFC 3339 is read."""
+"""Conversion of instants to text and back; only RFC 3339 is parsed."""
 
 import re
 
@@ -12,7 +12,7 @@ INSTANTS = st.integers(times.FIRST_MS, times.LAST_MS)
 
 
 @given(INSTANTS)
-def test_an_instant_comes_back_from_its_text(at_ms: int) -> None:
+def test_instant_round_trips_through_its_text(at_ms: int) -> None:
     assert times.from_text(times.to_text(at_ms)) == at_ms
     assert times.from_text(times.to_seconds_text(at_ms)) == at_ms - at_ms % 1000
 
@@ -30,11 +30,11 @@ def test_an_instant_comes_back_from_its_text(at_ms: int) -> None:
         ("9999-12-31T23:59:59.999Z", times.LAST_MS),
     ],
 )
-def test_rfc_3339_is_read(text: str, at_ms: int) -> None:
+def test_rfc_3339_is_parsed(text: str, at_ms: int) -> None:
     assert times.from_text(text) == at_ms
 
 
-def test_an_instant_is_written_with_four_digits_for_the_year() -> None:
+def test_year_is_written_with_four_digits() -> None:
     assert times.to_text(times.FIRST_MS) == "0001-01-01T00:00:00.000Z"
     assert times.to_seconds_text(times.LAST_MS) == "9999-12-31T23:59:59Z"
 
@@ -47,7 +47,7 @@ def test_an_instant_is_written_with_four_digits_for_the_year() -> None:
         "2024-05-25",
         "2024-05-25T09:49:51",  # no zone
         "2024-05-25 09:49:51Z",
-        "20240525T094951Z",  # ISO 8601, which some releases of Python read and RFC 3339 doesn't allow
+        "20240525T094951Z",  # ISO 8601, which some releases of Python parse and RFC 3339 does not allow
         "2024-W21-6T09:49:51Z",
         "2024-05-25T24:00:00Z",  # midnight in some releases of Python, an error in others
         "2024-05-25T09:49:51,5Z",
@@ -59,13 +59,13 @@ def test_an_instant_is_written_with_four_digits_for_the_year() -> None:
         "9999-12-31T23:59:59-01:00",
     ],
 )
-def test_anything_else_is_refused(text: str) -> None:
+def test_other_formats_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=re.compile(r"instant|month|day|years")):
         times.from_text(text)
 
 
 @given(st.text())
-def test_no_text_raises_anything_else(text: str) -> None:
+def test_parsing_raises_value_error_only(text: str) -> None:
     try:
         at_ms = times.from_text(text)
     except ValueError:

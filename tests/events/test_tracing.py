@@ -1,4 +1,4 @@
-"""Which trace contexts are passed on (W3C Trace Context, level 1)."""
+"""Validation of trace contexts (W3C Trace Context, level 1)."""
 
 import pytest
 
@@ -9,7 +9,7 @@ WELL_FORMED = f"00-{TRACE}-{SPAN}-01"
 
 
 @pytest.mark.parametrize("parent", [WELL_FORMED, f"00-{TRACE}-{SPAN}-00", f"fe-{TRACE}-{SPAN}-ff"])
-def test_a_well_formed_parent_is_passed_on(parent: str) -> None:
+def test_well_formed_parent_is_kept(parent: str) -> None:
     assert tracing.trace(parent) == tracing.Trace(parent)
 
 
@@ -27,15 +27,15 @@ def test_a_well_formed_parent_is_passed_on(parent: str) -> None:
         f"00-{TRACE}-{SPAN}-01\n",
     ],
 )
-def test_a_malformed_parent_is_no_trace(parent: str) -> None:
+def test_malformed_parent_is_no_trace(parent: str) -> None:
     assert tracing.trace(parent, "shop=1") == tracing.NO_TRACE
 
 
 @pytest.mark.parametrize("state", ["shop=1", "shop=1,other=a b", "x" * 512])
-def test_a_state_is_passed_on_as_it_is(state: str) -> None:
+def test_valid_state_is_kept_unchanged(state: str) -> None:
     assert tracing.trace(WELL_FORMED, state).state == state
 
 
 @pytest.mark.parametrize("state", ["x" * 513, "shop=ä", "shop=1\n"])
-def test_a_state_that_is_none_is_left_out(state: str) -> None:
+def test_invalid_state_is_dropped(state: str) -> None:
     assert tracing.trace(WELL_FORMED, state) == tracing.Trace(WELL_FORMED)

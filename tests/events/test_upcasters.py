@@ -1,4 +1,4 @@
-"""Old versions are lifted, one version at a time, until the newest is read."""
+"""Upcasting: old event versions are converted version by version to the newest."""
 
 import msgspec
 import pytest
@@ -12,13 +12,13 @@ WRAPPED = "io.reballast.template-applied.v0"
 
 
 def zone_to_zones(data: dict[str, object]) -> dict[str, object]:
-    """The first version knew one zone."""
+    """The first version had a single zone."""
     rest = {name: value for name, value in data.items() if name != "zone"}
     return {**rest, "zones": [data["zone"]]}
 
 
 def cluster_to_name(data: dict[str, object]) -> dict[str, object]:
-    """The second version called the name otherwise."""
+    """The second version had another field for the name."""
     rest = {name: value for name, value in data.items() if name != "cluster"}
     return {**rest, "name": data["cluster"]}
 
@@ -47,7 +47,7 @@ def decode(event_type: str, value: bytes) -> codec.Decoded | codec.Malformed | c
         (NEWEST, b'{"name":"member1","zones":["z1"],"region":"east"}'),
     ],
 )
-def test_each_version_says_the_same(event_type: str, value: bytes) -> None:
+def test_every_version_decodes_to_the_same_data(event_type: str, value: bytes) -> None:
     found = decode(event_type, value)
     assert isinstance(found, codec.Decoded)
     assert found.data == clusters.ClusterDescribed(name="member1", region="east", zones=("z1",))
@@ -55,7 +55,7 @@ def test_each_version_says_the_same(event_type: str, value: bytes) -> None:
     assert found.envelope.type == event_type
 
 
-def test_a_manifest_is_lifted_in_its_own_order() -> None:
+def test_upcast_manifest_keeps_its_field_order() -> None:
     found = decode(WRAPPED, b'{"object": {"kind": "Secret", "apiVersion": "v1"}}')
     assert isinstance(found, codec.Decoded)
     assert found.data == specs.TemplateApplied(manifest=msgspec.Raw(b'{"kind":"Secret","apiVersion":"v1"}'))
@@ -64,14 +64,14 @@ def test_a_manifest_is_lifted_in_its_own_order() -> None:
 @pytest.mark.parametrize(
     "value", [b"", b"null", b"[]", b"{}", b'{"cluster":"a"}', b'{"cluster":1,"zone":{}}', b"\xff"]
 )
-def test_old_data_of_the_wrong_form_is_malformed(value: bytes) -> None:
+def test_malformed_old_data_is_malformed(value: bytes) -> None:
     assert isinstance(decode(FIRST, value), codec.Malformed)
 
 
-def test_without_an_upcaster_an_old_version_is_unknown() -> None:
+def test_old_version_without_an_upcaster_is_unknown() -> None:
     headers = {"ce_specversion": "1.0", "ce_id": "1", "ce_source": "/a", "ce_type": FIRST}
     assert isinstance(codec.decode(records.record("clusters", 0, "member1", headers, b"{}")), codec.Unknown)
 
 
-def test_what_has_nothing_newer_stays() -> None:
+def test_newest_version_is_unchanged() -> None:
     assert upcasters.lift(NEWEST, {"name": "a"}, REGISTRY) == (NEWEST, {"name": "a"})

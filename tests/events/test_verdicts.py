@@ -1,4 +1,4 @@
-"""What an input does to its partition: taken, late, repeated, misplaced or refused."""
+"""Verdicts on inputs in their partition: taken, late, repeated, misplaced or refused."""
 
 import msgspec
 import pytest
@@ -41,7 +41,7 @@ def head_of(partition: Partition, key: str = KEY) -> verdicts.Head:
     return partition.fold.state.heads[key]
 
 
-def test_the_first_write_creates() -> None:
+def test_first_write_creates() -> None:
     partition = Partition.of(applied())
     taken = partition.taken(applied(), envelope(time="2024-05-25T09:49:51.120Z"))
 
@@ -55,7 +55,7 @@ def test_the_first_write_creates() -> None:
     assert (head.api_version, head.kind, head.name) == ("apps/v1", "Deployment", "foo")
 
 
-def test_a_generation_moves_with_what_is_neither_metadata_nor_status() -> None:
+def test_generation_ignores_metadata_and_status() -> None:
     partition = Partition.of(applied())
     first = partition.taken(applied(replicas=3), envelope(time="2024-05-25T09:49:51Z")).head
     assert first is not None
@@ -70,11 +70,11 @@ def test_a_generation_moves_with_what_is_neither_metadata_nor_status() -> None:
     assert head_of(partition).version == 4
 
 
-def test_who_expects_what_stands_is_taken() -> None:
+def test_write_with_the_current_version_is_taken() -> None:
     partition = Partition.of(applied())
     partition.taken(applied(expects=0))
     partition.taken(applied(replicas=4, expects=1))
-    partition.taken(applied(replicas=5))  # blindly: the last one wins
+    partition.taken(applied(replicas=5))  # without an expected version, the last write wins
     assert (
         partition.refused(applied(expects=0)) == "late: expects: written for version 0, but version 3 stands"
     )
@@ -84,12 +84,12 @@ def test_who_expects_what_stands_is_taken() -> None:
     assert head_of(partition).generation == 3
 
 
-def test_who_expects_something_where_nothing_is_came_too_late() -> None:
+def test_expected_version_of_a_missing_object_is_late() -> None:
     partition = Partition.of(applied())
     assert partition.refused(applied(expects=7)) == "late: expects: written for version 7, but there is none"
 
 
-def test_a_deleted_object_is_gone_and_another_may_follow() -> None:
+def test_deleted_object_is_gone_and_another_may_follow() -> None:
     partition = Partition.of(applied())
     old = partition.taken(applied()).head
     gone = partition.taken(specs.TemplateDeleted(template=FOO, expects=1))
@@ -136,7 +136,7 @@ def test_each_kind_of_object_can_be_deleted(written: builders.Build, deleted: bu
     ],
     ids=["version", "kind", "name"],
 )
-def test_a_deletion_means_the_object_that_stands(other: shapes.WorkloadRef) -> None:
+def test_deletion_must_name_the_existing_object(other: shapes.WorkloadRef) -> None:
     deletion = specs.TemplateDeleted(template=other)
     assert builders.key_of(deletion) == KEY
     partition = Partition.of(applied())
@@ -145,7 +145,7 @@ def test_a_deletion_means_the_object_that_stands(other: shapes.WorkloadRef) -> N
     assert KEY in partition.fold.state.heads
 
 
-def test_a_policy_is_deleted_by_its_own_kind() -> None:
+def test_policy_is_deleted_by_its_own_kind() -> None:
     partition = Partition("policies")
     partition.taken(policy())
     partition.taken(namespace())
@@ -159,7 +159,7 @@ def test_a_policy_is_deleted_by_its_own_kind() -> None:
     assert len(partition.fold.state.heads) == 2
 
 
-def test_two_templates_cannot_have_one_binding_name() -> None:
+def test_two_templates_with_one_binding_name_are_refused() -> None:
     partition = Partition.of(applied())
     partition.taken(applied())
     other = specs.TemplateApplied(manifest=builders.deployment(api_version="example.io/v1"))
@@ -180,7 +180,7 @@ def test_two_templates_cannot_have_one_binding_name() -> None:
     assert partition.refused(two) == said
 
 
-def test_a_producers_retry_has_no_second_effect() -> None:
+def test_retry_of_a_producer_is_repeated() -> None:
     partition = Partition.of(applied())
     head = envelope("1", "/a")
     partition.taken(applied(replicas=3), head)
@@ -192,7 +192,7 @@ def test_a_producers_retry_has_no_second_effect() -> None:
     assert head_of(partition).generation == 3
 
 
-def test_ids_are_remembered_even_of_what_was_refused() -> None:
+def test_ids_of_refused_inputs_are_remembered() -> None:
     partition = Partition.of(applied())
     head = envelope("1", "/a")
     assert partition.refused(applied(expects=7), head).startswith("late")
@@ -202,8 +202,8 @@ def test_ids_are_remembered_even_of_what_was_refused() -> None:
 GONE = health.WorkloadGone(cluster="member1", key=KEY, term=1, step=1)
 
 
-def told(ids: list[tuple[int, str]]) -> list[bool]:
-    """Whether each event was taken; ids by offset."""
+def taken_by_offset(ids: list[tuple[int, str]]) -> list[bool]:
+    """Return whether each event was taken; ids by offset."""
     partition = Partition.of(GONE)
     found: list[bool] = []
     for offset, event_id in ids:
@@ -212,35 +212,38 @@ def told(ids: list[tuple[int, str]]) -> list[bool]:
     return found
 
 
-def test_an_id_is_known_within_the_window_and_forgotten_behind_it() -> None:
+def test_id_is_known_within_the_window_and_forgotten_behind_it() -> None:
     window = limits.RECENT_IDS
-    assert told([(0, "a"), (window - 1, "a")]) == [True, False]
-    assert told([(0, "a"), (window, "a")]) == [True, True]
+    assert taken_by_offset([(0, "a"), (window - 1, "a")]) == [True, False]
+    assert taken_by_offset([(0, "a"), (window, "a")]) == [True, True]
 
 
-def test_a_repetition_is_seen_too() -> None:
-    # Or the verdict would hang on records before the window, which nobody who starts late has read.
+def test_repetition_renews_the_window() -> None:
+    # Otherwise the verdict would depend on records before the window, which a late reader does not see.
     window = limits.RECENT_IDS
-    assert told([(0, "a"), (10, "a"), (window + 5, "a"), (window + 6, "b")]) == [True, False, False, True]
+    assert taken_by_offset([(0, "a"), (10, "a"), (window + 5, "a"), (window + 6, "b")]) == [
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 @given(st.lists(st.tuples(st.integers(1, 40_000), st.sampled_from("abc")), max_size=12), st.integers(0, 11))
-def test_a_verdict_on_repetition_follows_from_the_window_alone(
-    said: list[tuple[int, str]], start: int
-) -> None:
+def test_verdict_on_repetition_depends_on_the_window_only(said: list[tuple[int, str]], start: int) -> None:
     offset, ids = 0, list[tuple[int, str]]()
     for gap, event_id in said:
         offset += gap
         ids.append((offset, event_id))
-    whole = told(ids)
+    whole = taken_by_offset(ids)
     for index, (at, _) in enumerate(ids):
         if index < start:
             continue
         window = [(o, e) for o, e in ids[: index + 1] if o > at - limits.RECENT_IDS]
-        assert told(window)[-1] == whole[index]
+        assert taken_by_offset(window)[-1] == whole[index]
 
 
-def test_what_is_forgotten_takes_no_room() -> None:
+def test_forgotten_ids_take_no_memory() -> None:
     partition = Partition.of(GONE)
     for offset in range(0, 10 * limits.RECENT_IDS, limits.RECENT_IDS // 4):
         partition.next_offset = offset
@@ -248,13 +251,13 @@ def test_what_is_forgotten_takes_no_room() -> None:
     assert len(partition.fold.state.recent) == 4
 
 
-def test_a_key_must_be_the_objects_own() -> None:
+def test_key_must_belong_to_the_object() -> None:
     partition = Partition.of(applied())
     wrong = records.record("specs", partition.fold.state.partition, "foo", *_content(applied()))
     assert builders.words(partition.take(wrong)) == "misplaced: key: must be 'default/foo-deployment'"
 
 
-def test_a_record_must_stand_in_the_partition_of_its_key() -> None:
+def test_record_must_be_in_the_partition_of_its_key() -> None:
     home = keys.shard_of(KEY)
     other = Partition("specs", (home + 1) % topics.SHARDS)
     record = codec.encode(applied(), envelope(), partition=other.fold.state.partition, key=KEY)
@@ -272,13 +275,13 @@ def test_a_record_must_stand_in_the_partition_of_its_key() -> None:
     ],
     ids=["policy", "decision", "link"],
 )
-def test_an_event_must_stand_in_its_own_topic(data: shapes.Event) -> None:
+def test_event_must_be_in_its_own_topic(data: shapes.Event) -> None:
     partition = Partition.of(applied())
     record = records.record("specs", partition.fold.state.partition, KEY, *_content(data))
     assert builders.words(partition.take(record)).startswith("misplaced: type: belongs to the topic ")
 
 
-def test_an_unknown_type_is_skipped() -> None:
+def test_unknown_type_is_skipped() -> None:
     partition = Partition.of(applied())
     head = {"ce_specversion": "1.0", "ce_id": "1", "ce_source": "/a", "ce_type": "com.example.thing.v1"}
     record = builders.record_of_bytes("specs", head, b"not JSON")
@@ -314,7 +317,7 @@ A_TEMPLATE = "kind: a Deployment of apps/v1 is a template"
         (policies.InterpreterApplied, builders.deployment(), A_TEMPLATE),
     ],
 )
-def test_an_object_of_the_wrong_form_is_refused(applied_as: Applied, raw: msgspec.Raw, said: str) -> None:
+def test_malformed_object_is_refused(applied_as: Applied, raw: msgspec.Raw, said: str) -> None:
     data = applied_as(manifest=raw)
     topic = catalogue.BY_STRUCT[applied_as].topic
     partition = Partition(topic, partitioning.partition_of(KEY, topics.TOPICS[topic].partitions))
@@ -323,11 +326,11 @@ def test_an_object_of_the_wrong_form_is_refused(applied_as: Applied, raw: msgspe
     assert not partition.fold.state.heads
 
 
-def test_a_policy_of_the_whole_cluster_has_no_namespace() -> None:
+def test_cluster_policy_has_no_namespace() -> None:
     Partition("policies").taken(policy(namespace=""))
 
 
-def test_an_object_over_the_limit_is_refused() -> None:
+def test_object_over_the_size_limit_is_refused() -> None:
     raw = builders.manifest("v1", "ConfigMap", "big", "default", data={"a": "x" * limits.OBJECT_BYTES_MAX})
     partition = Partition.of(
         specs.TemplateApplied(manifest=builders.manifest("v1", "ConfigMap", "big", "default"))
@@ -337,7 +340,7 @@ def test_an_object_over_the_limit_is_refused() -> None:
     assert builders.words(partition.take(record)).startswith("refused: manifest: 10486")
 
 
-def test_deep_nesting_is_refused_at_a_fixed_depth() -> None:
+def test_nesting_over_the_depth_limit_is_refused() -> None:
     def nested(levels: int) -> specs.TemplateApplied:
         value: object = 1
         for _ in range(levels):
@@ -351,13 +354,13 @@ def test_deep_nesting_is_refused_at_a_fixed_depth() -> None:
     assert said == f"refused: data: nested deeper than {limits.RECORD_DEPTH_MAX} levels"
 
 
-def test_a_time_that_is_none_is_refused_and_an_absent_one_is_the_beginning() -> None:
+def test_invalid_time_is_refused_and_an_absent_one_is_zero() -> None:
     partition = Partition.of(applied())
     assert partition.refused(applied(), envelope(time="yesterday")).startswith("refused: time: 'yesterday'")
     assert partition.taken(applied(), envelope(time="")).at_ms == 0
 
 
-def test_a_refusal_keeps_the_envelope_where_there_is_one() -> None:
+def test_refusal_keeps_the_envelope() -> None:
     partition = Partition.of(applied())
     verdict = partition.say(applied(expects=7), envelope("9", "/a"))
     assert isinstance(verdict, verdicts.Refused)
@@ -365,7 +368,7 @@ def test_a_refusal_keeps_the_envelope_where_there_is_one() -> None:
     assert (verdict.envelope.source, verdict.envelope.id) == ("/a", "9")
 
 
-def test_what_is_no_input_has_no_key() -> None:
+def test_engine_event_has_no_input_key() -> None:
     with pytest.raises(TypeError, match="BindingWithdrawn is no input"):
         verdicts.key_of(decisions.BindingWithdrawn(key=KEY, reason="x"))
 
@@ -375,7 +378,7 @@ def _refuse(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
         raise objects.Refusal("spec", f"{manifest.kind} says a forbidden word")
 
 
-def test_the_check_of_forms_is_given_to_the_fold() -> None:
+def test_fold_applies_the_given_check() -> None:
     record = builders.record(applied("forbidden"))
     partition = Partition("specs", record.partition, _refuse)
     assert builders.words(partition.take(record)) == "refused: spec: Deployment says a forbidden word"
@@ -393,7 +396,7 @@ WRITES = st.lists(
 
 
 @given(WRITES)
-def test_the_fold_is_a_function_of_the_records(writes: list[tuple[str, int, int | None, str]]) -> None:
+def test_fold_is_a_function_of_the_records(writes: list[tuple[str, int, int | None, str]]) -> None:
     partition = Partition.of(applied())
     first = [
         partition.say(
@@ -407,7 +410,7 @@ def test_the_fold_is_a_function_of_the_records(writes: list[tuple[str, int, int 
     again = Partition.of(applied())
     assert [again.fold.take(record) for record in partition.records] == first
     assert again.fold.state == partition.fold.state
-    # Also from a state that was written down in between.
+    # The same holds for a fold that continues from a serialised state.
     middle = len(partition.records) // 2
     half = Partition.of(applied())
     for record in partition.records[:middle]:
@@ -418,7 +421,7 @@ def test_the_fold_is_a_function_of_the_records(writes: list[tuple[str, int, int 
 
 
 @given(WRITES)
-def test_what_is_refused_changes_nothing_that_stands(writes: list[tuple[str, int, int | None, str]]) -> None:
+def test_refused_input_changes_no_object(writes: list[tuple[str, int, int | None, str]]) -> None:
     partition = Partition.of(applied())
     for what, replicas, expects, event_id in writes:
         before = dict(partition.fold.state.heads)

@@ -1,4 +1,4 @@
-"""What is said of clusters is refused where the engine could not reckon with it."""
+"""Verdicts on cluster events with values that the engine cannot compute with."""
 
 import msgspec
 import pytest
@@ -58,7 +58,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("data", "said"), REFUSED, ids=[said for _, said in REFUSED])
-def test_the_wrong_form_is_refused(data: shapes.Event, said: str) -> None:
+def test_malformed_cluster_event_is_refused(data: shapes.Event, said: str) -> None:
     partition = members()
     key = builders.key_of(data)
     heads = dict(partition.fold.state.heads)
@@ -68,7 +68,7 @@ def test_the_wrong_form_is_refused(data: shapes.Event, said: str) -> None:
 
 
 @pytest.mark.parametrize(("data", "said"), REFUSED, ids=[said for _, said in REFUSED])
-def test_the_engines_facts_go_on(data: shapes.Event, said: str) -> None:
+def test_facts_of_the_engine_ignore_a_refused_event(data: shapes.Event, said: str) -> None:
     partition = members()
     partition.take(builders.record(data, key=builders.key_of(data)))
     partition.taken(clusters.CapacityReported(name="member1", allocatable={"cpu": "1"}))
@@ -89,7 +89,7 @@ def test_the_engines_facts_go_on(data: shapes.Event, said: str) -> None:
         clusters.ClusterHealthChanged(name="member1", ready=True),
     ],
 )
-def test_only_a_member_has_facts(data: shapes.Event) -> None:
+def test_facts_are_accepted_of_members_only(data: shapes.Event) -> None:
     partition = Partition("clusters")
     assert partition.refused(data) == "refused: name: the cluster is no member; join it first"
     partition.taken(JOINED)
@@ -110,7 +110,7 @@ def test_each_write_is_a_version_and_a_report_is_none() -> None:
     assert said == "late: expects: written for version 2, but version 5 stands"
 
 
-def test_a_cluster_that_joins_again_keeps_its_uid_until_it_leaves() -> None:
+def test_rejoining_cluster_keeps_its_uid_until_it_leaves() -> None:
     partition = members()
     first = partition.fold.state.heads["member1"]
     partition.taken(JOINED)
@@ -121,19 +121,19 @@ def test_a_cluster_that_joins_again_keeps_its_uid_until_it_leaves() -> None:
     assert partition.fold.state.heads["member1"].uid != first.uid
 
 
-def test_there_is_room_for_so_many_clusters_and_no_more() -> None:
+def test_cluster_limit_is_enforced() -> None:
     partition = members()
     head = partition.fold.state.heads["member1"]
     partition.fold.state.heads.update({f"c{i}": head for i in range(limits.CLUSTERS_MAX - 1)})
     other = joined(name="member2")
     said = partition.refused(other)
     assert said == "refused: name: there are 65536 clusters; one has to leave first"
-    partition.taken(JOINED)  # those that are members may say so again
+    partition.taken(JOINED)  # existing members may join again
     partition.taken(clusters.ClusterLeft(name="member1"))
     partition.taken(other)
 
 
-def test_a_range_has_any_quantity_that_the_engine_reads() -> None:
+def test_range_accepts_any_supported_quantity() -> None:
     partition = Partition("clusters")
     verdict = partition.say(joined(resource_models=grade("1.5Gi")))
     assert isinstance(verdict, verdicts.Taken)

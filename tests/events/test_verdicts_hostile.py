@@ -1,4 +1,4 @@
-"""Whatever stands in an input's partition, the fold ends in a verdict, and the engine goes on."""
+"""Hostile records in input partitions: the fold reaches a verdict, and the engine continues."""
 
 import json
 from typing import Final
@@ -39,7 +39,7 @@ SAMPLES: Final = {
 
 
 def paths_of(value: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """Where values stand in a JSON value; places in lists as text."""
+    """Return the paths of all values in a JSON value; list indexes as text."""
     return [
         path,
         *(deeper for name, item in items(value).items() for deeper in paths_of(item, (*path, name))),
@@ -51,7 +51,7 @@ def items(value: object) -> dict[str, object]:
 
 
 def with_value(value: object, path: tuple[str, ...], new: object) -> object:
-    """The JSON value with another one at a path; without it where the new one is ``...``."""
+    """Return the JSON value with another one at a path; ``...`` removes it."""
     if not path:
         return None if new is ... else new
     first, *rest = path
@@ -64,7 +64,7 @@ def with_value(value: object, path: tuple[str, ...], new: object) -> object:
 
 
 def likes_of(value: object, path: tuple[str, ...]) -> st.SearchStrategy[object]:
-    """Values of the type that stands at a path."""
+    """Values of the type at a path."""
     for name in path:
         value = items(value)[name]
     match value:
@@ -82,7 +82,7 @@ def likes_of(value: object, path: tuple[str, ...]) -> st.SearchStrategy[object]:
 
 
 def stored(event_type: str) -> StoredRecord:
-    """The sample of a type, under another id than the golden one."""
+    """Return the sample of a type with another id than the golden record."""
     golden = files.record_of(files.load(files.path_of(event_type)))
     value = json.dumps(SAMPLES[event_type]).encode()
     record = records.record(
@@ -108,7 +108,7 @@ BEFORE: Final = [
 
 @st.composite
 def hostile_records(draw: st.DrawFn) -> StoredRecord:
-    """A sample with one value changed or gone, often under the key and in the partition that it asks for."""
+    """A sample with one value changed or removed, often with the key and partition of the changed event."""
     event_type = draw(st.sampled_from(list(SAMPLES)))
     topic = catalogue.BY_TYPE[event_type].topic
     path = draw(st.sampled_from(paths_of(SAMPLES[event_type])))
@@ -137,7 +137,7 @@ def hostile_records(draw: st.DrawFn) -> StoredRecord:
 
 
 def own_key(event_type: str, value: bytes) -> str:
-    """The key that the event asks for, where it can be told."""
+    """Return the key of the event, if it can be determined."""
     struct = catalogue.BY_TYPE[event_type].struct
     try:
         data = msgspec.json.decode(value, type=struct)
@@ -149,8 +149,8 @@ def own_key(event_type: str, value: bytes) -> str:
 
 
 @given(st.lists(hostile_records(), max_size=4))
-def test_every_record_gets_a_verdict_and_the_same_again(said: list[StoredRecord]) -> None:
-    # One fold for each topic will do, since a verdict looks at the record's partition, not at the fold's.
+def test_every_record_gets_the_same_verdict_twice(said: list[StoredRecord]) -> None:
+    # One fold per topic suffices, since a verdict depends on the record's partition, not on the fold's.
     first, again = (
         [verdicts.PartitionFold(verdicts.PartitionState("", 0), manifests.check) for _ in INPUTS]
         for _ in range(2)
@@ -170,7 +170,7 @@ def test_every_record_gets_a_verdict_and_the_same_again(said: list[StoredRecord]
 
 @settings(max_examples=60)
 @given(st.lists(hostile_records(), min_size=1, max_size=6))
-def test_the_engine_folds_it_and_takes_its_step(said: list[StoredRecord]) -> None:
+def test_engine_folds_hostile_records_and_takes_its_step(said: list[StoredRecord]) -> None:
     shards = {
         shard: ShardFold(
             ShardState(shard=shard),
@@ -197,10 +197,10 @@ def test_the_engine_folds_it_and_takes_its_step(said: list[StoredRecord]) -> Non
 
 
 @pytest.mark.parametrize("event_type", SAMPLES)
-def test_the_samples_themselves_are_of_the_right_form(event_type: str) -> None:
+def test_samples_are_well_formed(event_type: str) -> None:
     record = files.record_of(files.load(files.path_of(event_type)))
     fold = verdicts.PartitionFold(verdicts.PartitionState(record.topic, record.partition), manifests.check)
     verdict = fold.take(records.stored(record, 0, 0))
     if isinstance(verdict, verdicts.Refused):
-        # Only what stands before it is missing: the object that it deletes, or changes.
+        # Only the object that it deletes or changes is missing.
         assert verdict.verdict == "late" or verdict.field == "name"

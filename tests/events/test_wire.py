@@ -1,4 +1,4 @@
-"""The wire contract for producers elsewhere says what is so."""
+"""The wire contract for foreign producers is up to date."""
 
 import ssl
 from pathlib import Path
@@ -9,12 +9,12 @@ from events.client import connection_options
 from tests.events import wire_tables
 
 
-def test_the_tables_are_those_of_the_code() -> None:
+def test_tables_of_the_wire_contract_are_up_to_date() -> None:
     text = wire_tables.DOCUMENT.read_text()
     assert wire_tables.written(text) == text, "write them anew: python -m tests.events.wire_tables"
 
 
-def test_a_table_that_is_not_true_is_put_right() -> None:
+def test_wrong_table_is_corrected() -> None:
     text = wire_tables.DOCUMENT.read_text()
     false = text.replace("| `reballast.specs` | 12 |", "| `reballast.specs` | 6 |")
     assert false != text
@@ -30,7 +30,9 @@ def test_a_table_that_is_not_true_is_put_right() -> None:
         (connection_options.Security(tls=True, mechanism="SCRAM-SHA-512", username="shop"), "SASL_SSL"),
     ],
 )
-def test_tls_and_users_are_passed_on(security: connection_options.Security, protocol: str) -> None:
+def test_tls_and_credentials_become_client_options(
+    security: connection_options.Security, protocol: str
+) -> None:
     options = security.options()
     assert options["security_protocol"] == protocol
     assert options.get("sasl_mechanism") == security.mechanism
@@ -39,10 +41,10 @@ def test_tls_and_users_are_passed_on(security: connection_options.Security, prot
     assert not isinstance(context, ssl.SSLContext) or context.verify_mode is ssl.CERT_REQUIRED
 
 
-def test_a_password_is_not_shown() -> None:
+def test_password_is_not_in_the_repr() -> None:
     assert "open-sesame" not in repr(connection_options.Security(mechanism="PLAIN", password="open-sesame"))  # noqa: S106
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_ca_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         connection_options.Security(tls=True, ca_file=tmp_path / "ca.pem").options()

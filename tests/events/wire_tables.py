@@ -1,4 +1,4 @@
-"""The tables of ``events/WIRE.md``, made by the code that they tell of.
+"""The generated tables of ``events/WIRE.md``.
 
 ``python -m tests.events.wire_tables`` writes them into the document; a test compares.
 """
@@ -37,12 +37,12 @@ _REASON_CHARS_MAX: Final = 90
 
 
 def written(text: str) -> str:
-    """The document with its tables as they must be."""
+    """Return the document with up-to-date tables."""
     return _TABLE.sub(lambda found: f"{found[1]}\n{_TABLES[found[2]]()}\n{found[3]}", text)
 
 
 def rights() -> list[str]:
-    """The arguments of the commands that the document gives for access control."""
+    """Return the arguments of the commands that the document lists for access control."""
     block = re.search(r"<!-- rights -->\n```console\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     assert block is not None
     return [line.removeprefix("kafka-acls.sh ") for line in block[1].splitlines()]
@@ -149,7 +149,7 @@ def _refusals() -> str:
 
 
 def _judged(case: tuple[str, records.Record]) -> tuple[str, str, str, str]:
-    """The verdict on a record that comes after a join of member1 and a taint with the id ``t-1``."""
+    """Return the verdict on a record after a join of member1 and a taint with the id ``t-1``."""
     words, bad = case
     partition = builders.Partition(topics.CLUSTERS)
     for said in (_record(clusters.ClusterJoined(name="member1"), "j-1"), _record(_TAINTED, "t-1")):
@@ -172,7 +172,7 @@ def _record(
     without: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> records.Record:
-    """A record in the topic of clusters, whatever it says."""
+    """Return a record in the topic of clusters."""
     head = envelope.to_headers(
         envelope.Envelope(id=event_id, source="/pipelines/shop", type=codec.type_of(data))
     ) | dict(headers or {})
@@ -231,7 +231,7 @@ _TABLES: Final[dict[str, Callable[[], str]]] = {
 
 
 def main(document: Path = DOCUMENT) -> None:
-    """Writes the tables into the document."""
+    """Write the tables into the document."""
     document.write_text(written(document.read_text()))
 
 
