@@ -1,4 +1,4 @@
-"""A log whose numbers leave some out, as they do on Kafka."""
+"""A log with gaps in its numbers, as on Kafka."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ STEP = 3
 
 
 class GappedLog(MemoryLog):
-    """Only every third number is a record's."""
+    """A log in which only every third number belongs to a record."""
 
     def __init__(self) -> None:
         super().__init__()

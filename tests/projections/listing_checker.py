@@ -1,7 +1,7 @@
-"""Checks lists against changes: whatever a list shows otherwise than before has a number, and an event under it.
+"""Checks lists against changes: every difference between two lists must have a number, and an event under it.
 
-It folds a log from its first record on, some records at a time, lists all kinds each time, and compares. What it finds
-are sentences; none for views that are right.
+It folds a log in parts from the first record on, lists all kinds after each part, and compares. Findings are
+sentences; correct views have none.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _words: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.D
 
 
 def shown(rows: Rows) -> Shown:
-    """All objects of all kinds."""
+    """Return all objects of all kinds."""
     found: Shown = {}
     kinds = [
         object_tables.Kind(*row) for row in rows.select("SELECT DISTINCT api_version, kind FROM objects")
@@ -53,7 +53,7 @@ def shown(rows: Rows) -> Shown:
         for (key_id, member), document in object_tables.by_keys(
             rows, kind, [(a, b) for a, b in places]
         ).items():
-            # By way of JSON, as clients see it.
+            # Encoded and decoded, as clients see the objects.
             found[kind.of_change, key_id, member] = msgspec.json.decode(msgspec.json.encode(document))
     return found
 
@@ -61,7 +61,7 @@ def shown(rows: Rows) -> Shown:
 def compare(
     before: Shown, after: Shown, told: Sequence[changes.Change], start: int, end: int
 ) -> Iterator[str]:
-    """What is wrong with the changes between two lists, at the numbers ``start`` and ``end``."""
+    """Yield the faults of the changes between two lists, taken at the numbers ``start`` and ``end``."""
     last: dict[tuple[str, int, int], changes.Change] = {}
     for change in told:
         place = (change.kind, change.key_id, change.member)
@@ -85,7 +85,7 @@ def compare(
 
 
 def _removal(name: str, change: changes.Change, old: Json, *, is_next: bool) -> Iterator[str]:
-    """What is wrong with the event of a removal; ``is_next``: it is the next record after the list."""
+    """Yield the faults of a removal's event; ``is_next``: it is the next record after the list."""
     if change.verb != changes.DELETED:
         yield f"{name}: it is gone, and the last event is {_words[change.verb]}"
         return
@@ -97,7 +97,7 @@ def _removal(name: str, change: changes.Change, old: Json, *, is_next: bool) -> 
 
 
 def _comparable(document: Json) -> Json:
-    """The document without its number, and a Work without what depends on its template and its overriders."""
+    """Return the document without its number, and a Work without parts derived from its template and overrides."""
     left_out = {"resourceVersion"}
     is_work = document.get("kind") == "Work"
     if is_work:
@@ -107,7 +107,7 @@ def _comparable(document: Json) -> Json:
 
 
 async def check(records: Sequence[StoredRecord], every: int = 1) -> list[str]:
-    """What is wrong with the views of a log, looked at after every so many records."""
+    """Return the faults of the views of a log, checked after every ``every`` records."""
     log, found = _Records(records), list[str]()
     store = await asyncio.to_thread(Store)
     projector = Projector(log, store, manifests.check)
@@ -140,7 +140,7 @@ class _Records:
         return [each for each in mine if each.offset >= start][:limit]
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        # Numbers may leave some out.
+        # Numbers may have gaps.
         first = bisect.bisect_right(self._records, after, key=lambda each: each.number)
         return list(self._records[first : first + limit])
 
@@ -161,7 +161,7 @@ def _name(document: Json) -> str:
 
 
 def _differing(old: Json | None, new: Json | None) -> str:
-    """The parts in which two documents differ."""
+    """Return the fields in which two documents differ."""
     before, after = old or {}, new or {}
     names = [name for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name)]
     parts = (f"{name}: {str(before.get(name))[:200]} -> {str(after.get(name))[:200]}" for name in names)

@@ -1,4 +1,4 @@
-"""Writing logs by hand: inputs as producers write them, steps as a shard's owner writes them."""
+"""Hand-written logs: inputs as producers write them, steps as a shard's owner writes them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -28,20 +28,20 @@ Json = dict[str, object]
 
 
 def raw(value: object) -> msgspec.Raw:
-    """The JSON of a value, as an event carries it."""
+    """Return the raw JSON of a value, as events carry it."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
 def manifest(kind: str, name: str, namespace: str = "", api_version: str = "apps/v1", **spec: object) -> Json:
-    """An object as people write it."""
+    """Return an object as a user writes it."""
     metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 class Pen:
-    """Writes records one after another: ids count up, time goes on by a second with each input.
+    """Writes records in sequence: ids count up, and each input advances the time by a second.
 
-    Steps of one that ``is_bare`` declare no outputs, as those of releases before 0.5.
+    With ``is_bare``, steps declare no outputs, as in releases before 0.5.
     """
 
     def __init__(self, *, is_bare: bool = False) -> None:
@@ -51,7 +51,7 @@ class Pen:
         self._steps: dict[int, tuple[int, str]] = {}
 
     def input(self, data: shapes.Event, *, source: str = "/tests", event_id: str = "") -> records.Record:
-        """An input under the key, and in the partition, where it belongs."""
+        """Return an input with its own key and partition."""
         self._ids += 1
         self.at_ms += 1000
         key = key_of(data, _read(data))
@@ -70,7 +70,7 @@ class Pen:
     def step(
         self, shard: int, outputs: Sequence[shapes.Event], *, term: int = 1, cause: str = ""
     ) -> list[records.Record]:
-        """A step of the shard, and what it gave, the successor of the shard's last one."""
+        """Return the next step of the shard, and its outputs."""
         number, previous = self._steps.get(shard, (0, ""))
         number += 1
         given = [
@@ -92,7 +92,7 @@ class Pen:
         return batch
 
     def decide(self, *outputs: shapes.Event, cause: str = "") -> list[records.Record]:
-        """A step of the shard on which the first output's key falls."""
+        """Return a step of the shard that owns the first output's key."""
         return self.step(keys.shard_of(_subject(outputs[0])), outputs, cause=cause)
 
     def _output(

@@ -1,4 +1,4 @@
-"""Stories for the views: what a control plane writes in the course of a day, at random but the same for a seed."""
+"""Random histories of a control plane for tests of the views; equal for equal seeds."""
 
 import random
 
@@ -23,7 +23,7 @@ PLACEMENT = {"clusterAffinity": {"clusterNames": list(MEMBERS)}}
 
 
 def deployment(name: str, replicas: int) -> specs.TemplateApplied:
-    """A Deployment in the namespace default."""
+    """Return a Deployment in the namespace default."""
     container = {"name": "web", "image": "nginx", "resources": {"requests": {"cpu": "100m"}}}
     pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
     body = manifest(
@@ -39,7 +39,7 @@ def deployment(name: str, replicas: int) -> specs.TemplateApplied:
 
 
 def quota(name: str) -> policies.ConfigurationApplied:
-    """A configuration object whose status a client writes."""
+    """Return a configuration object whose status a client writes."""
     body = manifest(
         "FederatedResourceQuota", name, "default", "policy.karmada.io/v1alpha1", overall={"cpu": "4"}
     )
@@ -47,19 +47,19 @@ def quota(name: str) -> policies.ConfigurationApplied:
 
 
 def owner(at_ms: int) -> shapes.FieldsOwner:
-    """The owner of a status that a client wrote."""
+    """Return the manager of a status that a client wrote."""
     return shapes.FieldsOwner(
         manager=f"controller-{at_ms}", operation="Update", api_version="v1", fields_v1=raw({"f:status": {}})
     )
 
 
 def reference(name: str) -> shapes.WorkloadRef:
-    """The name of that Deployment."""
+    """Return the reference of that Deployment."""
     return shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
 
 
 def policy() -> policies.PolicyApplied:
-    """The policy that places all Deployments."""
+    """Return the policy that places all Deployments."""
     selectors = [{"apiVersion": "apps/v1", "kind": "Deployment"}]
     body = manifest(
         "PropagationPolicy",
@@ -73,7 +73,7 @@ def policy() -> policies.PolicyApplied:
 
 
 def rebalancer(name: str, *workloads: shapes.WorkloadRef) -> specs.RebalancerApplied:
-    """A WorkloadRebalancer for these workloads."""
+    """Return a WorkloadRebalancer for these workloads."""
     named = [
         {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "namespace": ref.namespace}
         for ref in workloads
@@ -83,7 +83,7 @@ def rebalancer(name: str, *workloads: shapes.WorkloadRef) -> specs.RebalancerApp
 
 
 def declared(key: str, name: str, replicas: int, offset: int = 0) -> decisions.BindingDeclared:
-    """The binding of a Deployment."""
+    """Return the binding of a Deployment."""
     return decisions.BindingDeclared(
         key=key,
         template=reference(name),
@@ -97,7 +97,7 @@ def declared(key: str, name: str, replicas: int, offset: int = 0) -> decisions.B
 
 
 def claimed(key: str, placement: object = PLACEMENT) -> decisions.BindingClaimed:
-    """The claim of that policy."""
+    """Return the claim of that policy."""
     return decisions.BindingClaimed(
         key=key,
         policy=shapes.PolicyRef(kind="PropagationPolicy", name="everything", namespace="default"),
@@ -108,7 +108,7 @@ def claimed(key: str, placement: object = PLACEMENT) -> decisions.BindingClaimed
 
 
 def decided(key: str, **replicas: int) -> decisions.ScheduleDecided:
-    """A decision for these clusters."""
+    """Return a decision for these clusters."""
     return decisions.ScheduleDecided(
         key=key,
         generation=2,
@@ -119,7 +119,7 @@ def decided(key: str, **replicas: int) -> decisions.ScheduleDecided:
 
 
 def status(key: str, **ready: int) -> decisions.StatusAggregated:
-    """What these clusters report, all of it healthy."""
+    """Return the status that these clusters report, all of it healthy."""
     members = tuple(
         decisions.MemberStatus(
             cluster=name,
@@ -136,7 +136,7 @@ def status(key: str, **ready: int) -> decisions.StatusAggregated:
 
 
 class Story:
-    """Writes what happens, event after event."""
+    """Writes random events in sequence."""
 
     def __init__(self, seed: int) -> None:
         self._pen = Pen()
@@ -144,12 +144,12 @@ class Story:
         self._inputs: list[records.Record] = []
 
     def opening(self) -> list[records.Record]:
-        """Three clusters and a policy."""
+        """Return three clusters and a policy."""
         joined = [clusters.ClusterJoined(name=name, region="eu") for name in MEMBERS]
         return [self._pen.input(data) for data in (*joined, policy())]
 
     def more(self) -> list[records.Record]:
-        """Something that happens to one of a few workloads, whether it makes sense now or not."""
+        """Return random records about one of a few workloads, valid or not."""
         name = f"app-{self._random.randrange(8)}"
         key = keys.binding_key("Deployment", "default", name)
         spread = {member: self._random.randrange(4) for member in MEMBERS}
@@ -178,7 +178,7 @@ class Story:
         return inputs
 
     def _write_status(self, name: str, _key: str, spread: dict[str, int]) -> list[records.Record]:
-        """Writes of two objects and their statuses in any order, some of them without the others."""
+        """Writes of two objects and their statuses in any order, some without the others."""
         kept = shapes.WorkloadRef(
             api_version="policy.karmada.io/v1alpha1",
             kind="FederatedResourceQuota",
@@ -197,7 +197,7 @@ class Story:
         return [self._pen.input(each) for each in some]
 
     def _delete(self, name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
-        """The deletion of a template, whose binding and one of whose works go, and that of a rebalancer."""
+        """Deletions of a template with its binding and one of its works, and of a rebalancer."""
         deletions = (
             specs.TemplateDeleted(template=reference(name)),
             specs.RebalancerDeleted(name=f"rebalance-{name}"),
@@ -285,7 +285,7 @@ class Story:
         ]
 
     def _disturb(self, name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
-        """A repeated input, a write that comes too late, a step of a stale owner, bytes that are no event."""
+        """A repeated input, a late write, a step of a stale owner, and bytes that are no event."""
         late = specs.TemplateDeleted(template=reference(name), expects=9_999)
         stale = Pen().step(keys.shard_of(key), [decided(key, member1=99)])
         hostile = records.record("specs", keys.shard_of(key), key, {"ce_id": "x"}, b'{"manifest": [[[[')

@@ -1,4 +1,4 @@
-"""Lists of many are made in shorter ways, which show the same."""
+"""Abbreviated documents in large lists show the same as whole ones."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -33,7 +33,7 @@ def plain(value: object) -> Json:
     return msgspec.json.decode(msgspec.json.encode(value), type=Json)
 
 
-def test_lists_show_bindings_as_they_are(rows: Rows) -> None:
+def test_listed_bindings_equal_single_ones(rows: Rows) -> None:
     keys = [str(key) for (key,) in rows.select("SELECT key FROM bindings JOIN keys USING (id)")]
     wanted = {key: query.get_binding(rows, key) for key in keys}
     page = object_tables.page(rows, object_tables.Wanted(kind=KIND))
@@ -46,7 +46,7 @@ def test_lists_show_bindings_as_they_are(rows: Rows) -> None:
         assert item == plain(wanted[key])
 
 
-def test_tables_of_brief_bindings_are_the_same(rows: Rows) -> None:
+def test_tables_of_abbreviated_bindings_equal_those_of_whole_ones(rows: Rows) -> None:
     resource = control_plane().resource("work.karmada.io", "v1alpha2", "resourcebindings")
     assert resource is not None
     whole, brief = (

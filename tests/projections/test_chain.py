@@ -1,4 +1,4 @@
-"""Which steps count: successors, and what they gave."""
+"""The chain of steps: valid successors and their outputs."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ WITHDRAWN = decisions.BindingWithdrawn(key="default/foo-deployment", reason="Tem
 
 
 def fold(chain: Chain, batch: Sequence[records.Record]) -> list[bool]:
-    """What the chain says to each record."""
+    """Return the chain's verdict on each record."""
     verdicts: list[bool] = []
     for offset, record in enumerate(batch):
         decoded = codec.decode(record)
@@ -28,7 +28,7 @@ def test_successors_and_their_outputs_count() -> None:
     assert (chain.number, chain.term, chain.ignored) == (3, 2, 0)
 
 
-def test_a_repeated_step_is_ignored_with_all_that_it_gave() -> None:
+def test_repeated_step_is_ignored_with_its_outputs() -> None:
     pen, chain = Pen(), Chain(SHARD)
     batch = pen.step(SHARD, [WITHDRAWN, WITHDRAWN])
 
@@ -36,7 +36,7 @@ def test_a_repeated_step_is_ignored_with_all_that_it_gave() -> None:
     assert chain.ignored == 3
 
 
-def test_a_stale_owner_writes_nothing_that_counts() -> None:
+def test_steps_of_a_stale_owner_are_ignored() -> None:
     pen, rival, chain = Pen(), Pen(), Chain(SHARD)
     shared = pen.step(SHARD, [WITHDRAWN], term=1)
     rival.step(SHARD, [WITHDRAWN], term=1)
@@ -46,7 +46,7 @@ def test_a_stale_owner_writes_nothing_that_counts() -> None:
     assert fold(chain, [*shared, *takeover, *stale]) == [True, True, True, False, False]
 
 
-def test_a_lower_term_a_gap_and_another_past_are_no_successors() -> None:
+def test_lower_term_gap_and_other_predecessor_are_no_successors() -> None:
     pen, chain = Pen(), Chain(SHARD)
     fold(chain, pen.step(SHARD, [], term=2))
 
@@ -59,7 +59,7 @@ def test_a_lower_term_a_gap_and_another_past_are_no_successors() -> None:
     assert chain.number == 1
 
 
-def test_outputs_of_bare_steps_in_other_topics_are_known_by_the_step_in_their_id() -> None:
+def test_outputs_of_bare_steps_in_other_topics_are_matched_by_id() -> None:
     pen, chain = Pen(is_bare=True), Chain(SHARD)
     fold(chain, [*pen.step(SHARD, [WITHDRAWN], term=1), *pen.step(SHARD, [WITHDRAWN], term=5)])
 

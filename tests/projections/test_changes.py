@@ -1,4 +1,4 @@
-"""The table of changes: in the order of the log, and as small as its rows."""
+"""The table of changes: in log order, and compact on disk."""
 
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ def test_documents_of_deleted_objects_fill_their_pages(tmp_path: Path) -> None:
     assert (tmp_path / store.FILE).stat().st_size < ROWS * 1_500
 
 
-def test_changes_of_one_record_come_in_the_order_of_their_kinds() -> None:
+def test_changes_of_one_record_are_ordered_by_kind() -> None:
     views = store.Store()
     told = changes.Changes()
     with views.writing() as rows:

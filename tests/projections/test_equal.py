@@ -1,4 +1,4 @@
-"""Invariant 2: the same log gives the same tables, byte for byte, however it was folded."""
+"""Invariant 2: equal logs give equal tables, byte for byte, for every batching of the fold."""
 
 import asyncio
 import random
@@ -46,7 +46,7 @@ def store() -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_batches_and_restarts_make_no_difference(seed: int, tmp_path: Path, store: Store) -> None:
+async def test_batches_and_restarts_give_equal_tables(seed: int, tmp_path: Path, store: Store) -> None:
     log = await a_log(seed)
     chance = random.Random(seed)  # noqa: S311  # a seed makes it the same each time
     at_once = await fold(log, store, log.last_number())
@@ -62,7 +62,7 @@ async def test_batches_and_restarts_make_no_difference(seed: int, tmp_path: Path
 
 
 @pytest.mark.parametrize("is_written_again", [False, True])
-async def test_a_deletion_shows_the_status_whether_or_not_that_is_in_the_tables(
+async def test_deletion_shows_the_last_status(
     store: Store, tmp_path: Path, *, is_written_again: bool
 ) -> None:
     pen, log = Pen(), MemoryLog()
@@ -82,7 +82,7 @@ async def test_a_deletion_shows_the_status_whether_or_not_that_is_in_the_tables(
     await asyncio.to_thread(one_by_one.close)
 
 
-async def test_a_moment_is_what_the_views_showed_then(store: Store) -> None:
+async def test_as_of_view_equals_the_views_at_that_number(store: Store) -> None:
     log = await a_log(seed=5)
     middle = log.last_number() // 2
     then = await fold(log, store, middle)
@@ -96,7 +96,7 @@ async def test_a_moment_is_what_the_views_showed_then(store: Store) -> None:
     await moments.close()
 
 
-async def test_the_views_of_another_log_are_not_taken_for_this_ones(store: Store) -> None:
+async def test_views_of_another_log_are_refused(store: Store) -> None:
     log = await a_log(seed=1)
     other = await a_log(seed=3, happenings=200)
     await fold(log, store, log.last_number())
@@ -105,7 +105,7 @@ async def test_the_views_of_another_log_are_not_taken_for_this_ones(store: Store
         await fold(other, store, other.last_number())
 
 
-async def test_one_who_gives_up_waiting_changes_nothing(store: Store, tmp_path: Path) -> None:
+async def test_cancelled_fold_changes_nothing(store: Store, tmp_path: Path) -> None:
     log = await a_log(seed=2)
     whole = await fold(log, store, log.last_number())
     interrupted = await asyncio.to_thread(Store, tmp_path / FILE)
@@ -124,9 +124,7 @@ async def test_one_who_gives_up_waiting_changes_nothing(store: Store, tmp_path: 
     await asyncio.to_thread(interrupted.close)
 
 
-async def test_a_batch_that_could_not_be_written_is_folded_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failed_batch_is_folded_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     log = await a_log(seed=4)
     other = await asyncio.to_thread(Store)
     whole = await fold(log, other, log.last_number())
@@ -149,13 +147,13 @@ def _disk_full(*_: object) -> None:
 
 
 class ShortLog(MemoryLog):
-    """Gives few records of a partition at once, as Kafka does."""
+    """Returns few records of a partition per read, as Kafka does."""
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         return await super().read(topic, partition, start, min(limit, 3))
 
 
-async def test_a_repetition_is_known_after_a_restart_however_little_a_log_gives_at_once(
+async def test_repetition_is_recognised_after_a_restart_with_short_reads(
     store: Store, tmp_path: Path
 ) -> None:
     pen, log = Pen(), ShortLog()
@@ -163,7 +161,7 @@ async def test_a_repetition_is_known_after_a_restart_however_little_a_log_gives_
     await log.append(said)
     restarted = await asyncio.to_thread(Store, tmp_path / FILE)
     before = await fold(log, restarted, log.last_number())
-    # The ninth is said again: the first three alone don't know it.
+    # The ninth input is repeated; the first short read does not reach it.
     await log.append([said[8]])
 
     after = await fold(log, restarted, log.last_number())

@@ -1,4 +1,4 @@
-"""Numbers may leave some out, as on Kafka: what is asked for at a number is what stood up to it, and nothing later."""
+"""Gaps in numbers, as on Kafka: a view at a number contains the records up to it, and no later ones."""
 
 import asyncio
 
@@ -37,7 +37,7 @@ async def folded(log: GappedLog, *numbers: int, batch: int = 4_096) -> Dump:
 
 @pytest.mark.parametrize("missing", [0, 1, 2])
 @pytest.mark.parametrize("batch", [1, 7, 4_096])
-async def test_what_is_folded_ends_with_the_number_that_was_asked_for(missing: int, batch: int) -> None:
+async def test_fold_ends_with_the_requested_number(missing: int, batch: int) -> None:
     log = await a_log(20)
     half = len(log.records) // 2
     number = log.records[half].number + missing
@@ -49,7 +49,7 @@ async def test_what_is_folded_ends_with_the_number_that_was_asked_for(missing: i
     assert found == await folded(log, *range(1, number + 1, 5), number)
 
 
-async def test_a_moment_between_two_records_is_that_of_the_first() -> None:
+async def test_as_of_view_in_a_gap_equals_that_of_the_record_before() -> None:
     log = await a_log(20)
     moments = AsOfViews(log, manifests.check)
     number = log.records[len(log.records) // 2].number
@@ -60,7 +60,7 @@ async def test_a_moment_between_two_records_is_that_of_the_first() -> None:
     assert between == await folded(log, number)
 
 
-async def test_an_instant_whose_records_are_not_kept_is_told_so() -> None:
+async def test_instant_of_deleted_records_is_refused() -> None:
     log = await a_log(20)
     del log.records[-5:]
 

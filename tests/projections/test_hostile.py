@@ -1,4 +1,4 @@
-"""Invariant 10: no record, however hostile, stops the views, or makes a question fail."""
+"""Invariant 10: no hostile record stops the views or makes a query fail."""
 
 import msgspec
 import pytest
@@ -48,7 +48,7 @@ SHOWN = [
 
 @st.composite
 def broken(draw: st.DrawFn) -> records.Record:
-    """A record of the story with something else in a field, or cut, or in another place."""
+    """A record of the story with a field replaced, truncated, or at another position."""
     original = draw(st.sampled_from(SOUND))
     fields = msgspec.json.decode(original.value, type=dict[str, object])
     fields[draw(st.sampled_from(sorted(fields)))] = draw(JSON)
@@ -61,7 +61,7 @@ def broken(draw: st.DrawFn) -> records.Record:
 
 @st.composite
 def invented(draw: st.DrawFn) -> records.Record:
-    """A record of anything."""
+    """A record with random content."""
     topic = draw(st.sampled_from(sorted(topics.TOPICS)))
     partition = draw(st.integers(0, topics.TOPICS[topic].partitions - 1))
     value = draw(st.binary(max_size=20) | JSON.map(msgspec.json.encode))
@@ -71,7 +71,7 @@ def invented(draw: st.DrawFn) -> records.Record:
 @pytest.mark.slow
 @settings(max_examples=80, suppress_health_check=list(HealthCheck))  # type: ignore[arg-type]
 @given(st.lists(broken() | invented(), max_size=25), st.integers(0, len(STORY)))
-def test_whatever_comes_good_records_are_folded_behind_it(hostile: list[records.Record], place: int) -> None:
+def test_valid_records_are_folded_after_hostile_ones(hostile: list[records.Record], place: int) -> None:
     pen = Pen()
     good = pen.input(deployment("good", 1), event_id="good", source="/good")
     key = keys.binding_key("Deployment", "default", "good")
@@ -108,7 +108,7 @@ def test_whatever_comes_good_records_are_folded_behind_it(hostile: list[records.
         b'{"labels": {"a": 1}}',
     ],
 )
-def test_an_object_with_something_odd_inside_is_refused_or_shown(inside: bytes) -> None:
+def test_object_with_odd_content_is_refused_or_shown(inside: bytes) -> None:
     body = b'{"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "odd"}, "data": %s}}'
     good = Pen().input(deployment("odd", 1))
     kind = next(entry.type for entry in catalogue.EVENT_TYPES if entry.struct.__name__ == "TemplateApplied")
@@ -126,7 +126,7 @@ def test_an_object_with_something_odd_inside_is_refused_or_shown(inside: bytes) 
 
 
 def fold_all(store: Store, batch: list[records.Record]) -> None:
-    """Folds the records as if they were the whole log."""
+    """Fold the records as if they were the whole log."""
     ends: dict[tuple[str, int], int] = {}
     with store.writing() as rows:
         fold = Fold(rows, manifests.check)

@@ -1,4 +1,4 @@
-"""Every change that a list shows has a number of its own, and an event under it, on every kind."""
+"""Every change in a list has its own number, and an event under it, for every kind."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.simulation import checks, moves, world
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-async def test_whatever_a_list_shows_otherwise_has_a_number_and_an_event(seed: int) -> None:
+async def test_every_difference_between_lists_has_a_number_and_an_event(seed: int) -> None:
     played = world.World(seed)
     await played.start()
     await moves.play(played, 25)
@@ -18,7 +18,7 @@ async def test_whatever_a_list_shows_otherwise_has_a_number_and_an_event(seed: i
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_deletion_shows_the_object_as_the_list_before_did(seed: int) -> None:
+async def test_deletion_shows_the_object_as_in_the_list_before(seed: int) -> None:
     story, log = Story(seed), MemoryLog()
     await log.append(story.opening())
     for _ in range(40):

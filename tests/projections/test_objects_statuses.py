@@ -1,4 +1,4 @@
-"""Statuses in the views: what anybody may have written to a log is shown, or passed over, and never stops a reader."""
+"""Statuses in the views: arbitrary content is shown or skipped, and never raises."""
 
 import msgspec
 import pytest
@@ -9,11 +9,11 @@ from projections.documents.objects import ObjectRow, decoded, object_document
 
 
 @pytest.mark.parametrize("raw", [b"", b"7", b"null", b'{"a":"\\ud800"}', b'{"a":\xff}', b'{"a":' * 5_000])
-def test_what_is_no_object_shows_nothing(raw: bytes) -> None:
+def test_invalid_status_shows_nothing(raw: bytes) -> None:
     assert decoded(raw) in ({}, {"a": "\ud800"})
 
 
-def test_a_status_is_shown_as_it_was_written() -> None:
+def test_status_is_shown_as_written() -> None:
     manifest = msgspec.json.encode({"apiVersion": "example.io/v1", "kind": "Gauge", "metadata": {}})
     row = ObjectRow(
         key="default/pressure-gauge",
@@ -38,7 +38,7 @@ def test_a_status_is_shown_as_it_was_written() -> None:
     "raw",
     ["7", "null", '{"f:status":7}', '{"f:status":{"f:a":"\\ud800"}}', '{"a":' * 5_000 + "1" + "}" * 5_000],
 )
-def test_owners_of_anything_are_shown(raw: str) -> None:
+def test_arbitrary_managed_fields_are_shown(raw: str) -> None:
     owned = shapes.FieldsOwner(
         manager="agent", operation="Update", api_version="v1", fields_v1=msgspec.Raw(raw.encode())
     )
@@ -48,10 +48,10 @@ def test_owners_of_anything_are_shown(raw: str) -> None:
 
 
 @pytest.mark.parametrize("raw", [b"", b"7", b"[7]", b"[{}]"])
-def test_a_row_without_proper_owners_has_none(raw: bytes) -> None:
+def test_row_with_invalid_managers_has_none(raw: bytes) -> None:
     assert field_owners.decode(raw) == ()
 
 
-def test_the_part_of_the_engine_is_never_kept() -> None:
+def test_managed_fields_of_the_engine_are_not_stored() -> None:
     engines = field_owners.of_engine("apps/v1", "status", {"replicas": 3}, subresource="status")
     assert field_owners.of_entries([engines, 7, {"manager": "a"}]) == ()

@@ -1,4 +1,4 @@
-"""Views show what steps declare, also where a log has effects before their steps, and nothing else."""
+"""Views show the outputs of valid steps only, even if outputs precede their steps in the log."""
 
 import asyncio
 import random
@@ -30,7 +30,7 @@ def work(replicas: int, step: int = 1) -> works.WorkApplied:
 
 
 async def folded(*batches: Sequence[Record], path: Path | None = None) -> dict[str, list[Found]]:
-    """The tables after these records; with a path the views are opened again after each batch."""
+    """Return the tables after these records; with a path the views are reopened after each batch."""
     log = MemoryLog()
     for batch in batches:
         await log.append(batch)
@@ -50,13 +50,13 @@ async def _fold(log: MemoryLog, path: Path | None) -> dict[str, list[Found]]:
 
 
 def shown(tables: dict[str, list[Found]]) -> list[tuple[int | None, int]]:
-    """Replicas and number of each work."""
+    """Return replicas and number of each work."""
     found = [works_view.decode(body) for _, _, body in tables["works"]]
     return [(each.replicas, each.number) for each in found]
 
 
 @pytest.mark.parametrize("is_bare", [False, True])
-async def test_a_work_before_its_step_takes_effect_with_the_step(tmp_path: Path, *, is_bare: bool) -> None:
+async def test_work_before_its_step_takes_effect_with_the_step(tmp_path: Path, *, is_bare: bool) -> None:
     pen = Pen(is_bare=is_bare)
     first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
     batches = ([first[0], first[1]], [second[1]], [pen.input(joined(examples.member()))], [second[0]])
@@ -76,14 +76,14 @@ async def test_a_work_before_its_step_takes_effect_with_the_step(tmp_path: Path,
     assert not tables["awaited"]
 
 
-async def test_a_removal_before_its_step_takes_effect_with_the_step() -> None:
+async def test_removal_before_its_step_takes_effect_with_the_step() -> None:
     pen = Pen()
     first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [examples.removed("web")])
     tables = await folded(first, [second[1], second[0]])
     assert shown(tables) == []
 
 
-async def test_a_work_with_the_id_of_a_step_that_counted_is_not_shown() -> None:
+async def test_forged_work_with_the_id_of_a_valid_step_is_not_shown() -> None:
     pen = Pen()
     batch = pen.step(SHARD, [work(1), decisions.BindingWithdrawn(key=KEY, reason="TemplateDeleted")])
     for index in (1, 2, 3):
@@ -93,7 +93,7 @@ async def test_a_work_with_the_id_of_a_step_that_counted_is_not_shown() -> None:
         assert tables["foreign_works"] == [(forged.partition, 0), (forged.partition, 2)]
 
 
-async def test_a_decision_with_the_id_of_the_last_step_does_not_count() -> None:
+async def test_forged_decision_with_the_id_of_the_last_step_is_ignored() -> None:
     pen = Pen()
     first = pen.step(SHARD, [decisions.BindingWithdrawn(key="a", reason="x"), work(1)])
     forged = decisions.BindingWithdrawn(key="default/foo-deployment", reason="forged")
@@ -104,7 +104,7 @@ async def test_a_decision_with_the_id_of_the_last_step_does_not_count() -> None:
         assert taken == [True, True, False]
 
 
-async def test_a_foreign_step_between_a_step_and_its_outputs_takes_nothing_from_them() -> None:
+async def test_foreign_step_does_not_separate_a_step_from_its_outputs() -> None:
     pen, links = Pen(), chain.Chain(SHARD)
     batch = pen.step(SHARD, [decisions.BindingWithdrawn(key="a", reason="x")])
     foreign = Pen().step(SHARD, [], term=9)[0]
@@ -112,14 +112,14 @@ async def test_a_foreign_step_between_a_step_and_its_outputs_takes_nothing_from_
     assert taken == [True, False, True]
 
 
-async def test_a_work_that_is_written_again_does_not_come_back() -> None:
+async def test_repeated_work_has_no_effect() -> None:
     for is_bare in (False, True):
         pen = Pen(is_bare=is_bare)
         first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
         assert shown(await folded([*first, *second, first[1]])) == [(2, 4)]
 
 
-async def test_a_rejection_that_no_step_gave_is_not_shown() -> None:
+async def test_rejection_without_a_step_is_not_shown() -> None:
     pen = Pen()
     rejected = rejections.InputRejected(
         verdict="refused", reason="r", field="f", topic="specs", partition=0, offset=0, key="k"
@@ -129,7 +129,7 @@ async def test_a_rejection_that_no_step_gave_is_not_shown() -> None:
     assert len((await folded([forged, *batch, forged]))["rejections"]) == 1
 
 
-async def test_works_of_steps_that_never_come_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_works_without_steps_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("events.outputs.EARLY_MAX", 3)
     pen = Pen()
     like = pen.step(SHARD, [work(1)])[1]
@@ -140,7 +140,7 @@ async def test_works_of_steps_that_never_come_are_kept_up_to_a_limit(monkeypatch
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_a_log_whose_effects_stand_before_their_steps_is_shown_as_one_in_order(seed: int) -> None:
+async def test_log_with_outputs_before_steps_gives_the_same_views(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # a seed makes it the same each time
     story = Story(seed)
     ordered = [*story.opening()]
@@ -148,7 +148,7 @@ async def test_a_log_whose_effects_stand_before_their_steps_is_shown_as_one_in_o
         ordered += story.more()
     disordered: list[Record] = []
     for record in ordered:
-        # A work goes up to ten records forward, past its step, and never past a work of its own cluster.
+        # A work moves up to ten records, beyond its step, and never past a work of its own cluster.
         place = len(disordered)
         if record.topic == topics.WORKS:
             least = max((i + 1 for i, each in enumerate(disordered) if each.topic == topics.WORKS), default=0)
@@ -160,7 +160,7 @@ async def test_a_log_whose_effects_stand_before_their_steps_is_shown_as_one_in_o
     assert [_without_numbers(each) for each in tables["works"]] == [
         _without_numbers(each) for each in expected["works"]
     ]
-    # What a stale owner wrote waits for a step that never comes, in either log.
+    # Outputs of a stale owner wait for a step that never comes, in either log.
     assert [row[5:] for row in tables["early"]] == [row[5:] for row in expected["early"]]
 
 

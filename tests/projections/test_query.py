@@ -1,4 +1,4 @@
-"""What the views answer: objects as the guide shows them, pages, filters, timelines."""
+"""Queries: objects as the guide shows them, pages, filters, timelines."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -39,8 +39,8 @@ def pen() -> Pen:
     return Pen()
 
 
-async def told(batch: Sequence[Record]) -> Ask:
-    """What one can ask when these records are the log; answers are as JSON would carry them."""
+async def views_of(batch: Sequence[Record]) -> Ask:
+    """Return a function that queries the views of these records; answers are as in JSON."""
     log, store = MemoryLog(), await asyncio.to_thread(Store)
     await log.append(batch)
     projector = Projector(log, store, manifests.check)
@@ -57,8 +57,8 @@ async def told(batch: Sequence[Record]) -> Ask:
     return ask
 
 
-async def test_a_binding_is_shown_as_a_resource_binding(pen: Pen) -> None:
-    ask = await told(
+async def test_binding_is_shown_as_a_resource_binding(pen: Pen) -> None:
+    ask = await views_of(
         [
             pen.input(deployment("foo", 3)),
             *pen.decide(declared(KEY, "foo", 3), claimed(KEY), decided(KEY, member1=2, member2=1)),
@@ -86,13 +86,13 @@ async def test_a_binding_is_shown_as_a_resource_binding(pen: Pen) -> None:
     assert binding["status"]["lastScheduledTime"] == "2024-05-25T09:49:52Z"
 
 
-async def test_a_binding_without_a_namespace_or_replicas_shows_neither(pen: Pen) -> None:
+async def test_binding_without_namespace_or_replicas_omits_them(pen: Pen) -> None:
     key = keys.binding_key("ClusterRole", "", "reader")
     role = shapes.WorkloadRef(api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="reader")
     binding_of = decisions.BindingDeclared(
         key=key, template=role, uid="u1", generation=1, offset=0, digest="d1"
     )
-    ask = await told(pen.decide(binding_of, decided(key, member1=0)))
+    ask = await views_of(pen.decide(binding_of, decided(key, member1=0)))
     binding = await ask(lambda rows: query.get_binding(rows, key))
 
     assert binding["kind"] == "ClusterResourceBinding"
@@ -101,7 +101,7 @@ async def test_a_binding_without_a_namespace_or_replicas_shows_neither(pen: Pen)
     assert binding["spec"]["clusters"] == [{"name": "member1"}]
 
 
-async def test_an_eviction_moves_a_cluster_into_a_task_until_it_is_over(pen: Pen) -> None:
+async def test_eviction_moves_a_cluster_into_a_task_until_it_ends(pen: Pen) -> None:
     started = decisions.EvictionStarted(
         key=KEY,
         cluster="member1",
@@ -114,8 +114,8 @@ async def test_an_eviction_moves_a_cluster_into_a_task_until_it_is_over(pen: Pen
     opening = [*pen.decide(declared(KEY, "foo", 3), decided(KEY, member1=2, member2=1)), *pen.decide(started)]
     over = pen.decide(decisions.EvictionFinished(key=KEY, cluster="member1", reason="Healthy"))
 
-    evicting = await (await told(opening))(lambda rows: query.get_binding(rows, KEY))
-    done = await (await told([*opening, *over]))(lambda rows: query.get_binding(rows, KEY))
+    evicting = await (await views_of(opening))(lambda rows: query.get_binding(rows, KEY))
+    done = await (await views_of([*opening, *over]))(lambda rows: query.get_binding(rows, KEY))
 
     assert evicting["spec"]["clusters"] == [{"name": "member2", "replicas": 1}]
     (task,) = evicting["spec"]["gracefulEvictionTasks"]
@@ -125,7 +125,7 @@ async def test_an_eviction_moves_a_cluster_into_a_task_until_it_is_over(pen: Pen
 
 
 @pytest.mark.parametrize(("emptied", "left"), [(True, 0), (False, 1)])
-async def test_a_failure_says_why_and_empties_only_where_it_says_so(
+async def test_failure_has_a_reason_and_clears_the_clusters_only_if_emptied(
     pen: Pen, *, emptied: bool, left: int
 ) -> None:
     failed = decisions.ScheduleFailed(
@@ -137,7 +137,7 @@ async def test_a_failure_says_why_and_empties_only_where_it_says_so(
         message="0/3 clusters are available.",
         emptied=emptied,
     )
-    ask = await told([*pen.decide(declared(KEY, "foo", 3), decided(KEY, member1=3)), *pen.decide(failed)])
+    ask = await views_of([*pen.decide(declared(KEY, "foo", 3), decided(KEY, member1=3)), *pen.decide(failed)])
     binding = await ask(lambda rows: query.get_binding(rows, KEY))
 
     assert len(binding["spec"]["clusters"]) == left
@@ -145,22 +145,22 @@ async def test_a_failure_says_why_and_empties_only_where_it_says_so(
     assert (scheduled["status"], scheduled["reason"]) == ("False", "NoClusterFit")
 
 
-async def test_the_time_of_a_trigger_never_goes_back(pen: Pen) -> None:
+async def test_trigger_time_never_decreases(pen: Pen) -> None:
     def trigger(at_ms: int) -> decisions.RescheduleTriggered:
         return decisions.RescheduleTriggered(key=KEY, rebalancer="demo", uid="u", generation=1, at_ms=at_ms)
 
     later, earlier = trigger(pen.at_ms), trigger(pen.at_ms - 60_000)
-    ask = await told(pen.decide(declared(KEY, "foo", 3), later, earlier))
+    ask = await views_of(pen.decide(declared(KEY, "foo", 3), later, earlier))
     binding = await ask(lambda rows: query.get_binding(rows, KEY))
 
     assert binding["spec"]["rescheduleTriggeredAt"] == "2024-05-25T09:49:51Z"
 
 
-async def test_a_template_shows_its_claim_and_the_sums_of_its_members(pen: Pen) -> None:
+async def test_template_shows_its_claim_and_the_sums_of_its_members(pen: Pen) -> None:
     foo = pen.input(deployment("foo", 3))
     uid = ids.object_uid("/tests", "input-1", KEY)
     binding_of = msgspec.structs.replace(declared(KEY, "foo", 3), uid=uid)
-    ask = await told([foo, *pen.decide(binding_of, claimed(KEY), status(KEY, member1=2, member2=1))])
+    ask = await views_of([foo, *pen.decide(binding_of, claimed(KEY), status(KEY, member1=2, member2=1))])
     shown = await ask(lambda rows: query.get_object(rows, KEY))
 
     assert shown["metadata"]["resourceVersion"] == "5", "the number of the last that changed what is shown"
@@ -176,8 +176,8 @@ async def test_a_template_shows_its_claim_and_the_sums_of_its_members(pen: Pen) 
     }
 
 
-async def test_a_rebalancer_ends_as_the_guide_shows(pen: Pen) -> None:
-    """The guide's batch: sorted by apiVersion, kind, namespace, name; one workload has no binding."""
+async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
+    """The batch of the guide: sorted by apiVersion, kind, namespace, name; one workload has no binding."""
     role = shapes.WorkloadRef(
         api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="demo-role"
     )
@@ -201,10 +201,10 @@ async def test_a_rebalancer_ends_as_the_guide_shows(pen: Pen) -> None:
     )
     finished = decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
 
-    pending = await (await told([written, *pen.decide(started)]))(
+    pending = await (await views_of([written, *pen.decide(started)]))(
         lambda rows: query.get_rebalancer(rows, "demo")
     )
-    ask = await told([written, *Pen().decide(started, *results, failed, finished)])
+    ask = await views_of([written, *Pen().decide(started, *results, failed, finished)])
     done = await ask(lambda rows: query.get_rebalancer(rows, "demo"))
 
     assert "finishTime" not in pending["status"]
@@ -245,25 +245,25 @@ async def test_a_rebalancer_ends_as_the_guide_shows(pen: Pen) -> None:
     }
 
 
-async def test_a_deleted_rebalancer_is_gone_and_a_new_one_starts_afresh(pen: Pen) -> None:
+async def test_deleted_rebalancer_is_gone_and_a_new_one_starts_empty(pen: Pen) -> None:
     first = pen.input(rebalancer("demo", reference("foo")))
     uid = ids.object_uid("/tests", "input-1", first.key)
     done = decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
     gone = pen.input(specs.RebalancerDeleted(name="demo"))
     story = [first, *pen.decide(done), gone, *pen.decide(done)]
 
-    missing = await (await told(story))(lambda rows: query.get_rebalancer(rows, "demo"))
+    missing = await (await views_of(story))(lambda rows: query.get_rebalancer(rows, "demo"))
     again = pen.input(rebalancer("demo", reference("foo")))
-    fresh = await (await told([*story, again]))(lambda rows: query.get_rebalancer(rows, "demo"))
+    fresh = await (await views_of([*story, again]))(lambda rows: query.get_rebalancer(rows, "demo"))
 
     assert missing is None
     assert fresh["status"] == {}
     assert fresh["metadata"]["uid"] != uid
 
 
-async def test_a_cluster_shows_what_was_said_and_what_it_reported(pen: Pen) -> None:
+async def test_cluster_shows_its_spec_and_reports(pen: Pen) -> None:
     taint = clusters.Taint(key="maintenance", effect="NoExecute")
-    ask = await told(
+    ask = await views_of(
         [
             pen.input(clusters.ClusterJoined(name="member1", region="eu", zones=("a", "b"))),
             pen.input(clusters.CapacityReported(name="member1", allocatable={"cpu": "8", "pods": "110"})),
@@ -291,12 +291,12 @@ async def test_a_cluster_shows_what_was_said_and_what_it_reported(pen: Pen) -> N
     assert [len(page["items"]) for page in (golden, silver)] == [1, 0]
 
 
-async def test_pages_follow_one_another_without_gap_or_repetition(pen: Pen) -> None:
+async def test_pages_follow_without_gap_or_repetition(pen: Pen) -> None:
     names = [f"app-{at}" for at in range(25)]
     batch = [pen.input(deployment(name, 1)) for name in names]
     for name in names:
         batch += pen.decide(declared(keys.binding_key("Deployment", "default", name), name, 1))
-    ask = await told([*batch, pen.input(policy())])
+    ask = await views_of([*batch, pen.input(policy())])
 
     for listing, kind in ((query.list_bindings, "ResourceBinding"), (query.list_objects, "Deployment")):
         seen: list[str] = []
@@ -309,7 +309,7 @@ async def test_pages_follow_one_another_without_gap_or_repetition(pen: Pen) -> N
         assert len(seen) == len(set(seen)) == 25
 
 
-async def test_bindings_are_found_by_namespace_cluster_and_label(pen: Pen) -> None:
+async def test_bindings_are_filtered_by_namespace_cluster_and_label(pen: Pen) -> None:
     batch: list[Record] = []
     for name, cluster in (("a", "member1"), ("b", "member2"), ("c", "member12")):
         key = keys.binding_key("Deployment", "default", name)
@@ -317,7 +317,7 @@ async def test_bindings_are_found_by_namespace_cluster_and_label(pen: Pen) -> No
             pen.input(deployment(name, 1)),
             *pen.decide(declared(key, name, 1), decided(key, **{cluster: 1})),
         ]
-    ask = await told(batch)
+    ask = await views_of(batch)
 
     async def found(wanted: Filter) -> list[str]:
         page = await ask(lambda rows: query.list_bindings(rows, wanted))
@@ -346,7 +346,7 @@ async def test_works_are_listed_by_cluster_and_by_binding(pen: Pen) -> None:
         for name in ("member1", "member2")
     ]
     removed = works.WorkRemoved(cluster="member2", key=KEY, term=1, step=2)
-    ask = await told(
+    ask = await views_of(
         [*pen.decide(declared(KEY, "foo", 4), *told_works), *pen.decide(decided(KEY, member1=4), removed)]
     )
 
@@ -357,20 +357,20 @@ async def test_works_are_listed_by_cluster_and_by_binding(pen: Pen) -> None:
     assert of_cluster["items"] == []
 
 
-async def test_a_timeline_names_the_records_that_touched_a_key(pen: Pen) -> None:
+async def test_timeline_lists_the_records_of_a_key(pen: Pen) -> None:
     foo, other = pen.input(deployment("foo", 1)), pen.input(deployment("other", 1))
-    ask = await told([foo, other, *pen.decide(declared(KEY, "foo", 1)), pen.input(deployment("foo", 2))])
+    ask = await views_of([foo, other, *pen.decide(declared(KEY, "foo", 1)), pen.input(deployment("foo", 2))])
 
     assert await ask(lambda rows: query.timeline(rows, KEY)) == [1, 4, 5]
     assert await ask(lambda rows: query.timeline(rows, KEY, after=1, limit=1)) == [4]
 
 
-async def test_what_was_refused_is_listed_newest_first(pen: Pen) -> None:
+async def test_rejections_are_listed_newest_first(pen: Pen) -> None:
     refused = [
         rejections.InputRejected(verdict="late", reason=f"reason {at}", topic="specs", partition=3, key=KEY)
         for at in range(3)
     ]
-    ask = await told(pen.step(0, refused))
+    ask = await views_of(pen.step(0, refused))
     page = await ask(lambda rows: query.list_rejections(rows, limit=2))
     rest = await ask(lambda rows: query.list_rejections(rows, after=page["after"]))
 
@@ -379,11 +379,11 @@ async def test_what_was_refused_is_listed_newest_first(pen: Pen) -> None:
     assert await ask(lambda rows: query.timeline(rows, KEY)) == [2, 3, 4]
 
 
-async def test_what_has_no_effect_is_counted(pen: Pen) -> None:
+async def test_inputs_without_effect_are_counted(pen: Pen) -> None:
     foo = pen.input(deployment("foo", 1))
     late = pen.input(specs.TemplateDeleted(template=reference("foo"), expects=7))
     step = pen.decide(declared(KEY, "foo", 1))
-    ask = await told([foo, foo, late, *step, *step])
+    ask = await views_of([foo, foo, late, *step, *step])
     counts = await ask(query.counts)
 
     assert counts["inputs.repeated"] == counts["inputs.late"] == 1

@@ -1,4 +1,4 @@
-"""The status that a template shows: replicas over all clusters, and what its kind's interpreter puts together."""
+"""Status of a template: replicas over all clusters, and fields aggregated by its kind's rules."""
 
 from typing import cast
 
@@ -22,7 +22,7 @@ def _binding(fields: dict[str, int | str], replicas: int | None = None) -> Bindi
     return found
 
 
-def test_fields_stand_where_they_stood_in_the_members() -> None:
+def test_aggregated_fields_keep_their_paths() -> None:
     fields: dict[str, int | str] = {
         "{.job.restarts}": 7,
         ".job.state": "RUNNING",
@@ -34,19 +34,19 @@ def test_fields_stand_where_they_stood_in_the_members() -> None:
     }
 
 
-def test_replicas_are_numbers_whatever_else_is_said() -> None:
+def test_replicas_are_numbers_despite_other_fields() -> None:
     shown = objects.template_status(
         _binding({".replicas": "many", ".job": "x", ".job.state": "y"}, replicas=2)
     )
     assert (shown["replicas"], shown["readyReplicas"], shown["job"]) == (2, 1, "x")
 
 
-def test_a_kind_of_which_nothing_is_declared_keeps_its_own_status() -> None:
+def test_kind_without_rules_keeps_its_own_status() -> None:
     assert objects.template_status(_binding({})) == {}
 
 
 def job(*ends: dict[str, str]) -> objects.Json:
-    """The status of a Job whose members reported these values."""
+    """Return the status of a Job whose members reported these values."""
     ref = shapes.WorkloadRef(api_version="batch/v1", kind="Job", name="sum", namespace="default")
     members = tuple(
         decisions.MemberStatus(cluster=f"member{place}", applied=True, replicas=1, values=values)
@@ -61,7 +61,7 @@ COMPLETE = {COMPLETE_AT: "True", COMPLETED: "2026-01-01T00:00:07Z"}
 LATER = {COMPLETE_AT: "True", COMPLETED: "2026-01-01T00:00:09Z"}
 
 
-def test_a_job_is_complete_where_it_is_so_in_all_its_clusters() -> None:
+def test_job_is_complete_once_complete_in_all_clusters() -> None:
     assert job(COMPLETE, {}) == {"succeeded": 5}
     shown = job(COMPLETE, LATER)
     assert shown["completionTime"] == LATER[COMPLETED]
@@ -69,14 +69,14 @@ def test_a_job_is_complete_where_it_is_so_in_all_its_clusters() -> None:
     assert (condition["type"], condition["status"]) == ("Complete", "True")
 
 
-def test_a_job_that_failed_in_one_cluster_has_failed() -> None:
+def test_job_that_failed_in_one_cluster_has_failed() -> None:
     (condition,) = cast("list[objects.Json]", job(COMPLETE, {FAILED: "True"})["conditions"])
     assert (condition["type"], condition["message"]) == ("Failed", "The Job failed in member2")
     assert "completionTime" not in job(COMPLETE, {FAILED: "True"})
 
 
 def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> objects.Json:
-    """The status of an object of a kind whose members, in this order, told this of its status."""
+    """Return the status of an object of a kind whose members reported these values."""
     api_version, _, name = kind.rpartition(" ")
     ref = shapes.WorkloadRef(api_version=api_version, kind=name, name="one", namespace="default")
     members = tuple(
@@ -89,7 +89,7 @@ def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> obje
 
 
 @pytest.mark.parametrize("kind", ["v1 Service", "networking.k8s.io/v1 Ingress"])
-def test_addresses_of_all_members_stand_side_by_side_with_their_clusters_for_names(kind: str) -> None:
+def test_addresses_of_all_members_are_listed_with_cluster_names(kind: str) -> None:
     addresses = {status_values.ADDRESSES: "10.0.0.1 10.0.0.2"}
     names = {status_values.HOST_NAMES: "a.example"}
     assert shown(kind, addresses, {}, names) == {
@@ -106,7 +106,7 @@ def test_addresses_of_all_members_stand_side_by_side_with_their_clusters_for_nam
     assert shown(kind, {}) == {}, "who has no address says nothing of it"
 
 
-def test_an_address_of_which_half_was_cut_off_is_left_out() -> None:
+def test_truncated_address_is_left_out() -> None:
     text = " ".join(["10.100.100.1"] * 20)[: limits.STATUS_VALUE_CHARS_MAX]
     balancer = shown("v1 Service", {status_values.ADDRESSES: text})["loadBalancer"]
     entries = cast("dict[str, list[dict[str, str]]]", balancer)["ingress"]
@@ -114,7 +114,7 @@ def test_an_address_of_which_half_was_cut_off_is_left_out() -> None:
     assert len(entries) == len(text.split()) - 1
 
 
-def test_jobs_of_a_cron_job_add_up_and_of_times_the_last_counts() -> None:
+def test_cron_job_status_has_all_jobs_and_the_last_times() -> None:
     early, late = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z"
     first = {status_values.ACTIVE: "cron-1 cron-2", status_values.LAST_SCHEDULED: early}
     second = {
@@ -148,13 +148,13 @@ def test_jobs_of_a_cron_job_add_up_and_of_times_the_last_counts() -> None:
         ("v1 PersistentVolumeClaim", [""], ""),
     ],
 )
-def test_the_phase_that_asks_most_for_attention_counts(kind: str, told: list[str], phase: str) -> None:
+def test_most_severe_phase_is_shown(kind: str, told: list[str], phase: str) -> None:
     said = [{status_values.PHASE: each} if each else {} for each in told]
     assert shown(kind, *said) == ({"phase": phase} if phase else {})
     assert shown(kind, *reversed(said)) == ({"phase": phase} if phase else {})
 
 
-def test_a_pod_shows_its_containers_and_no_numbers_of_replicas() -> None:
+def test_pod_shows_its_containers_and_no_replica_counts() -> None:
     one = {status_values.PHASE: "Running", status_values.CONTAINERS_READY: "true false"}
     assert shown("v1 Pod", one, replicas=1) == {
         "phase": "Running",
@@ -162,12 +162,12 @@ def test_a_pod_shows_its_containers_and_no_numbers_of_replicas() -> None:
     }
 
 
-def test_what_a_member_reported_shows_in_the_binding() -> None:
+def test_member_values_are_shown_in_the_binding() -> None:
     assert _shown(_binding({})) == {"job": {"id": "a1"}, "replicas": "many"}
     assert _shown(_binding({}, 2))["replicas"] == 2
 
 
-def test_what_a_member_reported_of_a_built_in_kind_shows_as_it_stood_there() -> None:
+def test_member_values_of_a_builtin_kind_are_shown_in_its_fields() -> None:
     ref = shapes.WorkloadRef(api_version="v1", kind="Service", name="one", namespace="default")
     found = Binding(ref, "uid", "uid", 0)
     member = decisions.MemberStatus(
@@ -178,7 +178,7 @@ def test_what_a_member_reported_of_a_built_in_kind_shows_as_it_stood_there() -> 
 
 
 def _shown(binding: Binding) -> objects.Json:
-    """The status of the binding's one member."""
+    """Return the status of the binding's only member."""
     raw = msgspec.json.encode(bindings.binding_document(binding, None, None))
     found = msgspec.json.decode(raw, type=_Document)
     return found.status.aggregated_status[0].status
