@@ -1,1 +1,1 @@
-"""The shell round the deciders: owning, recovering, proving and explaining."""
+"""The shell around the deciders: ownership, recovery, verification and explanations."""

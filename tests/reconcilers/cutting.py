@@ -1,4 +1,4 @@
-"""A log in memory of which parts are thrown away, or damaged, and restored again."""
+"""An in-memory log of which parts are deleted or damaged, and restored."""
 
 from engine.log import memory, port
 from events.records import StoredRecord
@@ -7,7 +7,7 @@ Slot = tuple[str, int]
 
 
 class CutLog(memory.MemoryLog):
-    """``firsts`` are the offsets from which on partitions are kept; ``damaged`` are records that can't be read."""
+    """``firsts`` are the first stored offsets of partitions; ``damaged`` are positions that cannot be read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,10 +24,10 @@ class CutLog(memory.MemoryLog):
         return found
 
     def cut(self, topic: str, partition: int) -> None:
-        """Throws away all that a partition holds now."""
+        """Delete all present records of a partition."""
         self.firsts[topic, partition] = self.ends().get((topic, partition), 0)
 
     def restore(self) -> None:
-        """All of it is there again."""
+        """Restore all records."""
         self.firsts.clear()
         self.damaged.clear()

@@ -1,4 +1,4 @@
-"""Shards whose records can't be read: set aside and told, while the others go on; well again once the records are."""
+"""Shards with unreadable records: quarantined and reported while the others continue; retried until readable."""
 
 import asyncio
 import random
@@ -43,7 +43,7 @@ class Kept:
 
 
 class Places:
-    """A place for each shard, as on Kafka."""
+    """A snapshot store per shard, as on Kafka."""
 
     is_shared = False
 
@@ -55,7 +55,7 @@ class Places:
 
 
 class Cut(Story):
-    """A story on a log that is cut, with a place for snapshots where there is to be one."""
+    """A story on a log that can be cut, with snapshots if ``places`` is given."""
 
     def __init__(self, places: snapshot_storage.SnapshotStorage | None = None) -> None:
         self.cutting = CutLog()
@@ -63,8 +63,8 @@ class Cut(Story):
         self.places = places
         self.worker = worker.Worker(self.log, self.clock, places=places)
 
-    def begin_anew(self) -> None:
-        """Another worker begins with nothing but the log and the snapshots."""
+    def replace_worker(self) -> None:
+        """Replace the worker by a new one that has only the log and the snapshots."""
         self.worker = worker.Worker(self.log, self.clock, places=self.places)
 
     async def proved(self) -> None:
@@ -87,10 +87,10 @@ def placed(story: Story) -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize("topic", [topics.SPECS, topics.LINKS, topics.DECISIONS])
-async def test_a_take_over_without_one_shards_records_goes_on_with_the_others(topic: str) -> None:
+async def test_takeover_without_the_records_of_one_shard_continues_with_the_others(topic: str) -> None:
     story = await begun()
     if topic == topics.LINKS:
-        # Something has to stand there that a step took.
+        # The partition needs a record that a step covered.
         story.cutting.firsts[topic, SHARD] = 1
         story.cutting.firsts[topics.SPECS, SHARD] = 1
     else:
@@ -110,7 +110,7 @@ async def test_a_take_over_without_one_shards_records_goes_on_with_the_others(to
     await story.proved()
 
 
-async def test_a_damaged_record_is_one_shards_own_business() -> None:
+async def test_damaged_record_quarantines_only_its_shard() -> None:
     story = await begun()
     story.cutting.damaged.add((topics.SPECS, SHARD, 0))
     story.begin_anew()
@@ -120,7 +120,7 @@ async def test_a_damaged_record_is_one_shards_own_business() -> None:
     assert f"specs/{SHARD}/0 is not what was appended" in str(story.worker.unreadable()[SHARD])
 
 
-async def test_who_begins_alone_is_told_what_is_wrong() -> None:
+async def test_recovery_reports_the_missing_records() -> None:
     story = await begun()
     story.cutting.cut(topics.SPECS, SHARD)
     story.begin_anew()
@@ -131,14 +131,14 @@ async def test_who_begins_alone_is_told_what_is_wrong() -> None:
     assert len(story.worker.folds) == topics.SHARDS - 1
 
 
-async def test_a_shard_that_fell_behind_what_is_kept_is_set_aside_while_it_runs() -> None:
+async def test_running_shard_that_lost_unread_records_is_quarantined() -> None:
     story = await begun()
     kept = [fold for fold in story.worker.folds if fold.state.shard != SHARD]
     await story.write(*(deployment(name, 3) for name in NAMES))
     story.cutting.cut(topics.SPECS, SHARD)
     await story.settle()
 
-    # What the others have in memory stays.
+    # The other shards keep their state in memory.
     assert story.worker.folds == kept
     assert placed(story) == {key(name): {"member1": 3, "member2": 3} for name in OTHERS}
     assert list(story.worker.unreadable()) == [SHARD]
@@ -149,7 +149,7 @@ async def test_a_shard_that_fell_behind_what_is_kept_is_set_aside_while_it_runs(
     await story.proved()
 
 
-async def test_facts_that_are_cut_stop_those_only_that_have_no_newer_snapshot() -> None:
+async def test_deleted_facts_quarantine_only_shards_without_a_newer_snapshot() -> None:
     places = Places()
     story = await begun(places)
     await story.worker.keep()
@@ -162,7 +162,7 @@ async def test_facts_that_are_cut_stop_those_only_that_have_no_newer_snapshot() 
     assert "clusters/0 is not kept from 0" in str(story.worker.unreadable()[SHARD])
 
 
-async def test_a_newer_snapshot_is_a_remedy() -> None:
+async def test_newer_snapshot_ends_the_quarantine() -> None:
     places = Places()
     story = await begun(places)
     await story.worker.keep()
@@ -180,7 +180,7 @@ async def test_a_newer_snapshot_is_a_remedy() -> None:
     assert story.worker.is_steady()
 
 
-async def test_a_snapshot_before_what_is_kept_is_passed_over_and_stays() -> None:
+async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> None:
     places = Places()
     story = await begun(places)
     await story.worker.keep()
@@ -197,7 +197,7 @@ async def test_a_snapshot_before_what_is_kept_is_passed_over_and_stays() -> None
     await story.proved()
 
 
-async def test_a_snapshot_of_all_shards_is_not_replaced_by_one_that_lacks_some() -> None:
+async def test_snapshot_of_all_shards_is_not_replaced_by_an_incomplete_one() -> None:
     kept = Kept()
     story = await begun(snapshot_storage.SingleSnapshotStorage(kept))
     await story.worker.keep()
@@ -211,7 +211,7 @@ async def test_a_snapshot_of_all_shards_is_not_replaced_by_one_that_lacks_some()
     assert kept.snapshots == before
 
 
-async def test_the_pause_doubles_up_to_a_limit_and_ends_with_another_assignment() -> None:
+async def test_retry_pause_doubles_up_to_a_limit_and_ends_with_another_assignment() -> None:
     story = await begun()
     story.cutting.cut(topics.SPECS, SHARD)
     story.begin_anew()
@@ -232,7 +232,7 @@ async def test_the_pause_doubles_up_to_a_limit_and_ends_with_another_assignment(
     await story.proved()
 
 
-async def test_it_is_shown_by_its_shard() -> None:
+async def test_quarantine_is_shown_in_the_metrics_of_its_shard() -> None:
     story = await begun()
     story.cutting.cut(topics.SPECS, SHARD)
     story.begin_anew()
@@ -247,7 +247,7 @@ async def test_it_is_shown_by_its_shard() -> None:
     assert shown == {str(shard): int(shard == SHARD) for shard in range(topics.SHARDS)}
 
 
-async def test_a_running_worker_tries_again_by_itself() -> None:
+async def test_running_worker_retries_quarantined_shards() -> None:
     story = await begun()
     story.cutting.cut(topics.SPECS, SHARD)
     story.begin_anew()
@@ -270,7 +270,7 @@ async def test_a_running_worker_tries_again_by_itself() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-async def test_whatever_is_cut_and_restored_all_is_decided_once_in_the_end(seed: int) -> None:
+async def test_every_input_is_decided_once_after_random_cuts_and_restores(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # moves of a test
     places = Places()
     story = await begun(places)
@@ -302,7 +302,7 @@ async def test_whatever_is_cut_and_restored_all_is_decided_once_in_the_end(seed:
     assert await story.told(decisions.ScheduleDecided)
 
 
-async def test_a_cluster_whose_shard_is_aside_holds_up_the_others_in_trouble_not_for_ever() -> None:
+async def test_quarantined_shard_does_not_block_the_emptying_of_other_clusters_forever() -> None:
     names = [f"member{index}" for index in range(1, 6)]
     first, second = "member3", "member5"
     assert shard_of(first) == SHARD

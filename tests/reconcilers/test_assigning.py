@@ -1,4 +1,4 @@
-"""Workers that share a log: shards move between them, and who lost one lets it be."""
+"""Workers on a shared log: assignment, takeover and fencing of shards."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ NAMES = [f"web{index}" for index in range(40)]
 
 
 class Contested:
-    """Ownership that the newest owner has: whoever lost a shard learns it when he commits."""
+    """Ownership by the newest owner: a worker that lost a shard learns it at its commit."""
 
     def __init__(self, log: port.Log, owners: dict[int, "Contested"]) -> None:
         self._sole = sole_ownership.SoleOwner(log)
@@ -51,7 +51,7 @@ class Contested:
 
 
 class Team:
-    """Workers on one log, and what they own by turns."""
+    """Workers on one log that run in turn."""
 
     def __init__(self) -> None:
         self.told = Story(memory.MemoryLog())
@@ -65,18 +65,18 @@ class Team:
         return worker.Worker(self.told.log, self.told.clock, (), owner=right)
 
     async def work(self) -> None:
-        """Lets all of them take turns until nothing is left to do."""
+        """Let all workers run turns until nothing is left to do."""
         while behind := [each for each in self.workers if each.is_behind()]:
             for each in behind:
                 await each.turn()
 
     def placed(self) -> dict[str, dict[str, int]]:
-        """Where each binding is to run, as its owner has it."""
+        """Return the placement of each binding according to its owner."""
         owned = [fold.state.bindings for each in self.workers for fold in each.folds]
         return {key: dict(found.clusters) for bindings in owned for key, found in bindings.items()}
 
     async def decided(self) -> dict[str, list[dict[str, int]]]:
-        """Where each binding was to go, decision by decision."""
+        """Return the placements of each binding, decision by decision."""
         found: dict[str, list[dict[str, int]]] = {}
         for shard in range(topics.SHARDS):
             for record in await self.told.log.read(topics.DECISIONS, shard, 0, 10_000):
@@ -102,7 +102,7 @@ def owns(owner: worker.Worker) -> list[int]:
     return [fold.state.shard for fold in owner.folds]
 
 
-async def test_each_decides_its_own_shards_and_together_they_decide_all() -> None:
+async def test_workers_decide_their_own_shards_and_together_all() -> None:
     team = await begun()
 
     assert [owns(each) for each in team.workers] == [list(EVEN), list(ODD)]
@@ -112,7 +112,7 @@ async def test_each_decides_its_own_shards_and_together_they_decide_all() -> Non
     assert (await verification.verify(team.told.log)).is_clean
 
 
-async def test_a_third_one_gets_its_share_and_the_others_keep_theirs_in_memory() -> None:
+async def test_third_worker_gets_its_share_and_the_others_keep_their_state() -> None:
     team = await begun()
     kept = [fold for fold in team.workers[0].folds if fold.state.shard not in {0, 2}]
     team.workers.append(team.join())
@@ -128,7 +128,7 @@ async def test_a_third_one_gets_its_share_and_the_others_keep_theirs_in_memory()
     assert (await verification.verify(team.told.log)).is_clean
 
 
-async def test_who_is_left_goes_on_with_the_shards_of_one_that_is_gone() -> None:
+async def test_remaining_worker_takes_over_all_shards() -> None:
     team = await begun()
     del team.workers[1]
 
@@ -141,7 +141,7 @@ async def test_who_is_left_goes_on_with_the_shards_of_one_that_is_gone() -> None
     assert (await verification.verify(team.told.log)).is_clean
 
 
-async def test_one_without_shards_waits_until_it_gets_some() -> None:
+async def test_worker_without_shards_is_idle() -> None:
     team = await begun()
     idle = team.join()
     await idle.turn()
@@ -153,13 +153,13 @@ async def test_one_without_shards_waits_until_it_gets_some() -> None:
     assert idle.is_behind()
 
 
-async def test_one_that_lost_a_shard_lets_it_be_and_goes_on_with_the_others() -> None:
+async def test_fenced_shard_is_given_up_and_the_others_continue() -> None:
     team = await begun()
     loser, winner = team.workers
     winner.assign((*ODD, 0))
     await winner.turn()
 
-    # Nobody told the loser that shard 0 is not his any more.
+    # The loser is not notified that it no longer owns shard 0.
     await team.told.write(*(deployment(name, 3) for name in NAMES))
     running = asyncio.create_task(loser.run())
     while loser.is_behind():  # noqa: ASYNC110  # there is no event for it
@@ -175,7 +175,7 @@ async def test_one_that_lost_a_shard_lets_it_be_and_goes_on_with_the_others() ->
     assert (await verification.verify(team.told.log)).is_clean
 
 
-async def test_one_that_lost_a_shard_takes_it_again_when_it_is_assigned_anew() -> None:
+async def test_fenced_shard_is_taken_over_again_after_a_new_assignment() -> None:
     team = await begun()
     loser, winner = team.workers
     winner.assign((*ODD, 0))
@@ -191,7 +191,7 @@ async def test_one_that_lost_a_shard_takes_it_again_when_it_is_assigned_anew() -
     assert [owns(each) for each in team.workers] == [list(EVEN), list(ODD)]
 
 
-async def test_shards_of_a_takeover_that_failed_are_released_when_others_get_them(
+async def test_shards_of_a_failed_takeover_are_released_when_reassigned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     team = await begun()
@@ -213,7 +213,7 @@ async def test_shards_of_a_takeover_that_failed_are_released_when_others_get_the
     assert owns(first) == list(EVEN)
 
 
-async def test_a_shard_that_is_taken_again_and_again_is_left_alone_for_longer_each_time() -> None:
+async def test_pause_before_retaking_a_contested_shard_grows() -> None:
     team = await begun()
     loser = team.workers[0]
     pauses_ms: list[int] = []

@@ -1,4 +1,4 @@
-"""An explanation tells the numbers of its decision, and from what they followed."""
+"""Explanations: the numbers of a decision, and the facts it was based on."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def by_name(found: explanation.Explained) -> dict[str, ClusterExplanation]:
 
 
 @pytest.mark.parametrize("scheduling", [DUPLICATED, EVEN, AGGREGATED, DYNAMIC])
-async def test_its_numbers_are_those_of_the_decision(scheduling: writing.Json) -> None:
+async def test_explanation_has_the_numbers_of_the_decision(scheduling: writing.Json) -> None:
     told = await begun()
     await told.say(policy("p", {"replicaScheduling": scheduling}), deployment("web", 12))
     (decision,) = await told.told(decisions.ScheduleDecided)
@@ -63,7 +63,7 @@ async def test_its_numbers_are_those_of_the_decision(scheduling: writing.Json) -
         assert (cluster.replicas or 0) == found.clusters.get(name, 0)
 
 
-async def test_what_a_cluster_keeps_and_what_it_gets_add_up() -> None:
+async def test_kept_and_added_replicas_add_up() -> None:
     told = await begun()
     await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
     await told.say(deployment("web", 18))
@@ -76,7 +76,7 @@ async def test_what_a_cluster_keeps_and_what_it_gets_add_up() -> None:
         assert cluster.replicas == found.clusters[name]
 
 
-async def test_it_names_every_filter_that_a_cluster_fails() -> None:
+async def test_explanation_names_every_filter_that_a_cluster_fails() -> None:
     told = await begun()
     await told.say(tainted("member3", "NoSchedule"))
     await told.say(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 2))
@@ -85,7 +85,7 @@ async def test_it_names_every_filter_that_a_cluster_fails() -> None:
     assert len(by_name(found)["member3"].failed) == 2
 
 
-async def test_it_tells_why_there_was_no_room() -> None:
+async def test_explanation_names_the_lack_of_capacity() -> None:
     told = await begun()
     await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 100))
     (failed,) = await told.told(decisions.ScheduleFailed)
@@ -95,7 +95,7 @@ async def test_it_tells_why_there_was_no_room() -> None:
     assert found.clusters == {}
 
 
-async def test_a_fresh_decision_counts_what_runs_as_room() -> None:
+async def test_fresh_decision_counts_running_replicas_as_capacity() -> None:
     told = await begun()
     await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
     await told.say(rebalancer("demo", ref("web")))
@@ -108,7 +108,7 @@ async def test_a_fresh_decision_counts_what_runs_as_room() -> None:
     }
 
 
-async def test_earlier_decisions_are_explained_by_what_was_known_then() -> None:
+async def test_earlier_decision_is_explained_by_the_facts_of_its_time() -> None:
     told = await begun()
     await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
     then = told.log.last_number()
@@ -119,7 +119,7 @@ async def test_earlier_decisions_are_explained_by_what_was_known_then() -> None:
     assert former.clusters == {"member1": 2, "member2": 4, "member3": 6}
 
 
-async def test_its_basis_is_the_step_in_the_log() -> None:
+async def test_explanation_names_its_step_in_the_log() -> None:
     told = await begun()
     await told.say(policy("p"), deployment("web"))
     found = await explained(told)
@@ -131,13 +131,13 @@ async def test_its_basis_is_the_step_in_the_log() -> None:
     assert (step.ends, step.release) == (found.basis.ends, found.basis.release)
 
 
-async def test_what_was_never_decided_has_no_explanation() -> None:
+async def test_undecided_binding_has_no_explanation() -> None:
     told = await begun()
     await told.say(deployment("web"))
     assert await explanation.explain(told.log, WEB) is None
 
 
-async def test_asking_changes_nothing() -> None:
+async def test_explaining_appends_nothing() -> None:
     told = await begun()
     await told.say(policy("p"), deployment("web"))
     number = told.log.last_number()
@@ -145,7 +145,7 @@ async def test_asking_changes_nothing() -> None:
     assert told.log.last_number() == number
 
 
-async def test_it_says_who_requires_an_object() -> None:
+async def test_explanation_names_the_dependents_of_an_object() -> None:
     told = await begun()
     settings, settings_key = (
         writing.template("settings", writing.CONFIG_MAP),

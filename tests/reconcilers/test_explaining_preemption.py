@@ -1,4 +1,4 @@
-"""An explanation tells who makes room for a binding, for whom it made some, and why nobody does."""
+"""Explanations of preemption: victims, preemptor, and why there are no victims."""
 
 from collections.abc import Iterator
 
@@ -53,7 +53,7 @@ async def explained(story: Story, binding: str, at_number: int | None = None) ->
 
 
 async def said(story: Story, binding: str) -> list[str]:
-    """What people read of it, with its times cut down to what a story moves."""
+    """Return the printed lines, with times shortened to the part that a story changes."""
     found = msgspec.json.decode(msgspec.json.encode(await explained(story, binding)))
     return list(_lines(summaries.preemption_lines(found)))
 
@@ -63,7 +63,7 @@ def _lines(told: Iterator[tuple[str, str]]) -> Iterator[str]:
         yield f"{heading}: {text}".replace(AT, "T0").replace("2026-01-01T", "")
 
 
-async def test_both_sides_tell_of_the_room_that_was_made(story: Story) -> None:
+async def test_preemption_is_explained_for_preemptor_and_victim(story: Story) -> None:
     await story.say(ranked("high", "high"), deployment("high", 3))
     assert await said(story, HIGH) == [
         "Priority: 1000 (class high)",
@@ -80,7 +80,7 @@ async def test_both_sides_tell_of_the_room_that_was_made(story: Story) -> None:
     assert (await explained(story, LOW, before)).preempted == {}
 
 
-async def test_it_is_told_with_the_decision_that_room_led_to_and_not_with_later_ones(story: Story) -> None:
+async def test_preemption_is_explained_with_the_decision_that_it_enabled_only(story: Story) -> None:
     await story.say(ranked("high", "high"), deployment("high", 3))
     await story.say(room("member1", 4))
     await story.pass_s(2)
@@ -92,7 +92,7 @@ async def test_it_is_told_with_the_decision_that_room_led_to_and_not_with_later_
     assert (await explained(story, HIGH)).preemption is None
 
 
-async def test_why_nobody_has_to_leave_is_told(story: Story) -> None:
+async def test_lack_of_victims_is_explained(story: Story) -> None:
     await story.say(ranked("high", "high"), deployment("high", 9))
     assert (await said(story, HIGH))[1:] == [
         "Room: none for 9 replicas in member1, member2 at T0.000Z, attempt 1",
@@ -107,13 +107,13 @@ async def test_why_nobody_has_to_leave_is_told(story: Story) -> None:
     assert (await said(story, key("lost")))[0] == "Priority: 0 (PriorityClass nowhere does not exist)"
 
 
-async def test_while_shards_are_asked_it_says_so(story: Story) -> None:
+async def test_pending_preemption_request_is_explained(story: Story) -> None:
     await story.write(ranked("high", "high"), deployment("high", 3))
     await story.worker.turn()
     assert (await said(story, HIGH))[-1] == "Preempts: nobody yet: some shards have not answered"
 
 
-async def test_victims_of_all_attempts_at_one_room_are_told(story: Story) -> None:
+async def test_victims_of_all_attempts_are_listed(story: Story) -> None:
     await story.say(ranked("high", "high"), deployment("high", 3))
     await story.pass_s(61)
     found = (await explained(story, HIGH)).preemption
@@ -121,7 +121,7 @@ async def test_victims_of_all_attempts_at_one_room_are_told(story: Story) -> Non
     assert (found.attempt, [each.cluster for each in found.victims]) == (2, ["member1", "member2"])
 
 
-async def test_who_made_room_stays_marked_until_it_comes_back_or_is_decided_afresh(story: Story) -> None:
+async def test_victim_is_marked_until_it_returns_or_is_rescheduled(story: Story) -> None:
     await story.say(ranked("high", "high"), deployment("high", 3))
     await story.say(room("member1", 4))
     await story.pass_s(2)
@@ -133,6 +133,6 @@ async def test_who_made_room_stays_marked_until_it_comes_back_or_is_decided_afre
     assert (await explained(story, LOW)).preempted == {}
 
 
-async def test_who_knows_no_priority_is_told_of_none(story: Story) -> None:
+async def test_binding_without_priority_has_no_preemption_lines(story: Story) -> None:
     await story.say(policy("p", on("member1"), selector("plain")), deployment("plain"))
     assert await said(story, key("plain")) == []

@@ -1,4 +1,4 @@
-"""What a worker shows to Prometheus: counted as the log has it, measured by the times of the inputs."""
+"""Metrics of a worker: counted as in the log, with latencies by the times of the inputs."""
 
 from prometheus_client import Metric
 
@@ -12,7 +12,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def values(metrics: list[Metric]) -> dict[tuple[str, Labels], float]:
-    """Each figure by its name and labels."""
+    """Return each sample by its name and labels."""
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for metric in metrics
@@ -21,7 +21,7 @@ def values(metrics: list[Metric]) -> dict[tuple[str, Labels], float]:
 
 
 def shown(story: Story, name: str, **labels: str) -> float:
-    """A figure of the story's worker, now."""
+    """Return a current metric of the story's worker."""
     found = values(list(worker_metrics.WorkerFigures(story.worker, story.log).collect()))
     return found[f"reballast_worker_{name}", tuple(sorted(labels.items()))]
 
@@ -33,21 +33,21 @@ async def begun() -> Story:
     return story
 
 
-async def test_totals_are_those_of_the_log() -> None:
+async def test_totals_equal_those_of_the_log() -> None:
     story = await begun()
     steps, end, records = await story.steps(), story.log.last_number(), shown(story, "records_total")
     taken = shown(story, "steps_total")
     await story.say(deployment("web", 2), deployment("api", 2))
 
     assert shown(story, "steps_total") - taken == await story.steps() - steps > 0
-    # All records that came but the two that were said.
+    # All received records except the two inputs.
     assert shown(story, "records_total") - records == story.log.last_number() - end - 2
     assert shown(story, "decided_keys_total") == 2
     assert shown(story, "ownerships_total") == topics.SHARDS
     assert shown(story, "failed_turns_total") == 0
 
 
-async def test_each_shard_is_shown_with_its_bindings_and_its_lag() -> None:
+async def test_each_shard_shows_its_bindings_and_its_lag() -> None:
     story = await begun()
     shard = str(keys.shard_of(key("web")))
     await story.say(deployment("web", 2))
@@ -64,7 +64,7 @@ async def test_each_shard_is_shown_with_its_bindings_and_its_lag() -> None:
     assert shown(story, "waiting_keys", shard=shard) == 0
 
 
-async def test_an_input_that_waited_is_seen_in_the_latency() -> None:
+async def test_wait_of_an_input_is_part_of_the_latency() -> None:
     story = await begun()
     await story.write(deployment("web", 2))
     story.now_ms += 700
@@ -76,7 +76,7 @@ async def test_an_input_that_waited_is_seen_in_the_latency() -> None:
     assert shown(story, "commit_seconds_count") >= 1
 
 
-async def test_what_is_refused_is_counted() -> None:
+async def test_rejections_are_counted() -> None:
     story = await begun()
     story.refused = 1
     said = statements.Statement(data=deployment("web", 2), at_ms=story.now_ms)
@@ -86,7 +86,7 @@ async def test_what_is_refused_is_counted() -> None:
     assert shown(story, "rejections_total") == 1
 
 
-async def test_a_worker_that_gave_its_shards_up_shows_none() -> None:
+async def test_worker_shows_only_its_current_shards() -> None:
     story = await begun()
     story.worker.assign([3])
     await story.settle()

@@ -1,4 +1,4 @@
-"""Under load turns wait for one another's inputs, a moment long; without, nobody waits."""
+"""Pacing of turns: short pauses under load to gather inputs, and none otherwise."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,13 +8,13 @@ from engine.reconcilers.turn_pacing import GATHER_S, Pace
 _LITTLE, _MUCH, _FULL = 30, 300, 3_000
 
 
-def test_who_has_little_to_do_does_it_at_once() -> None:
+def test_light_load_causes_no_pauses() -> None:
     pace = Pace()
 
     assert [pace.pause_s(_LITTLE, now_s=10.0 + turn / 10) for turn in range(20)] == [0.0] * 20
 
 
-def test_under_load_turns_come_at_a_pace() -> None:
+def test_heavy_load_causes_short_pauses() -> None:
     pace = Pace()
     now_s = 10.0
     for _ in range(20):
@@ -23,13 +23,13 @@ def test_under_load_turns_come_at_a_pace() -> None:
         now_s += pause_s + 0.02
 
 
-def test_a_turn_that_is_full_is_followed_by_the_next() -> None:
+def test_full_turn_is_followed_without_a_pause() -> None:
     pace = Pace()
 
     assert [pace.pause_s(_FULL, now_s=10.0 + turn / 10) for turn in range(5)] == [0.0] * 5
 
 
-def test_the_load_is_over_after_one_quiet_moment() -> None:
+def test_pauses_end_with_the_first_quiet_turn() -> None:
     pace = Pace()
     assert pace.pause_s(_MUCH, now_s=10.0) > 0.0
 
@@ -37,7 +37,7 @@ def test_the_load_is_over_after_one_quiet_moment() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5_000), st.floats(0.0, 1.0)), max_size=50))
-def test_nobody_waits_longer_than_said(turns: list[tuple[int, float]]) -> None:
+def test_pause_never_exceeds_its_limit(turns: list[tuple[int, float]]) -> None:
     pace, now_s = Pace(), 10.0
     for held, took_s in turns:
         pause_s = pace.pause_s(held, now_s)

@@ -1,4 +1,4 @@
-"""Snapshots: a restart from one comes to what the whole log says, or throws it away."""
+"""Snapshots: a restart from one gives the same state as the whole log, or discards the snapshot."""
 
 import asyncio
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class CountingLog(memory.MemoryLog):
 
 
 class Telling(world.Kept):
-    """Tells when a snapshot was written."""
+    """A snapshot store that signals each write."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,14 +54,14 @@ class Telling(world.Kept):
 
 
 class FullDisk(world.Kept):
-    """A place in which nothing can be written any more."""
+    """A snapshot store whose writes fail."""
 
     def write(self, number: int, parts: Sequence[bytes]) -> None:
         raise OSError(28, f"no space left for snapshot {number} in {len(parts)} parts")
 
 
 def whole(fold: ShardFold, facts: Facts) -> tuple[object, ...]:
-    """All of a shard and its facts: the bytes of what is kept, and what follows from it."""
+    """Return the whole state of a shard and its facts, with the derived indexes."""
     kept = msgspec.json.encode([fold.state, fold.ends, fold.inputs, facts.state])
     indexes = {name: index for name, index in vars(fold.indexes).items() if not name.startswith("_")}
     indexes["templates"] = set(fold.indexes.templates.of_kind("apps/v1", "Deployment"))
@@ -69,7 +69,7 @@ def whole(fold: ShardFold, facts: Facts) -> tuple[object, ...]:
 
 
 async def differing(log: port.NumberedLog, kept: snapshot_storage.Keeper) -> list[int]:
-    """The shards that come back from the newest snapshot other than from the whole log."""
+    """Return the shards whose state from the newest snapshot differs from that of the whole log."""
     snapshot = await snapshots.newest(log, kept, OWNED)
     assert snapshot is not None
     return [
@@ -108,7 +108,7 @@ async def read_by_a_restart(log: CountingLog, kept: snapshot_storage.Keeper | No
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.integers(5, 40))
-def test_what_comes_back_from_a_snapshot_is_what_the_whole_log_says(seed: int, count: int) -> None:
+def test_state_from_a_snapshot_equals_that_of_the_whole_log(seed: int, count: int) -> None:
     async def story() -> None:
         played = world.World(seed)
         await played.start()
@@ -125,7 +125,7 @@ def test_what_comes_back_from_a_snapshot_is_what_the_whole_log_says(seed: int, c
     asyncio.run(story())
 
 
-async def test_keys_that_wait_and_timers_come_back() -> None:
+async def test_waiting_keys_and_timers_are_restored() -> None:
     kept = world.Kept()
     told = await begun(kept=kept)
     await told.say(rebalancer("demo", ref("web1"), ref("web2"), ttl_s=60))
@@ -140,7 +140,7 @@ async def test_keys_that_wait_and_timers_come_back() -> None:
     assert len(await told.told(decisions.RebalancerExpired, "demo")) == 1
 
 
-async def test_custom_kinds_placements_and_policies_come_back_as_they_were_written() -> None:
+async def test_raw_placements_are_restored_byte_for_byte() -> None:
     kept = world.Kept()
     told = await begun(kept=kept)
     spaced = policy("spaced", on("member1"))
@@ -154,18 +154,18 @@ async def test_custom_kinds_placements_and_policies_come_back_as_they_were_writt
 # --- the tail ---
 
 
-async def test_a_restart_reads_only_what_came_after_the_snapshot() -> None:
+async def test_restart_reads_only_records_after_the_snapshot() -> None:
     log, kept = CountingLog(), world.Kept()
     told = await begun(log, kept)
     await told.worker.keep()
     tail_from = log.last_number()
     await told.say(deployment("web1", 5))
     tail = log.last_number() - tail_from
-    # Beside the tail one step of each shard is read, to see whether the snapshot fits.
+    # Besides the tail, one step per shard is read, to check that the snapshot fits.
     assert await read_by_a_restart(log, kept) <= tail + topics.SHARDS < await read_by_a_restart(log, None)
 
 
-async def test_the_owner_decides_on_as_if_it_had_never_stopped() -> None:
+async def test_owner_continues_after_a_restart_from_a_snapshot() -> None:
     kept = world.Kept()
     told = await begun(kept=kept)
     await told.worker.keep()
@@ -177,22 +177,23 @@ async def test_the_owner_decides_on_as_if_it_had_never_stopped() -> None:
     assert (await verification.verify(told.log)).is_clean
 
 
-async def test_a_priority_class_is_declared_with_the_same_bytes_after_a_restart_from_a_snapshot() -> None:
+async def test_redeclared_priority_class_has_equal_bytes_after_a_restart_from_a_snapshot() -> None:
     kept = world.Kept()
     told = await begun(kept=kept)
     await told.say(priority_class("urgent", 1000))
     await told.worker.keep()
     await restarted(told, kept)
-    # A foreign producer makes the owner declare the class again, from values that the snapshot's decoder made.
+    # A foreign event makes the owner declare the class again, from the values that the snapshot's decoder
+    # created.
     await told.say(policies.PriorityClassGone(name="urgent"))
     assert len(await told.told(policies.PriorityClassDeclared)) == 2
     assert (await verification.verify(told.log)).findings == []
 
 
-# --- what is thrown away ---
+# --- discarded snapshots ---
 
 
-async def test_a_damaged_snapshot_is_thrown_away_wherever_the_damage_is() -> None:
+async def test_damaged_snapshot_is_discarded() -> None:
     kept = world.Kept()
     told = await begun(kept=kept)
     await told.worker.keep()
@@ -208,7 +209,7 @@ async def test_a_damaged_snapshot_is_thrown_away_wherever_the_damage_is() -> Non
         assert await snapshots.newest(told.log, kept, OWNED) is None
 
 
-async def test_with_the_newest_damaged_the_one_before_serves() -> None:
+async def test_older_snapshot_replaces_a_damaged_newest_one() -> None:
     log, kept = CountingLog(), world.Kept()
     told = await begun(log, kept)
     for index in range(3):
@@ -221,7 +222,7 @@ async def test_with_the_newest_damaged_the_one_before_serves() -> None:
     assert await read_by_a_restart(log, kept) < log.last_number()
 
 
-async def test_a_snapshot_that_is_ahead_of_the_log_is_thrown_away() -> None:
+async def test_snapshot_ahead_of_the_log_is_discarded() -> None:
     kept = world.Kept()
     told = await begun(kept=kept)
     entries = await told.log.read_all(0, told.log.last_number())
@@ -238,7 +239,7 @@ async def test_a_snapshot_that_is_ahead_of_the_log_is_thrown_away() -> None:
     assert kept.numbers() == []
 
 
-async def test_a_snapshot_of_another_log_is_thrown_away() -> None:
+async def test_snapshot_of_another_log_is_discarded() -> None:
     kept = world.Kept()
     told = await begun(kept=kept)
     await told.worker.keep()
@@ -247,7 +248,7 @@ async def test_a_snapshot_of_another_log_is_thrown_away() -> None:
     assert await snapshots.newest(other.log, kept, OWNED) is None
 
 
-async def test_a_snapshot_of_another_release_is_thrown_away(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_snapshot_of_another_release_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = world.Kept()
     told = await begun(kept=kept)
     await told.worker.keep()
@@ -255,7 +256,7 @@ async def test_a_snapshot_of_another_release_is_thrown_away(monkeypatch: pytest.
     assert await snapshots.newest(told.log, kept, OWNED) is None
 
 
-async def test_a_snapshot_of_fewer_shards_is_thrown_away() -> None:
+async def test_snapshot_of_fewer_shards_is_discarded() -> None:
     kept = world.Kept()
     log = memory.MemoryLog()
     few = worker.Worker(log, lambda: world.START_MS, range(3), places(kept))
@@ -264,17 +265,17 @@ async def test_a_snapshot_of_fewer_shards_is_thrown_away() -> None:
     assert await snapshots.newest(log, kept, OWNED) is None
 
 
-# --- when ---
+# --- schedule ---
 
 
-async def test_a_disk_that_is_full_stops_nothing() -> None:
+async def test_full_disk_stops_nothing() -> None:
     told = await begun(kept=FullDisk())
     await told.worker.keep()
     await told.say(deployment("web1", 5))
     assert told.placed(key("web1")) == {"member1": 5, "member2": 5}
 
 
-async def test_many_new_records_make_a_snapshot_due_and_few_only_after_a_while(
+async def test_snapshot_is_due_after_many_records_or_after_few_and_some_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS", 300)
@@ -293,7 +294,7 @@ async def test_many_new_records_make_a_snapshot_due_and_few_only_after_a_while(
     assert kept.numbers()[0] == number
 
 
-async def test_a_worker_that_waits_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 1)
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_INTERVAL_MS", 100)
     kept = Telling()
@@ -308,7 +309,7 @@ async def test_a_worker_that_waits_wakes_for_its_snapshot(monkeypatch: pytest.Mo
 # --- files ---
 
 
-async def test_a_process_that_stops_in_order_leaves_a_snapshot_and_the_next_one_goes_on_from_it(
+async def test_orderly_shutdown_writes_a_snapshot_for_the_next_start(
     tmp_path: Path,
 ) -> None:
     files = snapshot_storage.Files(tmp_path)
@@ -324,7 +325,7 @@ async def test_a_process_that_stops_in_order_leaves_a_snapshot_and_the_next_one_
         await log.aclose()
 
 
-def test_a_snapshot_that_was_not_written_to_its_end_does_not_count(tmp_path: Path) -> None:
+def test_incomplete_snapshot_file_is_ignored(tmp_path: Path) -> None:
     files = snapshot_storage.Files(tmp_path)
     (tmp_path / "snapshot.bin.tmp").write_bytes(b"half")
     (tmp_path / "snapshot-old.bin").write_bytes(b"somebody's")
@@ -338,7 +339,7 @@ def test_a_snapshot_that_was_not_written_to_its_end_does_not_count(tmp_path: Pat
     assert files.numbers() == [12]
 
 
-async def test_the_owner_recovers_from_the_log_where_snapshots_can_not_be_read() -> None:
+async def test_owner_recovers_from_the_log_if_snapshots_are_unreadable() -> None:
     class Unreadable(world.Kept):
         def numbers(self) -> list[int]:
             raise OSError("the brokers do not answer")

@@ -1,4 +1,4 @@
-"""What a proof finds, and what it names."""
+"""Verification: findings about changed, missing and forged records, and their positions."""
 
 import asyncio
 import sqlite3
@@ -32,8 +32,8 @@ WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DYNAMIC)
 
 
-async def tell(story: Story) -> None:
-    """A day with something of everything."""
+async def play_history(story: Story) -> None:
+    """Play a history with events of every kind."""
     await story.say(joined("member1"), joined("member2"), room("member1"), room("member2", 20))
     await story.say(policy("p", BOTH), deployment("web", 6), deployment("big", 300))
     await story.say(tainted("member1", "NoExecute"))
@@ -51,7 +51,7 @@ async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
 
 
 async def without(story: Story, lost: StoredRecord) -> memory.MemoryLog:
-    """The story's log without one record."""
+    """Return a copy of the story's log without one record."""
     kept = [
         records.record(each.topic, each.partition, each.key, each.headers, each.value)
         for each in await everything(story)
@@ -62,10 +62,10 @@ async def without(story: Story, lost: StoredRecord) -> memory.MemoryLog:
     return log
 
 
-async def test_a_log_that_nobody_touched_is_clean(tmp_path: Path) -> None:
+async def test_untouched_log_is_clean(tmp_path: Path) -> None:
     async with opened(tmp_path) as log:
         told = Story(log)
-        await tell(told)
+        await play_history(told)
         report = await verification.verify(log)
         count = await told.steps()
     assert (report.findings, report.differences) == ([], [])
@@ -76,10 +76,10 @@ async def test_a_log_that_nobody_touched_is_clean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "topic", [topics.SPECS, topics.CLUSTERS, topics.HEALTH, topics.LINKS, topics.DECISIONS, topics.WORKS]
 )
-async def test_a_flipped_bit_is_found_and_named(tmp_path: Path, topic: str) -> None:
+async def test_flipped_bit_is_found_and_located(tmp_path: Path, topic: str) -> None:
     async with opened(tmp_path) as log:
         told = Story(log)
-        await tell(told)
+        await play_history(told)
         flipped = next(each for each in await log.read_all(0, log.last_number()) if each.topic == topic)
     await asyncio.to_thread(flip, tmp_path, flipped)
     async with opened(tmp_path) as log:
@@ -89,7 +89,7 @@ async def test_a_flipped_bit_is_found_and_named(tmp_path: Path, topic: str) -> N
 
 
 def flip(directory: Path, record: StoredRecord) -> None:
-    """Flips the lowest bit of the last byte of a record's value, in the file itself."""
+    """Flip the lowest bit of the last byte of a record's value, in the file itself."""
     value = record.value[:-1] + bytes([record.value[-1] ^ 1])
     connection = sqlite3.connect(directory / "log.sqlite")
     with connection:
@@ -98,9 +98,9 @@ def flip(directory: Path, record: StoredRecord) -> None:
 
 
 @pytest.mark.parametrize("kind", [works.WorkApplied, decisions.ScheduleDecided, links.RescheduleAnswered])
-async def test_a_removed_output_is_found_and_its_step_is_named(kind: type[shapes.Event]) -> None:
+async def test_removed_output_is_found_with_its_step(kind: type[shapes.Event]) -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     lost = await newest(told, kind)
     report = await verification.verify(await without(told, lost))
     shard, _term, step = ids.step_of(lost.headers["ce_id"])
@@ -109,9 +109,9 @@ async def test_a_removed_output_is_found_and_its_step_is_named(kind: type[shapes
     assert lost.headers["ce_id"] in finding.message
 
 
-async def test_a_removed_step_is_found() -> None:
+async def test_removed_step_is_found() -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     shard = keys.shard_of(WEB)
     steps = [
         each for each in await everything(told) if each.topic == topics.DECISIONS and is_step(each, shard)
@@ -121,17 +121,17 @@ async def test_a_removed_step_is_found() -> None:
     assert f"of shard {shard}: the chain is broken" in finding.message
 
 
-async def test_a_removed_input_is_found() -> None:
+async def test_removed_input_is_found() -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     lost = next(each for each in await everything(told) if each.topic == topics.CLUSTERS)
     report = await verification.verify(await without(told, lost))
     assert not report.is_clean
 
 
-async def test_a_record_that_only_passes_for_an_output_is_noted() -> None:
+async def test_forged_output_is_noted() -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     real = await newest(told, works.WorkApplied)
     shard, term, step = ids.step_of(real.headers["ce_id"])
     forged_id = ids.output_id(shard, term, step, 99)
@@ -144,9 +144,9 @@ async def test_a_record_that_only_passes_for_an_output_is_noted() -> None:
     assert report.is_clean
 
 
-async def test_an_output_that_stands_twice_in_two_forms_is_noted() -> None:
+async def test_second_different_output_with_the_same_id_is_noted() -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     real = await newest(told, works.WorkApplied)
     other = real.value.replace(b"member2", b"member1")
     await told.log.append([records.record(real.topic, real.partition, real.key, real.headers, other)])
@@ -156,9 +156,9 @@ async def test_an_output_that_stands_twice_in_two_forms_is_noted() -> None:
     assert report.is_clean
 
 
-async def test_a_forged_link_that_was_taken_is_found() -> None:
+async def test_accepted_forged_link_is_found() -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     real = await newest(told, links.RescheduleAnswered)
     shard, term, step = ids.step_of(real.headers["ce_id"])
     forged = {**real.headers, "ce_id": ids.output_id(shard, term, step, 99)}
@@ -169,9 +169,9 @@ async def test_a_forged_link_that_was_taken_is_found() -> None:
 
 
 @pytest.mark.parametrize("topic", sorted(topics.TOPICS))
-async def test_a_record_of_a_shard_without_an_id_is_noted(topic: str) -> None:
+async def test_record_with_a_shard_source_and_no_id_is_noted(topic: str) -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     headers = {"ce_specversion": "1.0", "ce_source": "/reballast/shards/1", "ce_type": "x"}
     await told.log.append([records.record(topic, 0, "key", headers, b"{}")])
     await told.settle()
@@ -180,9 +180,9 @@ async def test_a_record_of_a_shard_without_an_id_is_noted(topic: str) -> None:
     assert report.is_clean
 
 
-async def test_an_output_before_its_step_is_found() -> None:
+async def test_output_before_its_step_is_found() -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     moved = await newest(told, works.WorkApplied)
     shard, _term, number = ids.step_of(moved.headers["ce_id"])
     kept = [each for each in await everything(told) if each is not moved]
@@ -198,9 +198,9 @@ async def test_an_output_before_its_step_is_found() -> None:
     assert finding.message.startswith(f"output {moved.headers['ce_id']} has a smaller number than its step")
 
 
-async def test_a_step_before_its_inputs_is_found() -> None:
+async def test_step_before_its_inputs_is_found() -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     shard = keys.shard_of(WEB)
     all_ = await everything(told)
     moved = [each for each in all_ if (each.topic, each.partition) == (topics.SPECS, shard)][-1]
@@ -220,9 +220,9 @@ def _number(record: StoredRecord) -> int:
     return ids.step_of(record.headers["ce_id"])[2]
 
 
-async def test_a_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     first = next(each for each in await everything(told) if is_event(each, decisions.ScheduleDecided))
     shard, _term, step = ids.step_of(first.headers["ce_id"])
 
@@ -233,22 +233,22 @@ async def test_a_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.M
     assert not report.differences
 
 
-async def test_another_release_that_decides_the_same_reports_no_difference(
+async def test_other_release_with_equal_decisions_reports_no_difference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     monkeypatch.setattr(release, "RELEASE", "9.9.9")
     report = await verification.verify(told.log)
     assert report.is_clean
     assert report.differences == []
 
 
-async def test_another_release_with_another_rule_reports_a_difference_but_no_finding(
+async def test_other_release_with_another_rule_reports_a_difference_and_no_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = Story()
-    await tell(told)
+    await play_history(told)
     monkeypatch.setattr(release, "RELEASE", "9.9.9")
     monkeypatch.setattr(scheduling, "_mode", careless)
     report = await verification.verify(told.log)

@@ -1,4 +1,4 @@
-"""The owner of shards: bounded turns, failed appends, cancelled turns, hand-overs."""
+"""The owner of shards: bounded turns, failed appends, cancelled turns, takeovers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ WEB = key("web")
 
 
 class FailingLog(memory.MemoryLog):
-    """Appends fail: so many times before anything is written, or once when all is written already."""
+    """A log whose appends fail: ``fails_before`` times before anything is written, or once after everything is."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class FailingLog(memory.MemoryLog):
 
 
 class SlowLog(memory.MemoryLog):
-    """Everything takes a moment, in which others run; the ``cut``-th call cancels ``scope``."""
+    """A log that yields to other tasks in every call; the ``cut``-th call cancels ``scope``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ async def begun(log: port.NumberedLog | None = None) -> Story:
 
 
 async def ignored(log: port.NumberedLog) -> int:
-    """How many records of decisions have no effect."""
+    """Return the number of decision records without effect."""
     count = 0
     for shard in range(topics.SHARDS):
         links = chain.Chain(shard)
@@ -92,7 +92,7 @@ def state(of: worker.Worker, shard: int) -> bytes:
 # --- turns ---
 
 
-async def test_a_turn_decides_no_more_than_its_budget_and_the_rest_comes_first_in_the_next() -> None:
+async def test_turn_is_limited_by_its_budget_and_the_rest_comes_first_in_the_next() -> None:
     told = await begun()
     names = [name for name in (f"web{index}" for index in range(6_000)) if shard_of(key(name)) == 0][:450]
     await told.write(*(deployment(name) for name in names))
@@ -102,7 +102,7 @@ async def test_a_turn_decides_no_more_than_its_budget_and_the_rest_comes_first_i
     assert decided == sorted(key(name) for name in names)
 
 
-async def test_neither_a_step_nor_an_append_grows_with_keys_times_clusters() -> None:
+async def test_steps_and_appends_are_bounded_in_size() -> None:
     appends: list[int] = []
 
     class CountingLog(memory.MemoryLog):
@@ -130,7 +130,7 @@ async def test_neither_a_step_nor_an_append_grows_with_keys_times_clusters() -> 
     assert rebuilt.worker.folds[0].state.waiting == {}
 
 
-async def test_what_was_left_comes_before_what_is_new() -> None:
+async def test_remaining_keys_are_decided_before_new_ones() -> None:
     told = await begun()
     names = [name for name in (f"web{index}" for index in range(4_000)) if shard_of(key(name)) == 0][:250]
     newcomer = next(name for name in (f"a{index}" for index in range(100)) if shard_of(key(name)) == 0)
@@ -143,7 +143,7 @@ async def test_what_was_left_comes_before_what_is_new() -> None:
     assert len(decided) == 251
 
 
-async def test_one_shard_takes_no_more_inputs_in_a_turn_than_it_may() -> None:
+async def test_inputs_of_one_shard_per_turn_are_limited() -> None:
     told = await begun()
     await told.write(*(deployment("web", count) for count in range(1, worker.OWN_INPUTS_MAX + 2)))
     await told.worker.turn()
@@ -154,7 +154,7 @@ async def test_one_shard_takes_no_more_inputs_in_a_turn_than_it_may() -> None:
     assert not told.worker.is_behind()
 
 
-async def test_a_turn_with_nothing_to_do_writes_nothing() -> None:
+async def test_turn_without_work_writes_nothing() -> None:
     told = await begun()
     number = told.log.last_number()
     assert await told.worker.turn() == measurements.Turn(steps=0, records=0, processed=0)
@@ -164,7 +164,7 @@ async def test_a_turn_with_nothing_to_do_writes_nothing() -> None:
 # --- failures ---
 
 
-async def test_after_a_failed_append_the_next_turn_decides_again() -> None:
+async def test_turn_after_a_failed_append_decides_again() -> None:
     log = FailingLog()
     told = await begun(log)
     await told.write(deployment("web", 2))
@@ -178,7 +178,7 @@ async def test_after_a_failed_append_the_next_turn_decides_again() -> None:
     assert await is_proved(log)
 
 
-async def test_an_append_whose_outcome_is_unknown_is_read_back_and_not_repeated() -> None:
+async def test_append_of_unknown_outcome_is_read_back_and_not_repeated() -> None:
     log = FailingLog()
     told = await begun(log)
     await told.write(deployment("web", 2))
@@ -192,7 +192,7 @@ async def test_an_append_whose_outcome_is_unknown_is_read_back_and_not_repeated(
     assert await is_proved(log)
 
 
-async def test_a_running_worker_outlives_a_log_that_fails_for_a_while() -> None:
+async def test_running_worker_survives_a_temporarily_failing_log() -> None:
     log = FailingLog()
     told = await begun(log)
     await told.write(deployment("web", 2))
@@ -209,7 +209,7 @@ async def test_a_running_worker_outlives_a_log_that_fails_for_a_while() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 2, 9, 13, 15, 40, 60])
-async def test_a_turn_that_was_cancelled_anywhere_leaves_nothing_half_done(cut: int) -> None:
+async def test_cancelled_turn_leaves_nothing_half_done(cut: int) -> None:
     log = SlowLog()
     told = await begun(log)
     await told.write(*(deployment(f"web{index}", 2) for index in range(30)))
@@ -226,7 +226,7 @@ async def test_a_turn_that_was_cancelled_anywhere_leaves_nothing_half_done(cut: 
 # --- owners ---
 
 
-async def test_what_is_recovered_equals_what_lived() -> None:
+async def test_recovered_state_equals_the_live_one() -> None:
     told = await begun()
     await told.say(*(deployment(f"web{index}", 2) for index in range(40)))
     await told.say(rebalancer("demo", *(ref(f"web{index}") for index in range(40)), ttl_s=60))
@@ -236,7 +236,7 @@ async def test_what_is_recovered_equals_what_lived() -> None:
         assert msgspec.json.encode(rebuilt.state, order="deterministic") == lived[shard]
 
 
-async def test_a_new_owner_begins_a_new_term_in_every_shard() -> None:
+async def test_new_owner_begins_a_new_term_in_every_shard() -> None:
     told = await begun()
     before = [fold.state.term for fold in told.worker.folds]
     await told.restart()
@@ -246,7 +246,7 @@ async def test_a_new_owner_begins_a_new_term_in_every_shard() -> None:
     assert all(step.processed == step.outputs == 0 for step in steps)
 
 
-async def test_what_an_owner_wrote_after_it_was_followed_has_no_effect() -> None:
+async def test_output_of_a_replaced_owner_has_no_effect() -> None:
     told = await begun()
     stale = told.worker
     await told.restart()

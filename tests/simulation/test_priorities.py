@@ -1,4 +1,4 @@
-"""Too little room for all: what preemption promises holds for every seed, and what breaks a promise is caught."""
+"""Too little capacity for all: the invariants of preemption hold for every seed, and violations are detected."""
 
 import msgspec
 import pytest
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 async def is_caught(promise: str) -> bool:
-    """Whether one of some seeds breaks the promise; the first that does is enough."""
+    """Whether one of the first seeds violates the invariant."""
     for seed in range(40):
         played = await profiles.play(profiles.PRIORITIES, seed, _MOVES)
         if any(line.startswith(promise) for line in played.wrong):
@@ -26,11 +26,11 @@ async def is_caught(promise: str) -> bool:
 
 
 @pytest.mark.parametrize("start", range(0, _SEEDS, _BATCH))
-async def test_what_preemption_promises_holds(start: int) -> None:
+async def test_preemption_invariants_hold(start: int) -> None:
     assert await profiles.failing(profiles.PRIORITIES, range(start, start + _BATCH), _MOVES) == ""
 
 
-async def test_who_makes_others_leave_that_are_no_less_important_is_caught(
+async def test_preemption_of_equal_priorities_is_detected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     offering, choosing = preemption_victims.occupants, preemption.victims
@@ -47,6 +47,6 @@ async def test_who_makes_others_leave_that_are_no_less_important_is_caught(
     assert await is_caught("preempted:")
 
 
-async def test_a_hold_that_ends_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hold_that_ends_too_early_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preemption_victims, "HOLD_SECONDS", 1)
     assert await is_caught("held:")

@@ -1,7 +1,7 @@
 """Random edits, taints, faults and crashes: the design's invariants hold at the end of every run.
 
-A failing seed says how it is played again; what it found becomes an example by name under
-``tests/deciders``, since a seed means another run as soon as a move is added.
+A failing seed prints the command that repeats it. Faults found here become named examples in
+``tests/deciders``, because a seed gives another run as soon as a move is added.
 """
 
 import msgspec
@@ -24,7 +24,7 @@ async def run(seed: int) -> list[str]:
 
 
 async def placing() -> world.World:
-    """The world of the first seed in which something is placed."""
+    """Return the world of the first seed in which a binding is placed."""
     for seed in range(10):
         played = world.World(seed)
         await played.start()
@@ -35,7 +35,7 @@ async def placing() -> world.World:
 
 
 async def is_caught(invariant: str, seeds: int = 10) -> bool:
-    """Whether one of some seeds breaks the invariant; the first that does is enough."""
+    """Whether one of the first seeds violates the invariant."""
     for seed in range(seeds):
         if any(line.startswith(invariant) for line in await run(seed)):
             return True
@@ -44,11 +44,11 @@ async def is_caught(invariant: str, seeds: int = 10) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, _SEEDS, _BATCH))
-async def test_the_invariants_hold(start: int) -> None:
+async def test_invariants_hold(start: int) -> None:
     assert await profiles.failing(profiles.EDITS, range(start, start + _BATCH), _MOVES) == ""
 
 
-async def test_a_run_is_made_again_by_its_seed() -> None:
+async def test_run_is_repeated_by_its_seed() -> None:
     logs: list[list[bytes]] = []
     for _ in range(2):
         played = world.World(7)
@@ -59,7 +59,7 @@ async def test_a_run_is_made_again_by_its_seed() -> None:
 
 
 @pytest.mark.slow
-async def test_a_decider_that_loses_a_replica_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lost_replica_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     real = scheduling.schedule.schedule
 
     class Short(Decision, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ async def test_a_decider_that_loses_a_replica_is_caught(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-async def test_a_decider_that_ignores_taints_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ignored_taints_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     real = scheduling.request_of
 
     def broken(*args: object) -> object:
@@ -93,7 +93,7 @@ async def test_a_decider_that_ignores_taints_is_caught(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-async def test_a_decider_that_forgets_an_override_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_forgotten_override_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     real = selection.Overrides.selecting
 
     def broken(*args: object) -> list[selection.KnownOverride]:
@@ -104,7 +104,7 @@ async def test_a_decider_that_forgets_an_override_is_caught(monkeypatch: pytest.
 
 
 @pytest.mark.slow
-async def test_a_decider_that_forgets_a_need_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_forgotten_dependency_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> frozenset[str]:
         return required_bindings.NOWHERE
 
@@ -113,7 +113,7 @@ async def test_a_decider_that_forgets_a_need_is_caught(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-async def test_a_cluster_that_is_let_go_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cluster_removed_too_early_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> bool:
         return True
 
@@ -122,7 +122,7 @@ async def test_a_cluster_that_is_let_go_too_early_is_caught(monkeypatch: pytest.
 
 
 @pytest.mark.slow
-async def test_a_cluster_that_never_leaves_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cluster_that_never_leaves_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> bool:
         return False
 
@@ -130,7 +130,7 @@ async def test_a_cluster_that_never_leaves_is_caught(monkeypatch: pytest.MonkeyP
     assert await is_caught("left:")
 
 
-async def test_rules_that_changed_since_are_found_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changed_rule_is_detected_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     played = await placing()
 
     def careless(_: Request) -> str:

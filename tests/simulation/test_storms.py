@@ -1,7 +1,7 @@
-"""Storms: whatever fails, comes back, comes late or dies in the midst, what failover promises holds in every run.
+"""Storms of failures, recoveries, late reports and crashes: the invariants of failover hold in every run.
 
-A seed that fails says how it is played again; what these runs found stands in ``tests/deciders/test_watching.py`` and
-``test_found_by_simulation.py``.
+A failing seed prints the command that repeats it. Faults found here are examples in
+``tests/deciders/test_watching.py`` and ``test_found_by_simulation.py``.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ async def wrong(seeds: range, count: int = _MOVES) -> str:
 
 
 async def is_caught(promise: str) -> bool:
-    """Whether one of some seeds breaks the promise; the first that does is enough."""
+    """Whether one of the first seeds violates the invariant."""
     for seed in range(60):
         played = await profiles.play(profiles.STORMS, seed, _MOVES)
         if any(line.startswith(promise) for line in played.wrong):
@@ -32,18 +32,18 @@ async def is_caught(promise: str) -> bool:
 
 
 @pytest.mark.parametrize("start", range(0, 36, 3))
-async def test_what_failover_promises_holds_in_short_storms(start: int) -> None:
+async def test_failover_invariants_hold_in_short_storms(start: int) -> None:
     assert await wrong(range(start, start + 3), 12) == ""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(1_000, 1_000 + _SEEDS, _BATCH))
-async def test_what_failover_promises_holds(start: int) -> None:
+async def test_failover_invariants_hold(start: int) -> None:
     assert await wrong(range(start, start + _BATCH)) == ""
 
 
 @pytest.mark.slow
-async def test_a_failing_seed_says_how_it_is_played_again_and_what_happened(
+async def test_failing_seed_prints_its_command_and_timeline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster_health, "CONFIRM_MS", 0)
@@ -54,31 +54,31 @@ async def test_a_failing_seed_says_how_it_is_played_again_and_what_happened(
 
 
 @pytest.mark.slow
-async def test_clusters_that_count_as_failed_at_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_taint_before_confirmation_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_health, "CONFIRM_MS", 29_000)
     assert await is_caught("flap: member")
 
 
 @pytest.mark.slow
-async def test_workloads_that_leave_too_early_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_early_application_failover_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(application_failover, "_SECOND_MS", 900)
     assert await is_caught("flap: default/")
 
 
 @pytest.mark.slow
-async def test_many_clusters_that_are_emptied_at_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_pause_between_emptied_clusters_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_health, "PACE_MS", 9_000)
     assert await is_caught("pace:")
 
 
 @pytest.mark.slow
-async def test_a_crowd_that_is_emptied_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_emptying_during_a_mass_failure_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_health, "CROWD_PERCENT", 80)
     assert await is_caught("pace:")
 
 
 @pytest.mark.slow
-async def test_an_old_copy_that_goes_before_the_new_one_is_healthy_is_caught(
+async def test_eviction_finished_before_a_healthy_replacement_is_detected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     real: Callable[..., eviction_rules.Assessment] = eviction_rules.assess
@@ -93,13 +93,13 @@ async def test_an_old_copy_that_goes_before_the_new_one_is_healthy_is_caught(
 
 
 @pytest.mark.slow
-async def test_an_eviction_that_is_not_graceful_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ungraceful_eviction_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "_DIRECTLY", "Gracefully")
     assert await is_caught("budget:")
 
 
 @pytest.mark.slow
-async def test_an_eviction_that_nobody_ends_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_eviction_that_never_ends_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     real: Callable[..., int] = taint_manager.due_ms
 
     def forgetful(binding: Binding, *args: object) -> int:

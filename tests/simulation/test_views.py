@@ -1,4 +1,4 @@
-"""Views that are wrong are found: one that misses news, one that a restart changes, one that keeps its number."""
+"""Faulty views are detected: lost updates, changes by a restart, and numbers that do not advance."""
 
 import msgspec
 import pytest
@@ -14,7 +14,7 @@ _SEEDS = 100
 
 
 @pytest.mark.slow
-async def test_a_view_that_misses_evictions_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_view_that_misses_evictions_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     class Careless(bindings.Bindings):
         def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
             missed = isinstance(data, decisions.EvictionStarted)
@@ -25,7 +25,7 @@ async def test_a_view_that_misses_evictions_is_caught(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-async def test_a_view_that_a_restart_changes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_view_changed_by_a_restart_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     class Forgetful(rebalancers.Rebalancers):
         def _load(self, key_id: int) -> rebalancers.Rebalancer | None:
             found = super()._load(key_id)
@@ -36,7 +36,7 @@ async def test_a_view_that_a_restart_changes_is_caught(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-async def test_a_view_that_keeps_its_number_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_view_with_a_stale_number_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stale(bindings.Bindings):
         def flush(self, rows: Rows) -> None:
             super().flush(rows)
