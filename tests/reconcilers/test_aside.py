@@ -95,7 +95,7 @@ async def test_takeover_without_the_records_of_one_shard_continues_with_the_othe
         story.cutting.firsts[topics.SPECS, SHARD] = 1
     else:
         story.cutting.cut(topic, SHARD)
-    story.begin_anew()
+    story.replace_worker()
     await story.say(tainted("member1", "NoExecute"))
 
     assert placed(story) == {key(name): {"member2": 2} for name in OTHERS}
@@ -113,7 +113,7 @@ async def test_takeover_without_the_records_of_one_shard_continues_with_the_othe
 async def test_damaged_record_quarantines_only_its_shard() -> None:
     story = await begun()
     story.cutting.damaged.add((topics.SPECS, SHARD, 0))
-    story.begin_anew()
+    story.replace_worker()
     await story.say(tainted("member1", "NoExecute"))
 
     assert placed(story) == {key(name): {"member2": 2} for name in OTHERS}
@@ -123,7 +123,7 @@ async def test_damaged_record_quarantines_only_its_shard() -> None:
 async def test_recovery_reports_the_missing_records() -> None:
     story = await begun()
     story.cutting.cut(topics.SPECS, SHARD)
-    story.begin_anew()
+    story.replace_worker()
 
     with pytest.raises(port.LogCutError, match=f"specs/{SHARD} is not kept"):
         await story.worker.recover()
@@ -155,7 +155,7 @@ async def test_deleted_facts_quarantine_only_shards_without_a_newer_snapshot() -
     await story.worker.keep()
     places.kept[SHARD].snapshots.clear()
     story.cutting.cut(topics.CLUSTERS, 0)
-    story.begin_anew()
+    story.replace_worker()
     await story.say(tainted("member1", "NoExecute"))
 
     assert placed(story) == {key(name): {"member2": 2} for name in OTHERS}
@@ -169,7 +169,7 @@ async def test_newer_snapshot_ends_the_quarantine() -> None:
     lost = places.kept[SHARD].snapshots
     places.kept[SHARD].snapshots = {}
     story.cutting.cut(topics.SPECS, SHARD)
-    story.begin_anew()
+    story.replace_worker()
     await story.say(tainted("member1", "NoExecute"))
     assert list(story.worker.unreadable()) == [SHARD]
 
@@ -186,7 +186,7 @@ async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> 
     await story.worker.keep()
     await story.say(*(deployment(name, 3) for name in MINE))
     story.cutting.cut(topics.DECISIONS, SHARD)
-    story.begin_anew()
+    story.replace_worker()
     await story.settle()
 
     assert f"decisions/{SHARD} is not kept" in str(story.worker.unreadable()[SHARD])
@@ -214,7 +214,7 @@ async def test_snapshot_of_all_shards_is_not_replaced_by_an_incomplete_one() -> 
 async def test_retry_pause_doubles_up_to_a_limit_and_ends_with_another_assignment() -> None:
     story = await begun()
     story.cutting.cut(topics.SPECS, SHARD)
-    story.begin_anew()
+    story.replace_worker()
     await story.settle()
     pause_ms = quarantine.PAUSE_MS
     for _ in range(8):
@@ -235,7 +235,7 @@ async def test_retry_pause_doubles_up_to_a_limit_and_ends_with_another_assignmen
 async def test_quarantine_is_shown_in_the_metrics_of_its_shard() -> None:
     story = await begun()
     story.cutting.cut(topics.SPECS, SHARD)
-    story.begin_anew()
+    story.replace_worker()
     await story.settle()
 
     shown = {
@@ -250,7 +250,7 @@ async def test_quarantine_is_shown_in_the_metrics_of_its_shard() -> None:
 async def test_running_worker_retries_quarantined_shards() -> None:
     story = await begun()
     story.cutting.cut(topics.SPECS, SHARD)
-    story.begin_anew()
+    story.replace_worker()
     running = asyncio.create_task(story.worker.run())
     try:
         async with asyncio.timeout(20):
@@ -283,7 +283,7 @@ async def test_every_input_is_decided_once_after_random_cuts_and_restores(seed: 
             case 1:
                 story.cutting.restore()
             case 2:
-                story.begin_anew()
+                story.replace_worker()
             case 3:
                 with suppress(port.LogError):
                     await story.worker.keep()
@@ -310,7 +310,7 @@ async def test_quarantined_shard_does_not_block_the_emptying_of_other_clusters_f
     await story.say(*(joined(name) for name in names), taint_policy("failing"))
     await story.say(heard(first, ready=False), heard(second, ready=False))
     story.cutting.cut(topics.SPECS, SHARD)
-    story.begin_anew()
+    story.replace_worker()
     await story.settle()
     await story.pass_ms(cluster_health.CONFIRM_MS + cluster_health.STUCK_MS + cluster_health.PACE_MS)
 

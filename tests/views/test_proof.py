@@ -10,14 +10,14 @@ from engine.log.memory import MemoryLog
 from events.validation import manifests
 from projections import runner, store, view_verification
 from tests.deciders.story import Story
-from tests.reconcilers.test_verification import tell
+from tests.reconcilers.test_verification import play_history
 
 
 @asynccontextmanager
 async def folded(path: Path) -> AsyncGenerator[MemoryLog]:
     """A log, and its views in a file."""
     log = MemoryLog()
-    await tell(Story(log))
+    await play_history(Story(log))
     tables = await asyncio.to_thread(store.Store, path)
     projector = runner.Projector(log, tables, manifests.check, batch_records_max=50)
     await projector.fold_to(log.last_number())
