@@ -1,1 +1,1 @@
-"""Simulated members: the pure core by behaviour, the shell on a log, restarts, faults, room."""
+"""Simulated members: the core by behaviour, the shell on a log, restarts, faults, capacity."""

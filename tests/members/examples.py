@@ -1,4 +1,4 @@
-"""Small members, works for them, and a control plane of a few lines that writes works by hand."""
+"""Small members, works for them, and a minimal control plane with hand-written works."""
 
 from typing import Final
 
@@ -20,26 +20,26 @@ Report = health.WorkloadReported | health.WorkloadGone
 
 
 def member(name: str = "member1", *, startup_ms: int = STARTUP_MS, **room: str) -> specs.MemberSpec:
-    """A member with one node; by default room for ten pods, 1 cpu and 1Gi of memory."""
+    """Return a member with one node; by default capacity for ten pods, 1 cpu and 1Gi of memory."""
     allocatable = {"cpu": "1", "memory": "1Gi", "pods": "10"} | room
     nodes = (specs.NodeGroup(count=1, allocatable=allocatable),)
     return specs.MemberSpec(name=name, nodes=nodes, startup_ms=startup_ms)
 
 
 def new_state(*, startup_ms: int = STARTUP_MS, **room: str) -> state.MemberState:
-    """A member that has joined and runs nothing."""
+    """Return the state of a member that has joined and runs nothing."""
     fresh = state.initial_state(member(startup_ms=startup_ms, **room))
     fresh.joined = True
     return fresh
 
 
 def key_of(name: str, kind: str = "Deployment") -> str:
-    """The key of a workload in the namespace default."""
+    """Return the key of a workload in the namespace default."""
     return keys.binding_key(kind, "default", name)
 
 
 def ref(name: str, kind: str = "Deployment") -> shapes.WorkloadRef:
-    """A workload in the namespace default."""
+    """Return the reference of a workload in the namespace default."""
     version = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}.get(kind, "v1")
     return shapes.WorkloadRef(api_version=version, kind=kind, name=name, namespace="default")
 
@@ -54,7 +54,7 @@ def applied(
     offset: int = 0,
     overrides: tuple[shapes.OverrideRef, ...] = (),
 ) -> works.WorkApplied:
-    """The work to run ``replicas`` of a workload."""
+    """Return the work to run ``replicas`` of a workload."""
     key = key_of(name, kind)
     return works.WorkApplied(
         cluster=cluster,
@@ -73,17 +73,17 @@ def applied(
 def removed(
     name: str, *, step: int = 2, cluster: str = "member1", preserved: bool = False
 ) -> works.WorkRemoved:
-    """The work to run a Deployment no more."""
+    """Return the work to remove a Deployment."""
     return works.WorkRemoved(cluster=cluster, key=key_of(name), term=1, step=step, preserved=preserved)
 
 
 def suspended(name: str, *, step: int = 2, cluster: str = "member1") -> works.WorkSuspended:
-    """The work to leave a Deployment as it is."""
+    """Return the work to leave a Deployment unchanged."""
     return works.WorkSuspended(cluster=cluster, key=key_of(name), term=1, step=step)
 
 
 def manifest(name: str, replicas: int, *, image: str = "nginx", **requests: str) -> bytes:
-    """A Deployment as people write it."""
+    """Return a Deployment as a user writes it."""
     container = {"name": name, "image": image, "resources": {"requests": requests}}
     pods = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
     return msgspec.json.encode(
@@ -97,12 +97,12 @@ def manifest(name: str, replicas: int, *, image: str = "nginx", **requests: str)
 
 
 def template(*, image: str = "nginx", **requests: str) -> templates.Template:
-    """The pod template of a Deployment named nginx."""
+    """Return the pod template of a Deployment named nginx."""
     return templates.read(manifest("nginx", 1, image=image, **requests))
 
 
 class Stage:
-    """A log, a clock that is set by hand, and members; works are written by hand."""
+    """A log, a manual clock and members; works are written by hand."""
 
     def __init__(self, *members: specs.MemberSpec, log: MemoryLog | None = None) -> None:
         self.now_ms = START_MS
@@ -113,7 +113,7 @@ class Stage:
         self._pen = Pen()
 
     def restarted(self) -> "Stage":
-        """The same log and time under new members, as after a crash; those of before do nothing more."""
+        """Return a stage with the same log and time and new members, as after a crash; do not use the old one."""
         stage = Stage(*self.specs, log=self.log)
         stage.now_ms = self.now_ms
         stage._written = self._written
@@ -121,35 +121,35 @@ class Stage:
         return stage
 
     async def template(self, name: str, replicas: int, *, image: str = "nginx", **requests: str) -> int:
-        """Applies a template; gives its offset."""
+        """Apply a template, and return its offset."""
         raw = msgspec.Raw(manifest(name, replicas, image=image, **requests))
         stored = await self._write(templates_applied.TemplateApplied(manifest=raw), key_of(name))
         return stored.offset
 
     async def work(self, *wanted: works.WorkApplied | works.WorkRemoved | works.WorkSuspended) -> None:
-        """Tells clusters what to run, each in a step of a shard."""
+        """Append works, each in a step of a shard."""
         self._pen.at_ms = self.now_ms
         for each in wanted:
             await self.log.append(self._pen.step(0, [each]))
 
     async def say(self, data: shapes.Event, cluster: str) -> None:
-        """Writes what others say of a cluster."""
+        """Append an input about a cluster."""
         await self._write(data, cluster)
 
     async def turn(self, *, after_ms: int = 0) -> list[shapes.Event]:
-        """Lets time pass, and the members act; gives what they said."""
+        """Advance the time, run the members, and return their events."""
         self.now_ms += after_ms
         before = self.log.last_number()
         await self.members.turn()
         return await self.said_since(before)
 
     async def said_since(self, number: int) -> list[shapes.Event]:
-        """What members said after a number of the log."""
+        """Return the members' events after a number of the log."""
         found = map(_said, await self.log.read_all(number, 10_000))
         return [data for data in found if data is not None]
 
     async def settle(self) -> None:
-        """Lets the members act until all replicas are ready, and all of it is reported."""
+        """Run the members until all replicas are ready and reported."""
         await self.turn()
         await self.turn(after_ms=STARTUP_MS)
         await self.turn(after_ms=SHIFT_MS)
@@ -166,12 +166,12 @@ class Stage:
 
 
 def reports(said: list[shapes.Event]) -> list[Report]:
-    """What was said of workloads."""
+    """Return the reports about workloads."""
     return [each for each in said if isinstance(each, health.WorkloadReported | health.WorkloadGone)]
 
 
 def ready(said: list[shapes.Event]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Ready replicas and all replicas, by cluster and workload's key."""
+    """Return ready and total replicas, by cluster and workload key."""
     return {
         (each.cluster, each.key): (each.ready, each.replicas)
         for each in said
@@ -180,13 +180,13 @@ def ready(said: list[shapes.Event]) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 def capacity(said: list[shapes.Event]) -> clusters.CapacityReported:
-    """The one report of room among what was said."""
+    """Return the only capacity report among these events."""
     (found,) = [each for each in said if isinstance(each, clusters.CapacityReported)]
     return found
 
 
 def shown(stage: Stage) -> dict[tuple[str, str], tuple[int, int]]:
-    """Ready replicas and all replicas of what members show, by cluster and workload's key."""
+    """Return ready and total replicas as the members show them, by cluster and workload key."""
     return {(each.cluster, each.key): (each.ready, each.replicas) for each in stage.members.workloads()}
 
 

@@ -1,4 +1,4 @@
-"""What a member does with its works, as time passes."""
+"""A member's reaction to works over time."""
 
 from engine.simulation import cluster, reports, state
 from events import clusters, health, shapes
@@ -16,13 +16,13 @@ def _counts(member: state.MemberState) -> dict[str, tuple[int, int]]:
 
 
 def _quiet(**room: str) -> state.MemberState:
-    """A member that has said all that it has to say."""
+    """Return the state of a member that has reported everything."""
     member = examples.new_state(startup_ms=examples.STARTUP_MS, **room)
     cluster.advance(member, 0)
     return member
 
 
-def test_replicas_are_ready_one_start_up_time_after_the_work() -> None:
+def test_replicas_are_ready_after_the_start_up_time() -> None:
     member = _quiet()
     cluster.apply_work(member, examples.applied("nginx", 2), 1000)
 
@@ -42,7 +42,7 @@ def test_replicas_are_ready_one_start_up_time_after_the_work() -> None:
     assert cluster.due_ms(member) is None
 
 
-def test_without_a_start_up_time_one_report_says_all() -> None:
+def test_workload_without_start_up_time_is_reported_once() -> None:
     member = examples.new_state(startup_ms=0)
     cluster.advance(member, 0)
     cluster.apply_work(member, examples.applied("nginx", 2), 0)
@@ -51,7 +51,7 @@ def test_without_a_start_up_time_one_report_says_all() -> None:
     assert (report.ready, report.healthy) == (2, True)
 
 
-def test_a_kind_without_replicas_is_well_as_soon_as_it_is_applied() -> None:
+def test_kind_without_replicas_is_healthy_once_applied() -> None:
     member = _quiet()
     cluster.apply_work(member, examples.applied("settings", None, kind="ConfigMap"), 0)
     assert _workloads(cluster.advance(member, 0)) == [
@@ -61,7 +61,7 @@ def test_a_kind_without_replicas_is_well_as_soon_as_it_is_applied() -> None:
     ]
 
 
-def test_scaling_down_takes_the_youngest_first() -> None:
+def test_scale_down_removes_the_youngest_replicas() -> None:
     member = _quiet()
     for step, (replicas, at_ms) in enumerate([(1, 0), (3, 1000), (2, 2000)], start=1):
         cluster.apply_work(member, examples.applied("nginx", replicas, step=step), at_ms)
@@ -70,7 +70,7 @@ def test_scaling_down_takes_the_youngest_first() -> None:
     assert [(each.count, each.created_ms) for each in workload.cohorts] == [(1, 0), (1, 1000)]
 
 
-def test_another_image_replaces_all_replicas_another_number_none() -> None:
+def test_changed_image_replaces_all_replicas_and_scaling_none() -> None:
     member = _quiet()
     old, new = examples.template(image="nginx:1"), examples.template(image="nginx:2")
     cluster.apply_work(member, examples.applied("nginx", 2), 0, template=old)
@@ -84,7 +84,7 @@ def test_another_image_replaces_all_replicas_another_number_none() -> None:
     assert _counts(member) == {NGINX: (0, 3)}
 
 
-def test_a_removed_workload_is_gone_at_once() -> None:
+def test_removed_workload_is_gone_at_once() -> None:
     member = _quiet()
     cluster.apply_work(member, examples.applied("nginx", 2), 0)
     cluster.advance(member, 0)
@@ -96,7 +96,7 @@ def test_a_removed_workload_is_gone_at_once() -> None:
     assert _workloads(cluster.advance(member, 500)) == []
 
 
-def test_what_is_preserved_runs_on_but_is_reported_gone() -> None:
+def test_preserved_workload_keeps_running_and_is_reported_gone() -> None:
     member = _quiet()
     cluster.apply_work(member, examples.applied("nginx", 2), 0)
     cluster.advance(member, 0)
@@ -113,7 +113,7 @@ def test_what_is_preserved_runs_on_but_is_reported_gone() -> None:
     assert (adopted.step, adopted.ready) == (3, 2)
 
 
-def test_a_suspended_workload_stays_as_it_is_until_the_next_work() -> None:
+def test_suspended_workload_is_unchanged_until_the_next_work() -> None:
     member = _quiet()
     cluster.apply_work(member, examples.applied("nginx", 2), 0)
     cluster.advance(member, 0)
@@ -121,17 +121,17 @@ def test_a_suspended_workload_stays_as_it_is_until_the_next_work() -> None:
     assert _workloads(cluster.advance(member, 50)) == []
     (report,) = _workloads(cluster.advance(member, 200))
     assert isinstance(report, health.WorkloadReported)
-    # The report speaks of the work that runs, not of the one that stopped further ones.
+    # The report names the running work, not the suspension.
     assert (report.ready, report.step) == (2, 1)
 
 
-def test_suspending_what_never_ran_says_nothing() -> None:
+def test_suspension_of_a_missing_workload_reports_nothing() -> None:
     member = _quiet()
     cluster.apply_work(member, examples.suspended("nginx"), 0)
     assert cluster.advance(member, 0) == []
 
 
-def test_an_older_work_changes_nothing() -> None:
+def test_older_work_changes_nothing() -> None:
     member = _quiet()
     assert cluster.apply_work(member, examples.applied("nginx", 2, step=5), 0)
     assert not cluster.apply_work(member, examples.applied("nginx", 9, step=4), 0)
@@ -141,7 +141,7 @@ def test_an_older_work_changes_nothing() -> None:
     assert _counts(member) == {}
 
 
-def test_a_repeated_work_is_reported_once() -> None:
+def test_repeated_work_is_reported_once() -> None:
     member = _quiet()
     cluster.apply_work(member, examples.applied("nginx", 2), 0)
     cluster.advance(member, 0)

@@ -1,4 +1,4 @@
-"""Faults on demand: a member that is down, slow, or loses reports."""
+"""Injected faults: a member that is down, slow, or loses reports."""
 
 import pytest
 
@@ -9,7 +9,7 @@ NGINX = examples.key_of("nginx")
 
 
 async def _stage(*members: str) -> examples.Stage:
-    """Members that have joined."""
+    """Return a stage with members that have joined."""
     stage = examples.Stage(*(examples.member(name) for name in members or ("member1",)))
     await stage.turn()
     return stage
@@ -19,7 +19,7 @@ async def _said_by(stage: examples.Stage, before: int) -> list[str]:
     return [type(each).__name__ for each in await stage.said_since(before)]
 
 
-async def test_a_member_that_goes_down_is_said_not_to_be_ready_and_says_nothing_more() -> None:
+async def test_member_that_goes_down_is_reported_unready_and_stays_silent() -> None:
     stage = await _stage()
     before = stage.log.last_number()
     await stage.members.fault("member1", "down")
@@ -33,7 +33,7 @@ async def test_a_member_that_goes_down_is_said_not_to_be_ready_and_says_nothing_
     assert stage.members.next_timer_ms() is None
 
 
-async def test_a_healed_member_catches_up_with_what_it_missed() -> None:
+async def test_healed_member_catches_up_with_missed_works() -> None:
     stage = await _stage()
     await stage.work(examples.applied("nginx", 1))
     await stage.turn()
@@ -51,12 +51,12 @@ async def test_a_healed_member_catches_up_with_what_it_missed() -> None:
         "WorkloadGone",
         "CapacityReported",
     ]
-    # The first replica started while nobody saw it; the two of the missed work start now.
+    # The first replica started during the outage; the two of the missed work start now.
     assert examples.ready(await stage.said_since(before)) == {("member1", NGINX): (1, 3)}
     assert examples.ready(await stage.turn(after_ms=200)) == {("member1", NGINX): (3, 3)}
 
 
-async def test_one_member_that_is_down_does_not_hold_up_the_others() -> None:
+async def test_member_that_is_down_does_not_delay_others() -> None:
     stage = await _stage("member1", "member2", "member3")
     await stage.members.fault("member2", "down")
     await stage.work(*(examples.applied("nginx", 1, cluster=f"member{number}") for number in (1, 2, 3)))
@@ -65,7 +65,7 @@ async def test_one_member_that_is_down_does_not_hold_up_the_others() -> None:
     assert sorted(cluster for cluster, _ in examples.ready(said)) == ["member1", "member3"]
 
 
-async def test_a_slow_member_takes_longer_to_start_replicas() -> None:
+async def test_slow_member_takes_longer_to_start_replicas() -> None:
     stage = await _stage()
     await stage.members.fault("member1", "slow", 5)
     await stage.work(examples.applied("nginx", 1))
@@ -74,9 +74,9 @@ async def test_a_slow_member_takes_longer_to_start_replicas() -> None:
     assert examples.ready(await stage.turn(after_ms=1)) == {("member1", NGINX): (1, 1)}
 
 
-async def test_a_lost_report_is_said_again_a_second_later() -> None:
+async def test_lost_report_is_repeated_after_a_second() -> None:
     stage = await _stage()
-    # This member has said one thing that could be lost, its room; the second and the fourth are lost.
+    # Its capacity report was the first that could be lost; the second and the fourth are lost.
     await stage.members.fault("member1", "losing", 2)
     await stage.work(examples.applied("web", None, kind="ConfigMap"))
     assert await stage.turn() == []
@@ -84,7 +84,7 @@ async def test_a_lost_report_is_said_again_a_second_later() -> None:
     assert [type(each) for each in await stage.turn(after_ms=1000)] == [health.WorkloadReported]
 
 
-async def test_what_was_lost_is_said_when_the_member_is_healed() -> None:
+async def test_lost_report_is_repeated_when_the_member_is_healed() -> None:
     stage = await _stage()
     await stage.members.fault("member1", "losing", 1)
     await stage.work(examples.applied("nginx", 1))
@@ -98,7 +98,7 @@ async def test_what_was_lost_is_said_when_the_member_is_healed() -> None:
     assert await stage.turn(after_ms=5000) == []
 
 
-async def test_faults_add_up_and_are_shown() -> None:
+async def test_faults_are_combined_and_shown() -> None:
     stage = await _stage()
     await stage.members.fault("member1", "slow")
     await stage.members.fault("member1", "losing", 3)
@@ -110,7 +110,7 @@ async def test_faults_add_up_and_are_shown() -> None:
 
 
 @pytest.mark.parametrize("amount", [0, -1, 1_000_001])
-async def test_an_amount_without_sense_is_refused(amount: int) -> None:
+async def test_invalid_fault_amount_is_refused(amount: int) -> None:
     stage = await _stage()
     with pytest.raises(ValueError, match=f"amount: {amount} is not between 1 and 1000000"):
         await stage.members.fault("member1", "slow", amount)

@@ -1,4 +1,4 @@
-"""Members on a log: what they say in it, in how many appends, and what they read."""
+"""Members on a log: their events, how many appends they take, and which records they read."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from tests.projections.logs import Pen
 NGINX = examples.key_of("nginx")
 
 
-async def test_a_new_member_joins_says_that_it_is_ready_and_what_room_it_has() -> None:
+async def test_new_member_joins_and_reports_health_and_capacity() -> None:
     stage = examples.Stage(examples.member("member1"))
     said = await stage.turn()
     assert [type(each) for each in said] == [
@@ -25,7 +25,7 @@ async def test_a_new_member_joins_says_that_it_is_ready_and_what_room_it_has() -
     assert await stage.turn() == []
 
 
-async def test_a_template_runs_where_its_work_says_with_the_room_that_it_asks_for() -> None:
+async def test_work_runs_its_template_with_its_requests() -> None:
     stage = examples.Stage(examples.member("member1"), examples.member("member2"))
     await stage.turn()
     offset = await stage.template("nginx", 3, cpu="10m", memory="10Mi")
@@ -41,7 +41,7 @@ async def test_a_template_runs_where_its_work_says_with_the_room_that_it_asks_fo
     assert rooms == {"member1": "20m", "member2": "10m"}
 
 
-async def test_a_turn_is_one_append_with_one_report_of_room_for_each_member() -> None:
+async def test_turn_is_one_append_with_one_capacity_report_per_member() -> None:
     stage = examples.Stage(examples.member("member1", startup_ms=0), examples.member("member2", startup_ms=0))
     await stage.turn()
     await stage.work(
@@ -59,7 +59,7 @@ async def test_a_turn_is_one_append_with_one_report_of_room_for_each_member() ->
     ]
 
 
-async def test_a_report_names_the_work_that_it_answers_and_stands_under_its_workloads_key() -> None:
+async def test_report_names_its_work_and_has_the_key_of_its_workload() -> None:
     stage = examples.Stage(examples.member())
     await stage.work(examples.applied("nginx", 1))
     await stage.turn()
@@ -72,7 +72,7 @@ async def test_a_report_names_the_work_that_it_answers_and_stands_under_its_work
     assert decoded.envelope.causationid.startswith("works/")
 
 
-async def test_ids_are_never_said_twice_also_after_a_restart() -> None:
+async def test_event_ids_are_unique_over_restarts() -> None:
     stage = examples.Stage(examples.member())
     for step in range(1, 4):
         await stage.work(examples.applied("nginx", step, step=step))
@@ -83,7 +83,7 @@ async def test_ids_are_never_said_twice_also_after_a_restart() -> None:
     assert len(said) == len(set(said))
 
 
-async def test_a_template_that_cannot_be_found_or_read_still_runs() -> None:
+async def test_work_with_an_unreadable_template_still_runs() -> None:
     stage = examples.Stage(examples.member(startup_ms=0))
     await stage.work(examples.applied("nginx", 2, offset=77))
     said = await stage.turn()
@@ -91,7 +91,7 @@ async def test_a_template_that_cannot_be_found_or_read_still_runs() -> None:
     assert examples.capacity(said).allocated == {"cpu": "0", "memory": "0", "pods": "2"}
 
 
-async def test_what_is_no_work_is_passed_over() -> None:
+async def test_invalid_works_are_skipped() -> None:
     stage = examples.Stage(examples.member(startup_ms=0))
     strange = health.WorkloadGone(cluster="member1", key=NGINX, term=1, step=1)
     partition = keys.shard_of("member1")
@@ -106,7 +106,7 @@ async def test_what_is_no_work_is_passed_over() -> None:
     assert examples.ready(await stage.turn()) == {("member1", NGINX): (1, 1)}
 
 
-async def test_who_left_reports_no_room_and_reports_it_again_when_back() -> None:
+async def test_removed_member_reports_capacity_again_after_rejoining() -> None:
     stage = examples.Stage(examples.member(startup_ms=0))
     await stage.turn()
     await stage.say(clusters.ClusterLeft(name="member1"), "member1")
@@ -137,14 +137,14 @@ async def test_pods_are_listed_by_member_namespace_and_label_oldest_first() -> N
     assert len(stage.members.pods(limit=1)) == 1
 
 
-async def test_an_unknown_member_is_named_with_those_that_there_are() -> None:
+async def test_unknown_member_is_reported_with_the_known_ones() -> None:
     stage = examples.Stage(examples.member("member1"))
     await stage.turn()
     with pytest.raises(member_fleet.UnknownMemberError, match="'member9'; there are: member1"):
         stage.members.workloads("member9")
 
 
-async def test_members_run_by_themselves_at_the_pace_of_works_and_timers() -> None:
+async def test_members_run_by_works_and_timers() -> None:
     log = MemoryLog()
     loop = asyncio.get_running_loop()
     members = member_fleet.Members(log, lambda: int(loop.time() * 1000), [examples.member(startup_ms=20)])
@@ -161,14 +161,14 @@ async def test_members_run_by_themselves_at_the_pace_of_works_and_timers() -> No
         await running
 
 
-async def test_a_large_fleet_is_of_several_sizes_and_places() -> None:
+async def test_large_fleet_has_several_sizes_and_regions() -> None:
     members = defaults.many(50)
     assert len({each.name for each in members}) == 50
     assert len({each.region for each in members}) == 5
     assert len({each.nodes[0].count for each in members}) == 7
 
 
-async def test_more_reports_than_one_turn_takes_are_said_in_the_next_ones() -> None:
+async def test_excess_reports_are_sent_in_the_next_turns() -> None:
     stage = examples.Stage(examples.member(startup_ms=0, pods="5000"))
     await stage.turn()
     await stage.work(*(examples.applied(f"web-{index}", 1) for index in range(1500)))
@@ -180,7 +180,7 @@ async def test_more_reports_than_one_turn_takes_are_said_in_the_next_ones() -> N
     assert stage.members.next_timer_ms() is None
 
 
-async def test_a_work_that_no_step_declares_is_not_run_also_after_a_restart() -> None:
+async def test_work_without_a_declaring_step_is_not_run_even_after_a_restart() -> None:
     stage = examples.Stage(examples.member(startup_ms=0))
     await stage.work(examples.applied("nginx", 1))
     await stage.turn()
@@ -198,7 +198,7 @@ async def test_a_work_that_no_step_declares_is_not_run_also_after_a_restart() ->
     assert len(stage.members.pods()) == 1
 
 
-async def test_a_work_that_came_before_its_step_runs_once_the_step_is_there() -> None:
+async def test_work_before_its_step_runs_once_the_step_is_there() -> None:
     stage = examples.Stage(examples.member(startup_ms=0))
     step, work = Pen().step(0, [examples.applied("nginx", 2)])
     await stage.log.append([work])

@@ -1,4 +1,4 @@
-"""What members run where override policies hold; what can't be applied changes nothing."""
+"""Members with override policies: the overridden workload runs, and a failed override changes nothing."""
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ WEB = key_of("web")
 
 
 async def policy(stage: Stage, *rules: Json, name: str = "o") -> shapes.OverrideRef:
-    """Writes an OverridePolicy; gives what names all of its rules."""
+    """Write an OverridePolicy, and return a reference to all of its rules."""
     manifest = {
         "apiVersion": "policy.karmada.io/v1alpha1",
         "kind": "OverridePolicy",
@@ -40,7 +40,7 @@ def plain(path: str, value: object, operator: str = "replace") -> Json:
 
 
 async def shown(stage: Stage, name: str = "web") -> Json:
-    """The workload as the member's own API shows it."""
+    """Return the workload as the member's own API shows it."""
     state = stage.members.state_of("member1")
     held = state.workloads[key_of(name)]
     made = await manifests.Maker(stage.log).make(
@@ -56,7 +56,7 @@ def faults(said: list[shapes.Event]) -> list[str]:
 BROKEN = plain("/spec/nowhere", 1)
 
 
-async def test_what_runs_is_what_the_overrides_make_of_the_template() -> None:
+async def test_overridden_template_runs() -> None:
     stage = Stage()
     offset = await stage.template("web", 3, cpu="100m")
     resources: Json = {"requests": {"cpu": "500m"}}
@@ -89,7 +89,7 @@ async def test_policies_are_applied_in_the_order_of_the_work() -> None:
     assert (labels["a"], labels["b"]) == ("2", "1")
 
 
-async def test_the_replicas_come_first_so_that_an_override_may_change_them() -> None:
+async def test_override_may_change_the_assigned_replicas() -> None:
     stage = Stage()
     offset = await stage.template("web", 9)
     ref = await policy(stage, plain("/spec/replicas", 5))
@@ -100,7 +100,7 @@ async def test_the_replicas_come_first_so_that_an_override_may_change_them() -> 
 
 
 @pytest.mark.parametrize("rule", [BROKEN, plain("/spec/replicas", -1), plain("/spec/replicas", "many")])
-async def test_where_nothing_ran_nothing_runs_and_the_report_says_why(rule: Json) -> None:
+async def test_failed_override_of_a_new_workload_runs_nothing_and_is_reported(rule: Json) -> None:
     stage = Stage()
     offset = await stage.template("web", 1)
     ref = await policy(stage, rule)
@@ -113,7 +113,7 @@ async def test_where_nothing_ran_nothing_runs_and_the_report_says_why(rule: Json
     assert ready(await stage.turn(after_ms=60_000)) == {("member1", WEB): (1, 1)}
 
 
-async def test_what_runs_already_runs_on() -> None:
+async def test_failed_override_keeps_the_running_workload() -> None:
     stage = Stage()
     offset = await stage.template("web", 1)
     await stage.work(applied("web", 2, offset=offset))
@@ -126,7 +126,7 @@ async def test_what_runs_already_runs_on() -> None:
     assert (report.step, report.replicas, report.ready) == (2, 2, 2)
 
 
-async def test_what_a_work_names_must_be_there() -> None:
+async def test_missing_policy_or_rule_is_a_fault() -> None:
     stage = Stage()
     offset = await stage.template("web", 1)
     ref = await policy(stage, plain("/spec/replicas", 4))
@@ -138,7 +138,7 @@ async def test_what_a_work_names_must_be_there() -> None:
     assert ["not in the log" in fault for fault in faults(await stage.turn())] == [True] * 3
 
 
-async def test_what_could_not_be_applied_is_gone_when_it_is_removed() -> None:
+async def test_failed_workload_is_reported_gone_after_its_removal() -> None:
     stage = Stage()
     offset = await stage.template("web", 1)
     ref = await policy(stage, BROKEN)
@@ -149,7 +149,7 @@ async def test_what_could_not_be_applied_is_gone_when_it_is_removed() -> None:
     assert isinstance(gone, health.WorkloadGone)
 
 
-async def test_members_that_begin_again_run_and_say_the_same() -> None:
+async def test_restarted_members_run_and_report_the_same() -> None:
     stage = Stage()
     offset = await stage.template("web", 1, cpu="100m")
     good = await policy(stage, plain("/spec/replicas", 4))
@@ -189,7 +189,7 @@ async def test_members_that_begin_again_run_and_say_the_same() -> None:
         ("flink.example.io/v1", "FlinkJob", "spec.none", {"none": 3}),
     ],
 )
-def test_replicas_are_set_where_the_kind_has_them(
+def test_replicas_are_set_at_the_path_of_the_kind(
     api_version: str, kind: str, declared: str, spec: Json
 ) -> None:
     given = {"job": {"size": 9, "state": "on"}} if "job" in spec else {}

@@ -1,4 +1,4 @@
-"""Who gives way to whom where there is too little room, by the classes that pods name."""
+"""Pod priority in a member with too little capacity."""
 
 from typing import Final
 
@@ -16,34 +16,34 @@ CLASSES: Final = {"high": 1_000, "low": -5, "": 0}
 
 
 def of_class(name: str, cpu: str = "1") -> Template:
-    """Pods of a class that need so much cpu."""
+    """Return a template of pods with a priority class and a cpu request."""
     container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
     pod = {"spec": {"priorityClassName": name, "containers": [container]}}
     return templates.read(msgspec.json.encode({"kind": "Deployment", "spec": {"template": pod}}))
 
 
 def priority_class(member: state.MemberState, name: str, value: int, step: int = 1, **fields: object) -> None:
-    """A PriorityClass reaches a member."""
+    """Apply a PriorityClass to a member."""
     manifest = {"kind": "PriorityClass", "metadata": {"name": name}, "value": value, **fields}
     work = examples.applied(name, None, step=step, kind="PriorityClass")
     cluster.apply_work(member, work, 0, template=templates.read(msgspec.json.encode(manifest)))
 
 
 def asked(member: state.MemberState, name: str, replicas: int, template: Template, at_ms: int = 0) -> None:
-    """So many replicas are wanted, and what follows from it at once is done."""
+    """Apply a work with this many replicas, and its immediate consequences."""
     step = 1 + max((each.known[1] for each in member.workloads.values()), default=0)
     cluster.apply_work(member, examples.applied(name, replicas, step=step), at_ms, template=template)
     cluster.advance(member, at_ms)
 
 
 def running(member: state.MemberState) -> dict[str, int]:
-    """The replicas that have room, of each workload."""
+    """Return the admitted replicas of each workload."""
     return {each.ref.name: each.admitted for each in member.workloads.values() if each.replicas is not None}
 
 
 @pytest.fixture
 def member() -> state.MemberState:
-    """Room for four replicas, and two classes."""
+    """A member with capacity for four replicas, and two classes."""
     found = examples.new_state(startup_ms=0, cpu="4")
     for name, value in CLASSES.items():
         if name:
@@ -51,7 +51,7 @@ def member() -> state.MemberState:
     return found
 
 
-def test_the_lowest_and_youngest_give_way_and_wait(member: state.MemberState) -> None:
+def test_lowest_and_youngest_pods_are_preempted_and_wait(member: state.MemberState) -> None:
     asked(member, "plain", 2, of_class(""))
     asked(member, "lowly", 2, of_class("low"), at_ms=1)
     asked(member, "vital", 3, of_class("high"), at_ms=2)
@@ -61,7 +61,7 @@ def test_the_lowest_and_youngest_give_way_and_wait(member: state.MemberState) ->
     assert running(member) == {"plain": 2, "lowly": 1, "vital": 1}, "the more important ones come back first"
 
 
-def test_nobody_gives_way_to_his_equals_or_in_vain(member: state.MemberState) -> None:
+def test_equal_priority_is_not_preempted_and_no_pod_in_vain(member: state.MemberState) -> None:
     asked(member, "vital", 3, of_class("high"))
     asked(member, "plain", 1, of_class(""))
     asked(member, "other", 1, of_class("high"))
@@ -71,14 +71,14 @@ def test_nobody_gives_way_to_his_equals_or_in_vain(member: state.MemberState) ->
     assert running(member) == {"vital": 3, "plain": 0, "other": 1, "large": 0}
 
 
-def test_who_frees_nothing_that_is_scarce_stays(member: state.MemberState) -> None:
+def test_pod_without_the_scarce_resource_is_not_preempted(member: state.MemberState) -> None:
     asked(member, "small", 3, of_class("low", cpu="0"))
     asked(member, "plain", 4, of_class(""))
     asked(member, "vital", 2, of_class("high"))
     assert running(member) == {"small": 3, "plain": 2, "vital": 2}
 
 
-def test_a_class_that_never_preempts_is_first_in_the_queue_only(member: state.MemberState) -> None:
+def test_class_that_never_preempts_only_goes_first_in_the_queue(member: state.MemberState) -> None:
     priority_class(member, "patient", 2_000, preemptionPolicy="Never")
     asked(member, "plain", 4, of_class(""))
     asked(member, "calm", 2, of_class("patient"))
@@ -97,14 +97,14 @@ def test_pods_of_an_unknown_class_wait_for_it(member: state.MemberState) -> None
     assert running(member) == {"early": 2}
 
 
-def test_a_default_class_holds_for_those_that_name_none(member: state.MemberState) -> None:
+def test_default_class_applies_to_pods_without_a_class(member: state.MemberState) -> None:
     priority_class(member, "usual", 5_000, globalDefault=True)
     asked(member, "vital", 4, of_class("high"))
     asked(member, "plain", 1, of_class(""))
     assert running(member) == {"vital": 3, "plain": 1}
 
 
-def test_the_clusters_own_classes_are_there_from_the_start() -> None:
+def test_system_classes_exist_from_the_start() -> None:
     member = examples.new_state(startup_ms=0, cpu="4")
     asked(member, "plain", 4, of_class(""))
     asked(member, "system", 2, of_class("system-node-critical"))
@@ -116,7 +116,7 @@ def test_the_clusters_own_classes_are_there_from_the_start() -> None:
         st.tuples(st.sampled_from("abcd"), st.sampled_from(sorted(CLASSES)), st.integers(0, 6)), max_size=12
     )
 )
-def test_no_less_important_replica_runs_where_a_more_important_one_waits(
+def test_no_lower_priority_replica_runs_while_a_higher_one_waits(
     moves: list[tuple[str, str, int]],
 ) -> None:
     member = examples.new_state(startup_ms=0, cpu="4")
@@ -135,7 +135,7 @@ def test_no_less_important_replica_runs_where_a_more_important_one_waits(
             assert not waiting.pending or all(value >= named[one] for value in others)
 
 
-def test_who_preempted_whom_survives_a_restart(member: state.MemberState) -> None:
+def test_preemptions_survive_a_restart(member: state.MemberState) -> None:
     history = recovery.History(joined=True)
     found: dict[str, Template] = {}
     for step, (name, replicas, kind) in enumerate((("plain", 4, ""), ("vital", 3, "high")), 1):

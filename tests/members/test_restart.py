@@ -1,4 +1,4 @@
-"""Members that come back after a crash: what ran runs on, and nothing is said that the log has already."""
+"""Members after a crash: workloads keep running, and nothing in the log is reported again."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from tests.members import examples
 NGINX = examples.key_of("nginx")
 
 
-async def test_nothing_is_said_twice() -> None:
+async def test_restarted_members_repeat_no_report() -> None:
     stage = examples.Stage(examples.member("member1"), examples.member("member2"))
     offset = await stage.template("nginx", 2, cpu="100m")
     await stage.work(
@@ -34,7 +34,7 @@ async def test_nothing_is_said_twice() -> None:
     }
 
 
-async def test_works_written_while_nobody_ran_are_taken_first() -> None:
+async def test_works_written_during_downtime_are_read_first() -> None:
     stage = examples.Stage(examples.member())
     await stage.work(examples.applied("nginx", 1))
     await stage.settle()
@@ -47,7 +47,7 @@ async def test_works_written_while_nobody_ran_are_taken_first() -> None:
     assert examples.ready(said) == {("member1", NGINX): (3, 3)}
 
 
-async def test_a_removal_that_was_not_reported_yet_is_reported_once() -> None:
+async def test_unreported_removal_is_reported_once_after_a_restart() -> None:
     stage = examples.Stage(examples.member())
     await stage.work(examples.applied("nginx", 1))
     await stage.settle()
@@ -73,7 +73,7 @@ async def test_pods_keep_their_names_and_ages() -> None:
     assert before[1][1] - before[0][1] == 60_200 + reports.SHIFT_MS
 
 
-async def test_what_was_preserved_still_takes_room_and_what_was_suspended_stays_so() -> None:
+async def test_preserved_workload_keeps_its_capacity_and_suspended_one_stays_suspended() -> None:
     stage = examples.Stage(examples.member())
     offset = await stage.template("nginx", 2, cpu="100m")
     await stage.work(examples.applied("nginx", 2, offset=offset), examples.applied("held", 1))
@@ -88,7 +88,7 @@ async def test_what_was_preserved_still_takes_room_and_what_was_suspended_stays_
     assert examples.capacity(await stage.turn()).allocated == {"cpu": "200m", "memory": "0", "pods": "2"}
 
 
-async def test_a_member_that_was_down_stays_down_and_catches_up_when_healed() -> None:
+async def test_member_that_was_down_stays_down_and_catches_up_when_healed() -> None:
     stage = examples.Stage(examples.member("member1"))
     await stage.work(examples.applied("nginx", 1))
     await stage.settle()
@@ -102,7 +102,7 @@ async def test_a_member_that_was_down_stays_down_and_catches_up_when_healed() ->
     assert examples.ready(await stage.said_since(before)) == {("member1", NGINX): (1, 2)}
 
 
-async def test_who_left_does_not_join_again_by_itself() -> None:
+async def test_removed_member_does_not_rejoin_after_a_restart() -> None:
     stage = examples.Stage(examples.member())
     await stage.turn()
     await stage.say(clusters.ClusterLeft(name="member1"), "member1")
@@ -111,7 +111,7 @@ async def test_who_left_does_not_join_again_by_itself() -> None:
 
 
 class _FailingLog(MemoryLog):
-    """A log that tells nobody whether an append happened, as often as it is told to."""
+    """A log whose appends have an unknown outcome ``failures`` times."""
 
     failures = 0
     lands = False
@@ -126,7 +126,7 @@ class _FailingLog(MemoryLog):
 
 
 @pytest.mark.parametrize("lands", [True, False])
-async def test_an_append_of_unknown_outcome_is_neither_lost_nor_repeated(lands: bool) -> None:
+async def test_append_of_unknown_outcome_is_neither_lost_nor_repeated(lands: bool) -> None:
     log = _FailingLog()
     stage = examples.Stage(examples.member(startup_ms=0), log=log)
     await stage.turn()
@@ -153,7 +153,7 @@ MOVES = st.lists(
 
 @settings(max_examples=60)
 @given(moves=MOVES)
-async def test_a_crash_at_any_time_ends_where_no_crash_would_have(
+async def test_crash_at_any_time_gives_the_same_result_as_none(
     moves: list[tuple[str, str, int, int]],
 ) -> None:
     crashing, steady = (examples.Stage(examples.member(cpu="700m")) for _ in range(2))
@@ -187,7 +187,7 @@ async def _move(stage: examples.Stage, move: str, name: str, replicas: int, step
 
 
 def _totals(stage: examples.Stage) -> dict[str, int]:
-    """Replicas asked for by workload; which of them run may differ where there is not room for all."""
+    """Return the requested replicas by workload; which of them run may differ if capacity is missing."""
     return {each.key: each.replicas for each in stage.members.workloads()}
 
 

@@ -1,4 +1,4 @@
-"""Room: exact sums, no more given away than there is, and the order in which replicas get it."""
+"""Capacity of a member: exact sums, no overcommitment, and the order of admission."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ def _capacity(member: state.MemberState, at_ms: int) -> clusters.CapacityReporte
     return examples.capacity([each.data for each in cluster.advance(member, at_ms)])
 
 
-def test_a_replica_takes_room_from_its_admission_on_and_counts_as_given_away_once_it_is_ready() -> None:
+def test_replica_is_allocating_from_admission_on_and_allocated_once_ready() -> None:
     member = examples.new_state()
     cluster.apply_work(member, examples.applied("nginx", 3), 0, template=examples.template(**SMALL))
     starting = _capacity(member, 0)
@@ -46,7 +46,7 @@ def test_ready_replicas_are_reported_with_the_next_change_of_free_capacity() -> 
     assert cluster.due_ms(member) is None
 
 
-def test_room_is_given_back_to_the_last_unit() -> None:
+def test_removed_replicas_free_their_capacity_exactly() -> None:
     member = examples.new_state()
     odd = examples.template(cpu="0.0000001", memory="1.5")
     cluster.apply_work(member, examples.applied("nginx", 3), 0, template=odd)
@@ -55,7 +55,7 @@ def test_room_is_given_back_to_the_last_unit() -> None:
     assert _capacity(member, 10).allocating == {"cpu": "0", "memory": "0", "pods": "0"}
 
 
-def test_what_does_not_fit_waits_until_there_is_room() -> None:
+def test_replicas_without_capacity_wait() -> None:
     member = examples.new_state(cpu="250m")
     wanted = examples.template(cpu="100m")
     cluster.apply_work(member, examples.applied("first", 2), 0, template=wanted)
@@ -72,7 +72,7 @@ def test_what_does_not_fit_waits_until_there_is_room() -> None:
     assert examples.ready(said) == {("member1", examples.key_of("second")): (2, 2)}
 
 
-def test_who_waited_longest_gets_the_room_first() -> None:
+def test_longest_waiting_replica_is_admitted_first() -> None:
     member = examples.new_state(cpu="100m", startup_ms=0)
     wanted = examples.template(cpu="100m")
     for name in ("runs", "z-waits-first", "a-waits-second"):
@@ -83,7 +83,7 @@ def test_who_waited_longest_gets_the_room_first() -> None:
     assert examples.ready(said) == {("member1", examples.key_of("z-waits-first")): (1, 1)}
 
 
-def test_a_resource_that_the_cluster_lacks_fits_nowhere() -> None:
+def test_request_of_a_missing_resource_is_never_admitted() -> None:
     member = examples.new_state()
     graphics = examples.template(**{"nvidia.com/gpu": "1"})
     cluster.apply_work(member, examples.applied("nginx", 1), 0, template=graphics)
@@ -91,7 +91,7 @@ def test_a_resource_that_the_cluster_lacks_fits_nowhere() -> None:
     assert cluster.advance(member, 10_000) == []
 
 
-def test_nodes_of_several_sizes_add_up() -> None:
+def test_capacity_of_several_node_sizes_is_summed() -> None:
     big = specs.NodeGroup(count=2, allocatable={"cpu": "1500m", "pods": "10"})
     small = specs.NodeGroup(count=3, allocatable={"cpu": "500m", "pods": "5"})
     total = capacity.capacity_of((big, small))
@@ -111,7 +111,7 @@ MOVES = st.lists(
 
 
 @given(moves=MOVES, startup_ms=st.sampled_from((0, 100)))
-def test_never_more_is_given_away_than_there_is_nor_more_ready_than_asked_for(
+def test_allocations_never_exceed_capacity_nor_ready_replicas_the_requested(
     moves: list[tuple[str, int, str, int]], startup_ms: int
 ) -> None:
     member = examples.new_state(startup_ms=startup_ms)
@@ -142,7 +142,7 @@ def _check_report(member: state.MemberState, report: clusters.CapacityReported) 
 
 
 def _check_sums(member: state.MemberState) -> None:
-    """The sums are what adding everything up again gives."""
+    """Assert that the sums equal those computed from scratch."""
     again = capacity.capacity_of(member.spec.nodes)
     for workload in member.workloads.values():
         capacity.add(again.pending, workload.template.amounts, workload.pending)

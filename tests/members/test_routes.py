@@ -1,4 +1,4 @@
-"""The members over HTTP: what runs, and faults on demand."""
+"""The members over HTTP: pods, workloads and faults."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from tests.members import examples
 
 @asynccontextmanager
 async def _serving(*members: str) -> AsyncGenerator[tuple[examples.Stage, httpx.AsyncClient]]:
-    """Members that run one nginx in each cluster, and a client of their routes."""
+    """Yield members that run one nginx each, and a client of their routes."""
     stage = examples.Stage(*(examples.member(name) for name in members))
     offset = await stage.template("nginx", 1)
     await stage.work(*(examples.applied("nginx", 1, cluster=name, offset=offset) for name in members))
@@ -46,7 +46,7 @@ async def test_pods_of_all_members_are_listed() -> None:
         assert none.json()["items"] == []
 
 
-async def test_workloads_say_since_when_they_run_where() -> None:
+async def test_workloads_are_listed_with_their_start_times() -> None:
     async with _serving("member1", "member2") as (_, client):
         items = (await client.get("/members/workloads", params={"cluster": "member1"})).json()["items"]
         assert [(each["key"], each["ready"], each["createdMs"]) for each in items] == [
@@ -54,7 +54,7 @@ async def test_workloads_say_since_when_they_run_where() -> None:
         ]
 
 
-async def test_a_fault_is_put_on_and_taken_off() -> None:
+async def test_fault_is_set_and_removed() -> None:
     async with _serving("member1") as (stage, client):
         answer = await client.post("/members/member1/fault", json={"kind": "slow", "amount": 7})
         assert [each["slowness"] for each in answer.json()["items"]] == [7]
@@ -78,7 +78,7 @@ async def test_a_fault_is_put_on_and_taken_off() -> None:
         ("/members/member1/fault", b" " * 5000, 413, "body"),
     ],
 )
-async def test_what_makes_no_sense_is_refused_with_its_field(
+async def test_invalid_fault_request_is_refused_with_its_field(
     path: str, body: bytes, status: int, field: str
 ) -> None:
     async with _serving("member1") as (_, client):
@@ -89,7 +89,7 @@ async def test_what_makes_no_sense_is_refused_with_its_field(
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=many", "colour=red", "labelSelector=a%20b", "labelSelector=,"]
 )
-async def test_a_query_that_is_none_is_refused(query: str) -> None:
+async def test_invalid_query_is_refused(query: str) -> None:
     async with _serving("member1") as (_, client):
         assert (await client.get(f"/members/pods?{query}")).status_code == 400
 
@@ -108,5 +108,5 @@ async def test_a_query_that_is_none_is_refused(query: str) -> None:
         ("app notin (a,b)", {"app": "b"}, False),
     ],
 )
-def test_selectors_are_read_as_kubectl_reads_them(selector: str, labels: dict[str, str], fits: bool) -> None:
+def test_selectors_are_parsed_as_by_kubectl(selector: str, labels: dict[str, str], fits: bool) -> None:
     assert label_selectors.parse(selector).matches(labels) is fits

@@ -1,4 +1,4 @@
-"""What simulated members say of a status: what its template says of it, its replicas, and what a work asks for."""
+"""Statuses of simulated members: from the template's annotation, the replicas, and the paths of the work."""
 
 import msgspec
 import pytest
@@ -32,20 +32,20 @@ def _said(member: state.MemberState) -> list[reports.Report]:
     return cluster.advance(member, 0)
 
 
-def test_a_report_carries_what_the_work_asks_for() -> None:
+def test_report_has_the_values_requested_by_the_work() -> None:
     found = _reported(_template(JOB), READING)
     assert found.values == {"{.job.id}": "a1", ".readyReplicas": "2"}
     assert not found.healthy, "its kind's rule counts, not its replicas"
     assert _reported(_template(JOB.replace("FAILED", "RUNNING")), READING).healthy
 
 
-def test_nothing_is_reported_that_nobody_asked_for() -> None:
+def test_unrequested_values_are_not_reported() -> None:
     found = _reported(_template(JOB), None)
     assert (found.values, found.healthy) == ({}, True)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 10_000])
-def test_a_status_that_can_not_be_read_is_none(text: str) -> None:
+def test_invalid_status_annotation_is_ignored(text: str) -> None:
     member = examples.new_state(startup_ms=0)
     cluster.apply_work(member, examples.applied("flink", 1), 0, template=_template(text))
     (held,) = member.workloads.values()
@@ -53,7 +53,7 @@ def test_a_status_that_can_not_be_read_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize("annotations", [None, {}])
-def test_a_template_needs_no_annotations(annotations: object) -> None:
+def test_template_without_annotations_is_read(annotations: object) -> None:
     containers = [{"name": "main", "resources": {"requests": {"cpu": "500m"}}}]
     spec = {"template": {"spec": {"containers": containers}}}
     manifest = {"metadata": {"annotations": annotations}, "spec": spec}

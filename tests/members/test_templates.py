@@ -1,4 +1,4 @@
-"""What a member reads of a template, and the names that it gives to pods."""
+"""Template parsing in members, and the names of pods."""
 
 import re
 
@@ -10,7 +10,7 @@ from engine.works import templates
 from tests.members import examples
 
 
-def test_pods_of_a_deployment_are_named_as_kubernetes_names_them() -> None:
+def test_pods_of_a_deployment_are_named_as_by_kubernetes() -> None:
     member = examples.new_state()
     cluster.apply_work(member, examples.applied("nginx", 2), 0, template=examples.template())
     cluster.advance(member, 0)
@@ -29,7 +29,7 @@ def test_pods_of_a_stateful_set_are_numbered() -> None:
     assert [each.name for each in pods] == ["db-0", "db-1"]
 
 
-def test_what_waits_for_room_is_pending() -> None:
+def test_pod_without_capacity_is_pending() -> None:
     member = examples.new_state(pods="1", startup_ms=0)
     cluster.apply_work(member, examples.applied("nginx", 2), 70)
     cluster.advance(member, 70)
@@ -38,7 +38,7 @@ def test_what_waits_for_room_is_pending() -> None:
     assert (second.phase, second.ready_ms) == ("Pending", None)
 
 
-def test_the_order_of_fields_does_not_replace_pods_another_image_does() -> None:
+def test_field_order_does_not_replace_pods_and_another_image_does() -> None:
     spec = {"containers": [{"name": "a", "image": "b"}]}
     one = {"spec": {"replicas": 1, "template": {"metadata": {"labels": {"app": "a"}}, "spec": spec}}}
     other = {"spec": {"template": {"spec": spec, "metadata": {"labels": {"app": "a"}}}, "replicas": 9}}
@@ -46,7 +46,7 @@ def test_the_order_of_fields_does_not_replace_pods_another_image_does() -> None:
     assert examples.template(image="c").digest != examples.template(image="d").digest
 
 
-def test_a_custom_kind_is_read_by_its_pod_template() -> None:
+def test_custom_kind_is_read_by_its_pod_template() -> None:
     container = {"resources": {"requests": {"cpu": "250m"}}}
     rollout = {"kind": "Rollout", "spec": {"template": {"spec": {"containers": [container]}}}}
     assert templates.read(msgspec.json.encode(rollout)).amounts == (("cpu", 250_000_000), ("pods", 10**9))
@@ -64,5 +64,5 @@ def test_a_custom_kind_is_read_by_its_pod_template() -> None:
         b'{"spec": {"template": ' + b"[" * 100_000 + b"}}",
     ],
 )
-def test_what_cannot_be_read_runs_replicas_that_request_nothing(manifest: bytes) -> None:
+def test_unreadable_template_requests_nothing(manifest: bytes) -> None:
     assert templates.read(manifest) == templates.EMPTY

@@ -1,4 +1,4 @@
-"""The rebalancing tutorial's numbers come out of the default members' reports, not of a special case."""
+"""The rebalancing tutorial with the default members: its numbers follow from their capacity reports."""
 
 from typing import Final
 
@@ -50,7 +50,7 @@ REBALANCER: Final = logs.manifest(
 
 
 class Plane:
-    """The worker and the default members on one log, under a clock that is set by hand."""
+    """The worker and the default members on one log, under a manual clock."""
 
     def __init__(self) -> None:
         self.log = MemoryLog()
@@ -59,12 +59,12 @@ class Plane:
         self.members = member_fleet.Members(self.log, lambda: self.pen.at_ms, defaults.three())
 
     async def say(self, data: shapes.Event) -> None:
-        """Writes an input, and lets all take their turns until nothing is left to do."""
+        """Append an input, and run all turns until nothing is left to do."""
         await self.log.append([self.pen.input(data)])
         await self.settle()
 
     async def settle(self) -> None:
-        """Takes turns until the replicas have started and nobody has anything to say."""
+        """Run turns until the replicas have started and no event follows."""
         for _ in range(3):
             before = -1
             while before != self.log.last_number():
@@ -74,11 +74,11 @@ class Plane:
             self.pen.at_ms += 1000
 
     def ready(self) -> dict[str, int]:
-        """Ready replicas by member."""
+        """Return the ready replicas by member."""
         return {each.cluster: each.ready for each in self.members.workloads()}
 
 
-async def test_two_and_one_then_none_and_three_then_two_and_one_again() -> None:
+async def test_replicas_of_the_tutorial_move_and_return() -> None:
     plane = Plane()
     await plane.worker.recover()
     await plane.settle()
