@@ -1,1 +1,1 @@
-"""The pure half of the Kubernetes API."""
+"""Tests of the Kubernetes API without I/O: schemas, validation, patches, tables, discovery."""

@@ -1,4 +1,4 @@
-"""A server that tells kubectl of all kinds, records what it sends, and refuses it."""
+"""A server that serves discovery to kubectl, records its requests, and refuses them."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ class Request(NamedTuple):
 
 
 class Kubectl:
-    """The kubectls of this machine, pointed at the server."""
+    """The installed kubectl versions, configured for the server."""
 
     def __init__(self, folder: Path, port: int, requests: list[Request]) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class Kubectl:
         (folder / "config").write_text(json.dumps(config))
 
     def posts(self, program: str, *words: str) -> Request:
-        """What a command posts; there must be exactly one such request."""
+        """Return the only request that a command posts."""
         self.requests.clear()
         self._run(program, *words)
         posted = [request for request in self.requests if request.method == "POST"]
@@ -50,13 +50,13 @@ class Kubectl:
         return posted[0]
 
     def dry(self, program: str, *words: str) -> object:
-        """What a command would send, as kubectl prints it."""
+        """Return what a command would send, as kubectl prints it."""
         first, second, *others = words
         printed = self.prints(program, first, second, "--dry-run=client", "-o", "json", *others)
         return json.loads(printed)
 
     def prints(self, program: str, *words: str) -> str:
-        """What a command writes to its standard output."""
+        """Return the standard output of a command."""
         return self._run(program, *words).stdout
 
     def _run(self, program: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -67,7 +67,7 @@ class Kubectl:
 
 
 def programs() -> list[str]:
-    """Every kubectl that can be had here: the one on the PATH, and those that stand beside it by version."""
+    """Return every installed kubectl: the one on the PATH, and its neighbours named by version."""
     first = shutil.which("kubectl")
     if first is None:
         return []
@@ -75,7 +75,7 @@ def programs() -> list[str]:
 
 
 def _discovery(path: list[str], accept: str, *, old: bool) -> tuple[str, schemas.Json | None]:
-    """Media type and document; with ``old`` as a server that knows the old forms only."""
+    """Return media type and document; ``old``: as a server with the old discovery format only."""
     catalogue = resources.control_plane()
     plain = "application/json"
     aggregated = discovery.negotiated(accept)
@@ -101,7 +101,7 @@ def _discovery(path: list[str], accept: str, *, old: bool) -> tuple[str, schemas
 def kubectl(
     folder: Path, *, old: bool = False, answers: Mapping[str, schemas.Json] | None = None
 ) -> Generator[Kubectl]:
-    """A kubectl and the server that it talks to, which may have answers of its own by path."""
+    """Yield a kubectl and its server; ``answers`` are documents by path."""
     requests: list[Request] = []
 
     class Recorder(BaseHTTPRequestHandler):
@@ -125,7 +125,7 @@ def kubectl(
         do_GET = do_POST = do_PATCH = _answer  # noqa: N815  # the names that the base class calls
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
-            """Nothing is printed."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)

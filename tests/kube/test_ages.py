@@ -1,4 +1,4 @@
-"""Ages, at the borders of their forms."""
+"""Formatting of ages, at the limits of each format."""
 
 import pytest
 
@@ -30,10 +30,10 @@ MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365 * 86_400
         (9 * YEAR + 30 * DAY, "9y"),
     ],
 )
-def test_durations(seconds: int, words: str) -> None:
+def test_durations_are_formatted_as_by_kubectl(seconds: int, words: str) -> None:
     assert ages.duration(seconds) == words
 
 
-def test_ages_count_from_a_stamp() -> None:
+def test_age_counts_from_a_timestamp() -> None:
     assert ages.since("1970-01-01T00:00:10Z", 67_900) == "57s"
     assert ages.since(None, 0) == ages.since("yesterday", 0) == "<unknown>"

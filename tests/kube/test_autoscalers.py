@@ -1,4 +1,4 @@
-"""Autoscalers in both versions: nothing is lost on the way from one to the other and back."""
+"""Conversion of autoscalers between both versions, without loss."""
 
 import json
 from typing import cast
@@ -107,7 +107,7 @@ def part(value: Json, *names: str) -> Json:
     return value
 
 
-def test_what_is_shown_and_written_back_is_the_same() -> None:
+def test_autoscaler_round_trips_through_v1() -> None:
     shown = autoscalers.shown(WHOLE)
     assert shown["apiVersion"] == "autoscaling/v1"
     assert part(shown, "spec") == {
@@ -136,24 +136,24 @@ def test_what_is_shown_and_written_back_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_each_metric_comes_back(metric: Json) -> None:
+def test_each_metric_round_trips(metric: Json) -> None:
     value = {**WHOLE, "spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3, "metrics": [metric]}}
     assert autoscalers.kept(autoscalers.shown(value)) == value
 
 
 @pytest.mark.parametrize("metric", CURRENT)
-def test_each_current_metric_comes_back(metric: Json) -> None:
+def test_each_current_metric_round_trips(metric: Json) -> None:
     value = {**WHOLE, "status": {"currentReplicas": 1, "desiredReplicas": 1, "currentMetrics": [metric]}}
     assert autoscalers.kept(autoscalers.shown(value)) == value
 
 
-def test_what_is_shown_fits_its_version() -> None:
+def test_converted_autoscaler_fits_the_v1_schema() -> None:
     resource = control_plane().resource("autoscaling", "v1", "horizontalpodautoscalers")
     assert resource is not None
     assert list(value_validation.faults(autoscalers.shown(WHOLE), resource.schema)) == []
 
 
-def test_the_figure_of_v1_comes_last() -> None:
+def test_cpu_metric_of_v1_comes_last() -> None:
     first = {**WHOLE, "spec": {**part(WHOLE, "spec"), "metrics": [CPU, *METRICS[:-1]]}}
     assert autoscalers.kept(autoscalers.shown(first)) == WHOLE
 
@@ -167,7 +167,7 @@ def test_annotations_that_are_no_json_are_refused(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("found", [7, None, [], {}, [7], [{}], [{"type": 7}], [{"type": "Pods", "pods": 7}]])
-def test_anything_in_any_place_is_passed_on(found: object) -> None:
+def test_arbitrary_values_are_converted(found: object) -> None:
     for name in ("metrics", "behavior"):
         assert autoscalers.shown({**WHOLE, "spec": {name: found}})["kind"]
     for name in ("currentMetrics", "conditions"):

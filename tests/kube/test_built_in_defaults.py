@@ -1,4 +1,4 @@
-"""Kubernetes' own defaults: what a server shows of an object that was written without them."""
+"""Defaults of Kubernetes that a server adds to an object."""
 
 from typing import cast
 
@@ -18,7 +18,7 @@ def shown(value: Json) -> dict[str, object]:
     return cast("dict[str, object]", with_defaults(value)["spec"])
 
 
-def test_a_deployment() -> None:
+def test_deployment_gets_defaults() -> None:
     spec = shown(workload("apps/v1", "Deployment"))
     assert {name: spec[name] for name in spec if name != "template"} == {
         "replicas": 1,
@@ -58,13 +58,13 @@ def test_a_deployment() -> None:
         ("nginx@sha256:aa", "IfNotPresent"),
     ],
 )
-def test_images_are_pulled_by_their_tags(image: str, policy: str) -> None:
+def test_image_pull_policy_depends_on_the_tag(image: str, policy: str) -> None:
     pod: Json = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "a", "image": image}]}}
     containers = cast("list[dict[str, object]]", shown(pod)["containers"])
     assert containers[0]["imagePullPolicy"] == policy
 
 
-def test_other_workloads() -> None:
+def test_other_workloads_get_defaults() -> None:
     assert shown(workload("apps/v1", "StatefulSet"))["podManagementPolicy"] == "OrderedReady"
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
     assert shown(workload("apps/v1", "DaemonSet"))["updateStrategy"] == rolling
@@ -75,7 +75,7 @@ def test_other_workloads() -> None:
     assert recreated["strategy"] == {"type": "Recreate"}
 
 
-def test_a_service() -> None:
+def test_service_gets_defaults() -> None:
     value: Json = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
     assert shown(value) == {
         "type": "ClusterIP",
@@ -85,26 +85,26 @@ def test_a_service() -> None:
     }
 
 
-def test_a_replication_controller_counts_pods_by_the_labels_of_its_template() -> None:
+def test_replication_controller_selects_the_labels_of_its_template() -> None:
     spec = shown(workload("v1", "ReplicationController"))
     assert (spec["replicas"], spec["selector"]) == (1, {"app": "web"})
     assert shown(workload("v1", "ReplicationController", selector={"a": "b"}))["selector"] == {"a": "b"}
 
 
-def test_a_template_of_pods() -> None:
+def test_pod_template_gets_defaults() -> None:
     template = workload("v1", "PodTemplate")["spec"]
     pod = with_defaults({"apiVersion": "v1", "kind": "PodTemplate", **cast("Json", template)})["template"]
     assert cast("Json", cast("Json", pod)["spec"])["restartPolicy"] == "Always"
 
 
-def test_a_policy_of_networks_is_about_what_it_speaks_of() -> None:
+def test_network_policy_types_depend_on_its_rules() -> None:
     value: Json = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
     assert shown({**value, "spec": {"podSelector": {}}})["policyTypes"] == ["Ingress"]
     assert shown({**value, "spec": {"egress": [{}]}})["policyTypes"] == ["Ingress", "Egress"]
     assert shown({**value, "spec": {"policyTypes": ["Egress"]}})["policyTypes"] == ["Egress"]
 
 
-def test_containers_ask_for_what_their_limits_are_or_for_the_least() -> None:
+def test_limit_range_requests_default_to_limits_or_minimum() -> None:
     value: Json = {"apiVersion": "v1", "kind": "LimitRange"}
     given = {"type": "Container", "default": {"cpu": "1"}, "max": {"memory": "2Gi"}, "min": {"storage": "1"}}
     assert shown({**value, "spec": {"limits": [given, {"type": "Pod", "max": {"cpu": "1"}}]}})["limits"] == [
@@ -117,7 +117,7 @@ def test_containers_ask_for_what_their_limits_are_or_for_the_least() -> None:
     ]
 
 
-def test_volumes_and_their_drivers() -> None:
+def test_volumes_and_csi_drivers_get_defaults() -> None:
     volume: Json = {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {"hostPath": {"path": "/x"}}}
     assert shown(volume) == {
         "persistentVolumeReclaimPolicy": "Retain",
@@ -129,12 +129,12 @@ def test_volumes_and_their_drivers() -> None:
     assert shown(driver)["volumeLifecycleModes"] == ["Persistent"]
 
 
-def test_endpoints_speak_tcp() -> None:
+def test_endpoint_ports_default_to_tcp() -> None:
     value: Json = {"apiVersion": "v1", "kind": "Endpoints", "subsets": [{"ports": [{"port": 80}]}]}
     assert with_defaults(value)["subsets"] == [{"ports": [{"port": 80, "protocol": "TCP"}]}]
 
 
-def test_probes_volumes_and_requests() -> None:
+def test_probes_volumes_and_requests_get_defaults() -> None:
     container = {
         "name": "a",
         "livenessProbe": {"httpGet": {"port": 80}},
@@ -154,7 +154,7 @@ def test_probes_volumes_and_requests() -> None:
     }
 
 
-def test_what_was_shown_is_the_same_written_back() -> None:
+def test_defaulted_object_written_back_is_unchanged() -> None:
     value = workload("apps/v1", "Deployment")
     again = with_defaults(value)
     assert with_defaults(again) == again
@@ -165,5 +165,5 @@ def test_what_was_shown_is_the_same_written_back() -> None:
 @pytest.mark.parametrize(
     "spec", [None, 7, [], {"template": 3}, {"template": {"spec": {"containers": [None, 3]}}}]
 )
-def test_what_has_another_form_stays_as_it_is(spec: object) -> None:
+def test_malformed_spec_is_left_unchanged(spec: object) -> None:
     with_defaults({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec})

@@ -1,4 +1,4 @@
-"""Rows of built-in kinds, as a real API server's tables have them: what ``kubectl get -o wide`` shows."""
+"""Table rows of built-in kinds equal those of a real API server (``kubectl get -o wide``)."""
 
 import pytest
 
@@ -152,7 +152,7 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
 
 
 @pytest.mark.parametrize(("path", "value", "row"), ROWS.values(), ids=ROWS)
-def test_a_row_is_that_of_a_real_server(path: str, value: Json, row: dict[str, object]) -> None:
+def test_row_equals_that_of_a_real_server(path: str, value: Json, row: dict[str, object]) -> None:
     group, version, plural = path.split("/")
     resource = resources.control_plane().resource(group, version, plural)
     assert resource
@@ -165,7 +165,7 @@ def test_a_row_is_that_of_a_real_server(path: str, value: Json, row: dict[str, o
     assert dict(zip(names, cells, strict=True)) == {"Name": "one", **row}
 
 
-def test_the_default_class_of_storage_is_told() -> None:
+def test_default_storage_class_is_marked() -> None:
     resource = resources.control_plane().resource("storage.k8s.io", "v1", "storageclasses")
     assert resource
     annotations = {"storageclass.kubernetes.io/is-default-class": "true"}

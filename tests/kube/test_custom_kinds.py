@@ -1,4 +1,4 @@
-"""A CustomResourceDefinition adds kinds to a catalogue, with what merges ask of their schemas."""
+"""CustomResourceDefinitions: kinds in the catalogue, and schemas for merges."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def _house(**spec: object) -> Json:
     return {"apiVersion": "example.com/v1", "kind": "House", "metadata": {"name": "one"}, "spec": spec}
 
 
-def test_a_definition_adds_a_kind() -> None:
+def test_definition_adds_a_kind() -> None:
     catalogue = resources.control_plane().with_custom(custom_kinds.read(_definition()))
     house = catalogue.of_kind("example.com/v1", "House")
     assert house
@@ -70,7 +70,7 @@ def test_a_definition_adds_a_kind() -> None:
     assert catalogue.without_custom("example.com", "houses").of_kind("example.com/v1", "House") is None
 
 
-def test_a_kind_is_explained_as_its_definition_has_it() -> None:
+def test_kind_is_documented_from_its_definition() -> None:
     catalogue = resources.control_plane().with_custom(custom_kinds.read(_definition()))
     document = openapi.document(catalogue, "example.com", "v1") or {}
     schemas = as_object((as_object(document["components"]) or {})["schemas"]) or {}
@@ -83,7 +83,7 @@ def test_a_kind_is_explained_as_its_definition_has_it() -> None:
     assert properties["metadata"] == {"allOf": [{"$ref": "#/components/schemas/meta.ObjectMeta"}]}
 
 
-def test_a_definition_said_again_replaces_its_versions() -> None:
+def test_changed_definition_replaces_its_versions() -> None:
     second: Json = {**VERSION, "name": "v2"}
     catalogue = resources.control_plane().with_custom(custom_kinds.read(_definition()))
     catalogue = catalogue.with_custom(custom_kinds.read(_definition(versions=[second])))
@@ -91,7 +91,7 @@ def test_a_definition_said_again_replaces_its_versions() -> None:
     assert catalogue.of_kind("example.com/v2", "House")
 
 
-def test_no_definition_takes_the_place_of_a_built_in_kind() -> None:
+def test_definition_cannot_replace_a_builtin_kind() -> None:
     names: Json = {"plural": "deployments", "kind": "Deployment"}
     wrong = {**_definition(group="apps", names=names), "metadata": {"name": "deployments.apps"}}
     before = resources.control_plane()
@@ -99,7 +99,7 @@ def test_no_definition_takes_the_place_of_a_built_in_kind() -> None:
     assert after.of_kind("apps/v1", "Deployment") is before.of_kind("apps/v1", "Deployment")
 
 
-def test_its_lists_merge_by_their_keys() -> None:
+def test_lists_with_keys_are_merged_by_key() -> None:
     house = custom_kinds.read(_definition())[0]
     live: Json | None = None
     for name in ("front", "back"):
@@ -119,7 +119,7 @@ def test_its_lists_merge_by_their_keys() -> None:
     assert spec["labels"] == {"front": "x", "back": "x"}
 
 
-def test_unknown_fields_are_found_and_left_out() -> None:
+def test_unknown_fields_are_found_and_pruned() -> None:
     house = custom_kinds.read(_definition())[0]
     wrong = _house(size=1, colour="red", doors=[{"name": "a", "knob": 1}], free={"any": {"thing": 1}})
     assert unknown_fields.unknown_fields(wrong, house.schema) == ["spec.colour", "spec.doors[0].knob"]
@@ -128,7 +128,7 @@ def test_unknown_fields_are_found_and_left_out() -> None:
     )
 
 
-def test_scalars_and_lists_without_keys() -> None:
+def test_scalars_and_lists_without_keys_are_read() -> None:
     assert custom_kinds.from_openapi({"x-kubernetes-int-or-string": True}) == Scalar(form="intstr")
     listed = custom_kinds.from_openapi({"type": "array", "items": {"type": "string"}})
     assert listed == ListOf(item=Scalar(form="str"))
@@ -148,12 +148,12 @@ WRONG: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize(("definition", "words"), WRONG)
-def test_definitions_that_can_not_be_served(definition: Json, words: str) -> None:
+def test_invalid_definition_is_refused(definition: Json, words: str) -> None:
     with pytest.raises(custom_kinds.DefinitionError, match=words):
         custom_kinds.read(definition)
 
 
-def test_a_schema_without_end_is_refused() -> None:
+def test_deeply_nested_schema_is_refused() -> None:
     deep: Json = {"type": "string"}
     for _level in range(100):
         deep = {"type": "array", "items": deep}

@@ -1,4 +1,4 @@
-"""Values of another type than their field has: told as Kubernetes' own decoder tells them."""
+"""Type errors of values, reported in the words of Kubernetes' own decoder."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def of_core(kind: str, **fields: object) -> Json:
         (deployment("one", template={"spec": {"terminationGracePeriodSeconds": 2**40}}), ""),
     ],
 )
-def test_the_first_value_that_does_not_fit(value: Json, told: str) -> None:
+def test_first_value_of_a_wrong_type_is_reported(value: Json, told: str) -> None:
     assert words(value).removeprefix("json: cannot unmarshal ") == told
 
 
@@ -69,7 +69,7 @@ def test_the_first_value_that_does_not_fit(value: Json, told: str) -> None:
         ("MQ==MQ==", 4),
     ],
 )
-def test_data_of_a_secret_is_base64_in_lines_or_not(text: str, place: int) -> None:
+def test_secret_data_must_be_base64_and_may_have_line_breaks(text: str, place: int) -> None:
     told = "" if place < 0 else f"illegal base64 data at input byte {place}"
     assert words(of_core("Secret", data={"a": text})) == told
 
@@ -87,7 +87,7 @@ def test_data_of_a_secret_is_base64_in_lines_or_not(text: str, place: int) -> No
         ("1kk", "unable to parse quantity's suffix"),
     ],
 )
-def test_quantities(amount: object, told: str) -> None:
+def test_quantities_are_validated(amount: object, told: str) -> None:
     container = {"name": "main", "resources": {"requests": {"cpu": amount}}}
     found = words(deployment("one", template={"spec": {"containers": [container]}}))
     assert found.startswith(told)
@@ -105,7 +105,7 @@ def test_quantities(amount: object, told: str) -> None:
         ("2026-13-02T03:04:05Z", "out of range"),
     ],
 )
-def test_instants(instant: str, told: str) -> None:
+def test_instants_are_validated(instant: str, told: str) -> None:
     found = words(of_core("ConfigMap", metadata={"creationTimestamp": instant}))
     assert found.endswith(told)
     assert bool(found) == bool(told)

@@ -1,4 +1,4 @@
-"""What kubectl explains of the karmada kinds, and of our own, is said for each of their fields."""
+"""``kubectl explain``: descriptions of all fields of the Karmada kinds and of our own."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ GROUPS = [
 
 
 def components(group: str, version: str) -> Iterator[tuple[str, Json]]:
-    """The types of a group's document that are the group's own."""
+    """Yield the types of a group's document that belong to the group."""
     document = openapi.document(resources.control_plane(), group, version) or {}
     schemas = as_object((as_object(document["components"]) or {})["schemas"]) or {}
     package = group.removesuffix(".io") + "."
@@ -26,7 +26,7 @@ def components(group: str, version: str) -> Iterator[tuple[str, Json]]:
 
 
 @pytest.mark.parametrize(("group", "version"), GROUPS)
-def test_every_type_and_field_is_described(group: str, version: str) -> None:
+def test_every_type_and_field_has_a_description(group: str, version: str) -> None:
     found = dict(components(group, version))
 
     assert found
@@ -38,7 +38,7 @@ def test_every_type_and_field_is_described(group: str, version: str) -> None:
 
 
 @pytest.mark.parametrize(("group", "version"), GROUPS)
-def test_nothing_is_described_that_is_not_there(group: str, version: str) -> None:
+def test_every_description_has_a_field(group: str, version: str) -> None:
     for name, component in components(group, version):
         properties = as_object(component["properties"]) or {}
         assert descriptions.of(name).fields.keys() <= properties.keys() | {"apiVersion", "kind", "metadata"}

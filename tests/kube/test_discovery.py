@@ -1,4 +1,4 @@
-"""kubectl learns the kinds from discovery, in each of its forms, and the forms agree."""
+"""Discovery in all its formats, as kubectl reads it."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ V2BETA1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscovery
         ("application/json;as=Table;g=meta.k8s.io;v=v1", ""),
     ],
 )
-def test_the_client_chooses_the_form(accept: str, version: str) -> None:
+def test_discovery_format_is_negotiated(accept: str, version: str) -> None:
     assert discovery.negotiated(accept) == version
 
 
@@ -38,11 +38,11 @@ def test_kubectl_lists_the_kinds(tmp_path: Path, program: str, old: bool) -> Non
     assert rows["workloadrebalancers"] == ["apps.karmada.io/v1alpha1", "false", "WorkloadRebalancer"]
     assert rows["resourcebindings"] == ["rb", "work.karmada.io/v1alpha2", "true", "ResourceBinding"]
     names = {(each.group, each.plural) for each in resources.control_plane().resources}
-    assert len(lines) == len(names)  # each in the version that comes first
+    assert len(lines) == len(names)  # each in its preferred version
 
 
 @pytest.mark.parametrize("program", recording.programs()[:1])
-def test_a_short_name_finds_the_first_group(tmp_path: Path, program: str) -> None:
+def test_short_name_resolves_to_the_first_group(tmp_path: Path, program: str) -> None:
     with recording.kubectl(tmp_path) as kubectl:
         kubectl.prints(program, "get", "deploy,ev,crb", "-n", "shop")
         asked = [request.path.partition("?")[0] for request in kubectl.requests]
@@ -51,7 +51,7 @@ def test_a_short_name_finds_the_first_group(tmp_path: Path, program: str) -> Non
     assert "/apis/work.karmada.io/v1alpha2/clusterresourcebindings" in asked
 
 
-def test_an_unknown_version_has_no_document() -> None:
+def test_unknown_version_has_no_document() -> None:
     catalogue = resources.control_plane()
     assert discovery.api_resources(catalogue, "apps", "v2") is None
     assert discovery.api_group(catalogue, "") is None

@@ -1,4 +1,4 @@
-"""Objects of no sense: everything that takes one gives an answer, or refuses with its own error."""
+"""Arbitrary objects: every function returns a result or raises its own error."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ DEPTH = 9
 
 @st.composite
 def values(draw: st.DrawFn, schema: Schema, depth: int = DEPTH, *, patch: bool = False) -> object:
-    """A value of a schema, more or less: now and then something else stands where it is not meant to."""
+    """A value of a schema; now and then another value at a random place."""
     schema = resolved(schema)
     if depth == 0 or draw(st.integers(0, 11)) == 0:
         return draw(JUNK)
@@ -86,7 +86,9 @@ REFUSALS = (
 
 @pytest.mark.slow
 @given(st.data(), KINDS)
-def test_writes(data: st.DataObject, resource: resources.Resource) -> None:
+def test_arbitrary_writes_raise_their_own_errors_only(
+    data: st.DataObject, resource: resources.Resource
+) -> None:
     live, new = data.draw(objects(resource)), data.draw(objects(resource))
     patch = data.draw(objects(resource, patch=True))
     tries: list[Callable[[], Json]] = [
@@ -103,7 +105,7 @@ def test_writes(data: st.DataObject, resource: resources.Resource) -> None:
 
 
 @given(st.data(), KINDS)
-def test_readings(data: st.DataObject, resource: resources.Resource) -> None:
+def test_arbitrary_objects_are_rendered_and_pruned(data: st.DataObject, resource: resources.Resource) -> None:
     value = data.draw(objects(resource))
     rows = as_list(tables.table(resource, [value], 0, metadata={})["rows"])
     assert len(rows or []) == 1
@@ -113,7 +115,9 @@ def test_readings(data: st.DataObject, resource: resources.Resource) -> None:
 
 @pytest.mark.slow
 @given(st.data(), KINDS.filter(lambda resource: resource.group.endswith("karmada.io")))
-def test_admission(data: st.DataObject, resource: resources.Resource) -> None:
+def test_arbitrary_objects_pass_admission_or_have_causes(
+    data: st.DataObject, resource: resources.Resource
+) -> None:
     value = defaults.with_defaults(data.draw(objects(resource)), 0)
     old = data.draw(st.none() | objects(resource))
     for cause in (*rules.form_causes(value), *rules.rule_causes(value, old)):
@@ -125,7 +129,7 @@ DEFINITIONS = resources.control_plane().resource("apiextensions.k8s.io", "v1", "
 
 @pytest.mark.slow
 @given(st.data())
-def test_definitions(data: st.DataObject) -> None:
+def test_arbitrary_definitions_are_read_or_refused(data: st.DataObject) -> None:
     assert DEFINITIONS
     value = data.draw(objects(DEFINITIONS))
     try:
@@ -138,7 +142,7 @@ def test_definitions(data: st.DataObject) -> None:
 @given(
     JUNK, st.lists(st.fixed_dictionaries({"op": JUNK, "path": JUNK}, optional={"value": JUNK, "from": JUNK}))
 )
-def test_json_patches(value: object, operations: list[Json]) -> None:
+def test_arbitrary_json_patches_apply_or_raise_patch_errors(value: object, operations: list[Json]) -> None:
     try:
         patches.json_patched(value, operations)
     except patches.PatchError:
@@ -159,7 +163,7 @@ ENTRY = st.fixed_dictionaries(
 
 @pytest.mark.slow
 @given(st.lists(ENTRY) | JUNK)
-def test_managed_fields(entries: object) -> None:
+def test_arbitrary_managed_fields_are_read_or_refused(entries: object) -> None:
     try:
         owners = managed_fields.read(entries)
     except managed_fields.ManagedFieldsError:

@@ -1,4 +1,4 @@
-"""Images' names, taken apart, changed and put together again."""
+"""Parsing, changing and formatting of image names."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ _DIGEST = "sha256:" + "0a" * 32
         (f"nginx:1.27@{_DIGEST}", ("", "nginx", "1.27", "")),
     ],
 )
-def test_a_name_has_these_parts(text: str, parts: tuple[str, str, str, str]) -> None:
+def test_image_name_is_parsed(text: str, parts: tuple[str, str, str, str]) -> None:
     image = images.parse(text)
     assert (image.registry, image.repository, image.tag, image.digest) == parts
 
@@ -30,7 +30,7 @@ def test_a_name_has_these_parts(text: str, parts: tuple[str, str, str, str]) -> 
 @pytest.mark.parametrize(
     "text", ["", "Nginx", "a b", "nginx:", "nginx@sha256:ab", "/nginx", "a//b", "a" * 256]
 )
-def test_no_image_has_this_name(text: str) -> None:
+def test_invalid_image_name_is_refused(text: str) -> None:
     with pytest.raises(images.ImageError):
         images.parse(text)
 
@@ -56,7 +56,7 @@ def test_no_image_has_this_name(text: str) -> None:
         ("nginx:1", "Tag", "replace", "", "nginx:1"),
     ],
 )
-def test_a_component_is_changed(text: str, component: str, operator: str, value: str, new: str) -> None:
+def test_image_component_is_changed(text: str, component: str, operator: str, value: str, new: str) -> None:
     assert str(images.changed(images.parse(text), component, operator, value)) == new
 
 
@@ -65,6 +65,6 @@ def test_a_component_is_changed(text: str, component: str, operator: str, value:
     st.from_regex(r"[a-z0-9]{1,9}(/[a-z0-9]{1,9}){0,2}", fullmatch=True),
     st.sampled_from(["", "1", "latest", "v1.2.3-rc_1"]),
 )
-def test_what_is_taken_apart_is_put_together_again(registry: str, repository: str, tag: str) -> None:
+def test_image_name_round_trips(registry: str, repository: str, tag: str) -> None:
     image = images.Image(registry=registry, repository=repository, tag=tag)
     assert images.parse(str(image)) == image

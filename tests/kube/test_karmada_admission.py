@@ -1,4 +1,4 @@
-"""What is filled into the karmada kinds, and what is refused of them."""
+"""Defaults and admission rules of the Karmada kinds."""
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ def _words(value: Json, old: Json | None = None) -> str:
     return rules.denial(rules.rule_causes(value, old))
 
 
-def test_a_policy_gets_its_defaults() -> None:
+def test_policy_gets_defaults() -> None:
     assert _filled(_policy()) == {
         "resourceSelectors": [{**SELECTOR, "namespace": "shop"}],
         "conflictResolution": "Abort",
@@ -47,7 +47,7 @@ def test_a_policy_gets_its_defaults() -> None:
     assert _filled(_policy("ClusterPropagationPolicy"))["resourceSelectors"] == [SELECTOR]
 
 
-def test_a_placement_gets_its_defaults() -> None:
+def test_placement_gets_defaults() -> None:
     filled = _filled(
         _policy(
             placement={"spreadConstraints": [{"maxGroups": 2}], "replicaScheduling": {"weightPreference": {}}}
@@ -68,7 +68,7 @@ def _tolerations(value: Json, seconds: TolerationSeconds) -> object:
     return (as_object(spec.get("placement")) or {}).get("clusterTolerations")
 
 
-def test_a_policy_that_does_not_speak_of_failing_clusters_tolerates_them_for_the_seconds_given() -> None:
+def test_policy_gets_default_tolerations_of_failing_clusters() -> None:
     both = TolerationSeconds(not_ready=300, unreachable=0)
     not_ready = {"key": NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
     unreachable = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
@@ -89,7 +89,7 @@ def test_a_policy_that_does_not_speak_of_failing_clusters_tolerates_them_for_the
         {"operator": "Exists"},
     ],
 )
-def test_a_toleration_that_is_there_is_left_as_it_is(own: Json) -> None:
+def test_existing_toleration_is_kept(own: Json) -> None:
     given = _policy(placement={"clusterTolerations": [own]})
     assert _tolerations(given, TolerationSeconds(not_ready=300)) == [own]
     elsewhere = _policy(placement={"clusterTolerations": [{**own, "key": "x", "effect": "NoSchedule"}]})
@@ -97,7 +97,7 @@ def test_a_toleration_that_is_there_is_left_as_it_is(own: Json) -> None:
 
 
 @pytest.mark.parametrize("placement", ["nowhere", {"clusterTolerations": "all"}])
-def test_what_has_not_the_right_form_is_left_to_the_check(placement: object) -> None:
+def test_malformed_placement_is_left_for_validation(placement: object) -> None:
     given = _policy(placement=placement)
     assert defaults.with_defaults(given, NOW_MS, TolerationSeconds(not_ready=300))["spec"] == {
         **_filled(_policy()),
@@ -105,7 +105,7 @@ def test_what_has_not_the_right_form_is_left_to_the_check(placement: object) -> 
     }
 
 
-def test_failover_brings_dependencies_along() -> None:
+def test_failover_enables_dependency_distribution() -> None:
     filled = _filled(_policy(failover={"application": {"decisionConditions": {}}, "cluster": {}}))
     assert filled["propagateDeps"] is True
     assert filled["failover"] == {
@@ -118,7 +118,7 @@ def test_failover_brings_dependencies_along() -> None:
     }
 
 
-def test_a_taint_that_evicts_gets_its_time() -> None:
+def test_no_execute_taint_gets_its_time() -> None:
     taints = [{"key": "a", "effect": "NoExecute"}, {"key": "b", "effect": "NoSchedule"}]
     assert _filled(_cluster(taints=taints))["taints"] == [
         {"key": "a", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
@@ -141,7 +141,7 @@ SPECS: st.SearchStrategy[Json] = st.fixed_dictionaries(
 
 
 @given(SPECS, st.sampled_from(["PropagationPolicy", "ClusterPropagationPolicy"]))
-def test_defaults_are_filled_in_once(spec: Json, kind: str) -> None:
+def test_defaulting_is_idempotent_and_valid(spec: Json, kind: str) -> None:
     once = defaults.with_defaults(_policy(kind, **spec), NOW_MS)
     assert defaults.with_defaults(once, NOW_MS + 60_000) == once
     assert rules.form_causes(once) == []
@@ -164,7 +164,7 @@ FORMS: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize(("value", "words"), FORMS)
-def test_forms(value: Json, words: str) -> None:
+def test_malformed_fields_are_refused(value: Json, words: str) -> None:
     assert words in ", ".join(cause.text for cause in rules.form_causes(value))
 
 
@@ -226,12 +226,12 @@ RULES: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize(("value", "words"), RULES)
-def test_rules(value: Json, words: str) -> None:
+def test_violated_rules_are_refused(value: Json, words: str) -> None:
     assert words in _words(value)
     assert rules.webhook(str(value["kind"])).endswith(".karmada.io")
 
 
-def test_what_nobody_changes_of_a_policy() -> None:
+def test_immutable_policy_fields_cannot_change() -> None:
     label = rules.PERMANENT_IDS["PropagationPolicy"]
     old = _policy(schedulerName="default-scheduler")
     old["metadata"] = {"name": "one", "namespace": "shop", "labels": {label: "7"}}
@@ -248,7 +248,7 @@ def test_what_nobody_changes_of_a_policy() -> None:
     ("kind", "api_version", "field"),
     [("Deployment", "apps/v1", "spec.template.spec"), ("Ingress", "networking.k8s.io/v1", "spec.tls")],
 )
-def test_a_workload_refers_to_a_limited_number_of_objects(kind: str, api_version: str, field: str) -> None:
+def test_references_of_a_workload_are_limited(kind: str, api_version: str, field: str) -> None:
     def value(count: int) -> Json:
         names = [f"s{index}" for index in range(count)]
         pod: Json = {"imagePullSecrets": [{"name": name} for name in names]}

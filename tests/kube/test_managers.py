@@ -1,4 +1,4 @@
-"""Server-side apply: who owns what, what goes, and when it is a conflict."""
+"""Server-side apply: ownership, removal of fields, and conflicts."""
 
 import pytest
 from hypothesis import given
@@ -48,7 +48,7 @@ def _containers(**images: str) -> Json:
     return {"spec": {"containers": [{"name": name, "image": image} for name, image in images.items()]}}
 
 
-def test_an_applier_owns_what_it_applies() -> None:
+def test_applier_owns_the_applied_fields() -> None:
     live = _apply(None, _deployment(replicas=1, template=_containers(web="nginx")), "me")
     keys = 'k:{"name":"web"}'
     containers: Json = {keys: {".": {}, "f:name": {}, "f:image": {}}}
@@ -66,7 +66,7 @@ def test_an_applier_owns_what_it_applies() -> None:
     ]
 
 
-def test_what_an_applier_gives_up_goes_with_its_last_owner() -> None:
+def test_field_is_removed_with_its_last_owner() -> None:
     live = _apply(None, _deployment(replicas=1, paused=True), "me")
     live = _apply(live, _deployment(paused=True), "you")
     live = _apply(live, _deployment(replicas=1), "me")
@@ -75,7 +75,7 @@ def test_what_an_applier_gives_up_goes_with_its_last_owner() -> None:
     assert _spec(live) == {"replicas": 1, "minReadySeconds": 1}
 
 
-def test_to_change_what_another_owns_is_a_conflict() -> None:
+def test_change_of_an_owned_field_is_a_conflict() -> None:
     live = server_side_apply.updated(
         None, _deployment(replicas=1), DEPLOYMENT, _write("kubectl-create", "Update")
     )
@@ -89,7 +89,7 @@ def test_to_change_what_another_owns_is_a_conflict() -> None:
     assert _owned(forced, "kubectl-create") is None
 
 
-def test_who_creates_owns_what_was_not_there_before() -> None:
+def test_creator_owns_all_new_fields() -> None:
     wanted = _deployment(
         replicas=1, template=_containers(web="nginx"), strategy={"rollingUpdate": {"maxSurge": 1}}
     )
@@ -106,7 +106,7 @@ def test_who_creates_owns_what_was_not_there_before() -> None:
     }
 
 
-def test_conflicts_are_told_by_owner() -> None:
+def test_conflicts_are_listed_by_owner() -> None:
     live = _apply(None, _deployment(replicas=1, template=_containers(web="nginx")), "a")
     with pytest.raises(server_side_apply.ApplyConflictError) as caught:
         _apply(live, _deployment(replicas=2, template=_containers(web="redis")), "b")
@@ -117,12 +117,12 @@ def test_conflicts_are_told_by_owner() -> None:
     )
 
 
-def test_the_same_value_may_have_two_owners() -> None:
+def test_equal_values_may_have_two_owners() -> None:
     live = _apply(_apply(None, _deployment(replicas=1), "a"), _deployment(replicas=1), "b")
     assert _owned(live, "a") == _owned(live, "b") == {"f:spec": {"f:replicas": {}}}
 
 
-def test_an_update_takes_what_it_changes() -> None:
+def test_update_takes_ownership_of_changed_fields() -> None:
     live = _apply(None, _deployment(replicas=1, paused=True), "me")
     live = server_side_apply.updated(
         live, {**live, "spec": {"replicas": 5, "paused": True}}, DEPLOYMENT, _write("scaler", "Update", LATER)
@@ -131,20 +131,20 @@ def test_an_update_takes_what_it_changes() -> None:
     assert _owned(live, "me") == {"f:spec": {"f:paused": {}}}
 
 
-def test_an_object_that_nobody_tracked_belongs_to_those_before() -> None:
+def test_untracked_fields_belong_to_before_first_apply() -> None:
     with pytest.raises(server_side_apply.ApplyConflictError, match="before-first-apply"):
         _apply(_deployment(replicas=1), _deployment(replicas=2), "me")
     live = _apply(_deployment(replicas=1), _deployment(paused=True), "me")
     assert _owned(live, "before-first-apply") == {"f:spec": {"f:replicas": {}}}
 
 
-def test_applying_again_changes_nothing() -> None:
+def test_repeated_apply_changes_nothing() -> None:
     wanted = _deployment(replicas=1, template=_containers(web="nginx", side="redis"))
     live = _apply(None, wanted, "me")
     assert _apply(live, wanted, "me", time=LATER) is live
 
 
-def test_a_null_field_says_nothing() -> None:
+def test_null_field_is_ignored() -> None:
     wanted = _deployment(
         replicas=1, paused=None, template={"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}}
     )
@@ -153,7 +153,7 @@ def test_a_null_field_says_nothing() -> None:
     assert _apply(live, wanted, "me", time=LATER) is live
 
 
-def test_status_belongs_to_another_door() -> None:
+def test_status_is_ignored_by_an_apply_to_the_object() -> None:
     live = _apply(None, {**_deployment(replicas=1), "status": {"replicas": 7}}, "me")
     assert "status" not in live
     assert _owned(live, "me") == {"f:spec": {"f:replicas": {}}}
@@ -163,7 +163,7 @@ def test_status_belongs_to_another_door() -> None:
     assert _owned(reported, "agent") == {"f:status": {".": {}, "f:replicas": {}}}
 
 
-def test_items_keep_their_order_and_new_ones_theirs() -> None:
+def test_items_keep_their_order_and_new_ones_follow() -> None:
     live = _apply(None, _deployment(template=_containers(a="1", b="1", c="1")), "me")
     other = _apply(live, _deployment(template=_containers(c="1", z="1", a="1")), "you")
     spec = as_object((as_object(_spec(other)["template"]) or {})["spec"]) or {}
@@ -171,7 +171,7 @@ def test_items_keep_their_order_and_new_ones_theirs() -> None:
     assert names == ["b", "c", "z", "a"]
 
 
-def test_ports_are_told_apart_by_number_and_protocol() -> None:
+def test_ports_are_distinguished_by_number_and_protocol() -> None:
     def web(*ports: Json) -> Json:
         return _deployment(template={"spec": {"containers": [{"name": "web", "ports": list(ports)}]}})
 
@@ -182,7 +182,7 @@ def test_ports_are_told_apart_by_number_and_protocol() -> None:
     assert container["ports"] == [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]
 
 
-def test_labels_are_entries_and_selectors_are_whole() -> None:
+def test_labels_are_merged_and_selectors_are_atomic() -> None:
     wanted = _deployment(selector={"matchLabels": {"a": "b"}})
     wanted["metadata"] = {"name": "web", "labels": {"a": "b"}, "finalizers": ["x/y"]}
     assert _owned(_apply(None, wanted, "me"), "me") == {
@@ -201,12 +201,12 @@ MISFITS: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize(("wanted", "words"), MISFITS)
-def test_what_does_not_fit_is_not_applied(wanted: Json, words: str) -> None:
+def test_invalid_object_is_not_applied(wanted: Json, words: str) -> None:
     with pytest.raises(server_side_apply.ApplyError, match=words):
         _apply(None, wanted, "me")
 
 
-def test_clients_may_move_ownership() -> None:
+def test_client_may_transfer_ownership() -> None:
     live = server_side_apply.updated(None, _deployment(replicas=1), DEPLOYMENT, _write("old", "Update"))
     entries = [
         {**(as_object(e) or {}), "manager": "new"} for e in as_list(managed_fields.in_object(live)) or []
@@ -261,7 +261,9 @@ def test_managers_of_disjoint_fields_never_conflict(first: Json, second: Json) -
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), WISHES), min_size=1, max_size=6))
-def test_what_was_forced_last_stands_and_applies_again_without_change(writes: list[tuple[str, Json]]) -> None:
+def test_last_forced_values_are_set_and_a_second_apply_changes_nothing(
+    writes: list[tuple[str, Json]],
+) -> None:
     live: Json | None = None
     for name, wish in writes:
         live = _apply(live, _deployment(**wish), name, force=True)

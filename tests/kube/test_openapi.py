@@ -1,4 +1,4 @@
-"""The documents, as the real kubectl reads them."""
+"""OpenAPI documents, as the real kubectl reads them."""
 
 import shutil
 from pathlib import Path
@@ -51,7 +51,7 @@ spec: {colour: red}
 """
 
 
-def test_kubectl_leaves_the_check_of_fields_to_the_server(tmp_path: Path) -> None:
+def test_kubectl_leaves_field_validation_to_the_server(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(MANIFEST)
     with recording.kubectl(tmp_path, answers=_answers()) as kubectl:
@@ -78,5 +78,5 @@ def _references(value: object) -> list[str]:
     return [found for item in items or [] for found in _references(item)]
 
 
-def test_there_is_no_document_of_what_is_not_served() -> None:
+def test_unserved_version_has_no_document() -> None:
     assert openapi.document(CATALOGUE, "apps", "v2") is None

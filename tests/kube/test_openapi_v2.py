@@ -1,4 +1,4 @@
-"""The protobuf form of OpenAPI v2, as far as older kubectl looks into it."""
+"""The protobuf format of OpenAPI v2, as far as older kubectl versions read it."""
 
 import json
 
@@ -8,7 +8,7 @@ from engine.kubeapi.wire import protobuf_format
 
 
 def below(message: bytes, *numbers: int) -> list[bytes]:
-    """What stands at the end of a path of field numbers."""
+    """Return the values at the end of a path of field numbers."""
     found = [message]
     for number in numbers:
         found = [
@@ -21,7 +21,7 @@ def below(message: bytes, *numbers: int) -> list[bytes]:
     return found
 
 
-def test_the_patch_of_each_kind_tells_its_kind_and_that_fields_are_checked() -> None:
+def test_patch_of_each_kind_declares_its_kind_and_field_validation() -> None:
     document = openapi_v2.document(control_plane())
     kinds: dict[tuple[str, str], set[bytes]] = {}
     for patch in below(document, 8, 2, 2, 8):

@@ -1,4 +1,4 @@
-"""What overriders make of an object: each of them, each operator, their order, and what can't be carried out."""
+"""Overriders: each kind and operator, their order, and faults."""
 
 import contextlib
 import copy
@@ -26,7 +26,7 @@ def workload(kind: str = "Deployment", /, **metadata: object) -> Json:
 
 
 def applied(value: Json, **overriders: object) -> Json:
-    """The object under one rule, as a policy's manifest says it; what is given stays as it was."""
+    """Return the object after one rule of a policy's manifest; asserts that the input is unchanged."""
     before = copy.deepcopy(value)
     under = application.Overriding(value)
     try:
@@ -54,11 +54,11 @@ _TAG_2 = {"component": "Tag", "operator": "replace", "value": "2"}
 
 
 @pytest.mark.parametrize("kind", ["Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"])
-def test_all_images_of_known_kinds_are_meant(kind: str) -> None:
+def test_all_images_of_known_kinds_are_overridden(kind: str) -> None:
     assert images_of(applied(workload(kind), imageOverrider=[_TAG_2])) == ["init:2", "web:2", "side:2"]
 
 
-def test_other_kinds_have_no_images_unless_a_predicate_points_to_one() -> None:
+def test_other_kinds_need_a_predicate_for_images() -> None:
     flow = workload("Flow")
     assert applied(flow, imageOverrider=[_TAG_2]) == flow
     predicate = {"path": "/spec/template/spec/containers/1/image"}
@@ -69,14 +69,14 @@ def test_other_kinds_have_no_images_unless_a_predicate_points_to_one() -> None:
     ]
 
 
-def test_image_overriders_follow_one_another() -> None:
+def test_image_overriders_are_applied_in_sequence() -> None:
     mirror = {"component": "Registry", "operator": "add", "value": "mirror.example"}
     port = {"component": "Registry", "operator": "add", "value": ":5000"}
     found = images_of(applied(workload(), imageOverrider=[mirror, port, _TAG_2]))
     assert found[1] == "mirror.example:5000/web:2"
 
 
-def test_an_image_that_is_none_is_a_fault() -> None:
+def test_invalid_image_is_a_fault() -> None:
     broken = applied(
         workload(), plaintext=[{"path": "/spec/template/spec/containers/1/image", "operator": "remove"}]
     )
@@ -103,7 +103,7 @@ def test_an_image_that_is_none_is_a_fault() -> None:
         (["run"], "remove", [], ["run"]),
     ],
 )
-def test_words_come_and_go(
+def test_command_and_args_are_added_and_removed(
     part: str, old: list[str] | None, operator: str, value: list[str], new: list[str]
 ) -> None:
     before = workload()
@@ -116,7 +116,7 @@ def test_words_come_and_go(
     assert at(found, "/spec/template/spec/containers/1") == {"name": "side", "image": "side:1"}
 
 
-def test_a_container_that_is_not_there_has_no_words() -> None:
+def test_missing_container_is_ignored() -> None:
     change = {"containerName": "other", "operator": "add", "value": ["a"]}
     assert applied(workload(), commandOverrider=[change], argsOverrider=[change]) == workload()
 
@@ -141,7 +141,7 @@ def _of(part: str, marks: dict[str, str] | None) -> dict[str, object]:
         (None, "remove", {"a": "1"}, None),
     ],
 )
-def test_marks_are_set_changed_and_removed(
+def test_labels_and_annotations_are_added_replaced_and_removed(
     part: str, old: dict[str, str] | None, operator: str, value: dict[str, str], new: dict[str, str] | None
 ) -> None:
     before = workload("Deployment", **_of(part, old))
@@ -197,7 +197,7 @@ def test_yaml_in_a_field_is_patched(operator: str, path: str, value: object, new
         ("{}", "yaml", "/data/app"),
     ],
 )
-def test_a_field_that_cannot_be_patched_is_a_fault(text: str, form: str, path: str) -> None:
+def test_unpatchable_field_is_a_fault(text: str, form: str, path: str) -> None:
     patch = {"subPath": "/a/b", "operator": "replace", "value": 1}
     told = fault(config(text), fieldOverrider=[{"fieldPath": path, form: [patch]}])
     assert told.startswith("fieldOverrider[0]")
@@ -241,11 +241,11 @@ def test_plaintext_is_a_json_patch(patch: Json, path: str, new: object) -> None:
         {"operator": "replace", "path": "", "value": []},
     ],
 )
-def test_a_patch_that_cannot_be_carried_out_is_a_fault(patch: Json) -> None:
+def test_inapplicable_patch_is_a_fault(patch: Json) -> None:
     assert fault(workload(), plaintext=[patch]).startswith("plaintext: ")
 
 
-def test_what_has_another_form_is_a_fault() -> None:
+def test_malformed_overrider_is_a_fault() -> None:
     malformed: list[Json] = [
         {"plaintext": 1},
         {"imageOverrider": [{}]},
@@ -258,7 +258,7 @@ def test_what_has_another_form_is_a_fault() -> None:
 # --- order ---
 
 
-def test_the_kinds_of_overriders_have_a_fixed_order() -> None:
+def test_kinds_of_overriders_have_a_fixed_order() -> None:
     everything: Json = {
         "plaintext": [{"path": "/metadata/labels", "operator": "replace", "value": {"last": "plaintext"}}],
         "labelsOverrider": [{"operator": "add", "value": {"first": "labels"}}],
@@ -279,7 +279,7 @@ _MARKS = st.fixed_dictionaries(
 
 
 @given(st.dictionaries(_NAMES, st.just("0")), st.lists(_MARKS, max_size=4))
-def test_marks_are_what_a_model_says_and_twice_each_is_as_good_as_once(
+def test_label_overriders_follow_the_model_and_are_idempotent(
     old: dict[str, str], changes: list[dict[str, object]]
 ) -> None:
     model = dict(old)
@@ -298,7 +298,7 @@ def test_marks_are_what_a_model_says_and_twice_each_is_as_good_as_once(
     assert applied(workload(labels=old), labelsOverrider=changes) == before
 
 
-# --- whatever is said ---
+# --- arbitrary overriders ---
 
 _PATHS = st.sampled_from(
     [
@@ -358,7 +358,7 @@ _STRANGE: list[Json] = [
 
 
 @given(st.sampled_from(_STRANGE), st.lists(_RULES, max_size=3))
-def test_whatever_is_said_gives_an_object_or_a_fault(value: Json, rules: list[Json]) -> None:
+def test_arbitrary_overriders_give_an_object_or_a_fault(value: Json, rules: list[Json]) -> None:
     before = copy.deepcopy(value)
     under = application.Overriding(value)
     with contextlib.suppress(application.OverrideError):
@@ -368,7 +368,7 @@ def test_whatever_is_said_gives_an_object_or_a_fault(value: Json, rules: list[Js
     assert value == before
 
 
-def test_what_would_make_an_object_endless_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excessive_growth_of_an_object_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     many = workload("Pod")
     many["spec"] = pods(*["web"] * 3_000)
     words = {"containerName": "web", "operator": "add", "value": ["v" * 2_000]}
@@ -383,7 +383,7 @@ def test_what_would_make_an_object_endless_is_a_fault(monkeypatch: pytest.Monkey
     assert fault(long, fieldOverrider=[document] * 5) == "fieldOverrider[3]: is too much for one object"
 
 
-def test_a_text_without_end_is_no_image() -> None:
+def test_overlong_image_is_a_fault() -> None:
     endless = applied(
         workload(),
         plaintext=[

@@ -1,4 +1,4 @@
-"""JSON patches and merge patches: the examples of their RFCs, and what is refused."""
+"""JSON patches and merge patches: the examples of their RFCs, and refusals."""
 
 import copy
 
@@ -81,27 +81,27 @@ BROKEN: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("value", "patch", "result"), MERGES)
-def test_merge_patches(value: object, patch: object, result: object) -> None:
+def test_merge_patch_is_applied(value: object, patch: object, result: object) -> None:
     before = copy.deepcopy(value)
     assert patches.merge_patched(value, patch) == result
     assert value == before
 
 
 @pytest.mark.parametrize(("value", "operations", "result"), OPERATIONS)
-def test_json_patches(value: object, operations: list[Json], result: object) -> None:
+def test_json_patch_is_applied(value: object, operations: list[Json], result: object) -> None:
     before = copy.deepcopy(value)
     assert patches.json_patched(value, operations) == result
     assert value == before
 
 
 @pytest.mark.parametrize(("operations", "words"), BROKEN)
-def test_json_patches_that_can_not_be_carried_out(operations: object, words: str) -> None:
+def test_inapplicable_json_patch_is_refused(operations: object, words: str) -> None:
     with pytest.raises(patches.PatchError, match=words):
         patches.json_patched({"a": [1, 2]}, operations)
 
 
 @pytest.mark.parametrize("sign", ["a", "é", "\U0001f980"])
-def test_copies_are_limited_by_the_bytes_of_their_json(sign: str) -> None:
+def test_copies_are_limited_by_their_json_size(sign: str) -> None:
     text = sign * (1024 * 1024 // len(sign.encode()) - 2)
     copies = [{"op": "copy", "from": "/a", "path": f"/b{index}"} for index in range(3)]
     assert patches.json_patched({"a": text}, copies) == {"a": text, "b0": text, "b1": text, "b2": text}
@@ -109,7 +109,7 @@ def test_copies_are_limited_by_the_bytes_of_their_json(sign: str) -> None:
         patches.json_patched({"a": text + 3 * sign}, copies)
 
 
-def test_only_patches_through_the_api_may_replace_what_is_not_there() -> None:
+def test_only_api_patches_may_replace_a_missing_value() -> None:
     replace = [{"op": "replace", "path": "/b", "value": 1}]
     assert patches.json_patched({"a": 1}, replace) == {"a": 1, "b": 1}
     with pytest.raises(patches.PatchError, match="there is no /b"):
@@ -122,6 +122,6 @@ def _objects(leaves: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 
 
 @given(_objects(st.integers()), _objects(st.none() | st.integers()))
-def test_a_merge_patch_applies_twice_as_once(value: object, patch: object) -> None:
+def test_merge_patch_is_idempotent(value: object, patch: object) -> None:
     once = patches.merge_patched(value, patch)
     assert patches.merge_patched(once, patch) == once

@@ -1,4 +1,4 @@
-"""Protobuf bodies: one as kubectl 1.32 sent it, and what hostile ones come to."""
+"""Protobuf bodies: one recorded from kubectl 1.32, and hostile ones."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ def _body(message: bytes, *, kind: bytes = b"ConfigMap") -> bytes:
     return protobuf.MAGIC + _bytes(1, _bytes(1, b"v1") + _bytes(2, kind)) + _bytes(2, message)
 
 
-def test_a_recorded_body() -> None:
+def test_recorded_body_is_decoded() -> None:
     assert protobuf.kind_of(RECORDED) == ("apps/v1", "Deployment")
     container: Json = {"name": "nginx", "image": "nginx", "ports": [{"containerPort": 80}], "resources": {}}
     assert protobuf.decode(RECORDED, DEPLOYMENT, depth_max=64) == {
@@ -50,8 +50,8 @@ def test_a_recorded_body() -> None:
     }
 
 
-def test_bytes_become_base64_and_times_texts() -> None:
-    config = parsing.named("core.ConfigMap")
+def test_bytes_become_base64_and_times_become_text() -> None:
+    config = type_tables.named("core.ConfigMap")
     metadata = _bytes(8, bytes([8, 60]))
     entry = _bytes(1, b"key") + _bytes(2, b"\x00\xff")
     read = protobuf.decode(_body(_bytes(1, metadata) + _bytes(3, entry)), config, depth_max=8)
@@ -71,17 +71,17 @@ def test_bytes_become_base64_and_times_texts() -> None:
         (_bytes(1, _bytes(8, bytes([8]) + b"\xff" * 8 + b"\x7f")), "no time of the years"),
     ],
 )
-def test_what_is_broken_is_told(message: bytes, words: str) -> None:
+def test_malformed_body_is_reported(message: bytes, words: str) -> None:
     with pytest.raises(protobuf.ProtobufError, match=words):
         protobuf.decode(_body(message), parsing.named("core.ConfigMap"), depth_max=8)
 
 
-def test_nesting_is_bounded() -> None:
+def test_nesting_is_limited() -> None:
     with pytest.raises(protobuf.ProtobufError, match="nested too deeply"):
         protobuf.decode(RECORDED, DEPLOYMENT, depth_max=3)
 
 
-def test_the_number_of_values_is_bounded() -> None:
+def test_number_of_values_is_limited() -> None:
     many = protobuf.MAGIC + _bytes(1, _bytes(1, b"v1") + _bytes(2, b"ConfigMap"))
     flood = bytes([9 << 3, 0]) * 300_000
     size = len(flood)
@@ -90,7 +90,7 @@ def test_the_number_of_values_is_bounded() -> None:
         protobuf.decode(many, parsing.named("core.ConfigMap"), depth_max=8)
 
 
-def test_a_kind_without_numbers_is_refused() -> None:
+def test_kind_without_field_numbers_is_refused() -> None:
     with pytest.raises(protobuf.ProtobufError, match="send JSON"):
         protobuf.decode(
             _body(b"", kind=b"WorkloadRebalancer"),
@@ -100,7 +100,7 @@ def test_a_kind_without_numbers_is_refused() -> None:
 
 
 @given(st.binary(max_size=200), st.integers(0, len(RECORDED) - 5))
-def test_any_bytes_are_read_or_refused(noise: bytes, place: int) -> None:
+def test_any_bytes_are_decoded_or_refused(noise: bytes, place: int) -> None:
     damaged = RECORDED[: place + 4] + noise + RECORDED[place + 4 + len(noise) :]
     for body in (protobuf.MAGIC + noise, damaged):
         try:

@@ -1,4 +1,4 @@
-"""What the real kubectl sends as protobuf reads as what the same kubectl prints as JSON."""
+"""Protobuf bodies of the real kubectl are decoded to the object that the same kubectl prints as JSON."""
 
 import shutil
 from collections.abc import Generator
@@ -56,7 +56,7 @@ def _without_nulls(value: object) -> object:
 
 
 def _compare(kubectl: recording.Kubectl, program: str, command: str) -> str:
-    """The form in which the command sends; where it is protobuf, both readings must agree."""
+    """Return the format in which the command sends; for protobuf, both objects must be equal."""
     words = ("create", *command.split())
     sent = kubectl.posts(program, *words)
     if sent.content_type == protobuf.MEDIA_TYPE:
@@ -68,21 +68,21 @@ def _compare(kubectl: recording.Kubectl, program: str, command: str) -> str:
 
 
 def _without_namespace(value: object) -> object:
-    """The namespace is filled in by the client only in what it prints."""
+    """Drop the namespace: the client fills it in only in its output."""
     found = as_object(value) or {}
     metadata = as_object(found.get("metadata")) or {}
     return {**found, "metadata": {name: item for name, item in metadata.items() if name != "namespace"}}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_reads_as_it_prints(kubectl: recording.Kubectl, command: str) -> None:
+def test_protobuf_body_equals_the_printed_object(kubectl: recording.Kubectl, command: str) -> None:
     program = recording.programs()[-1]
     assert _compare(kubectl, program, command) == protobuf.MEDIA_TYPE
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", recording.programs())
-def test_every_kubectl_here_is_understood(kubectl: recording.Kubectl, program: str) -> None:
+def test_every_installed_kubectl_is_decoded(kubectl: recording.Kubectl, program: str) -> None:
     assert _compare(kubectl, program, COMMANDS[0]) in {protobuf.MEDIA_TYPE, "application/json"}
 
 
@@ -94,7 +94,7 @@ def test_every_kubectl_here_is_understood(kubectl: recording.Kubectl, program: s
         ("whoami", "SelfSubjectReview", "status"),
     ],
 )
-def test_questions_about_rights_are_read(
+def test_authorization_reviews_are_decoded(
     kubectl: recording.Kubectl, words: str, kind: str, field: str
 ) -> None:
     sent = kubectl.posts(recording.programs()[-1], "auth", *words.split())

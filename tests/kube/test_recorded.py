@@ -1,4 +1,4 @@
-"""Apply and strategic merge patches come to what Kubernetes' own libraries came to (``vectors/README.md``)."""
+"""Server-side apply and strategic merge patches give the results of Kubernetes' libraries (``vectors/README.md``)."""
 
 import gzip
 from pathlib import Path
@@ -49,14 +49,14 @@ def _write(live: Json, step: Step) -> Json:
 
 
 def _by_manager(value: Json) -> Json:
-    """Entries of the same second have no order in a recording without times."""
+    """Sort the entries: a recording without times has no order within a second."""
     entries = [as_object(entry) or {} for entry in as_list(managed_fields.in_object(value)) or []]
     entries.sort(key=lambda entry: (str(entry["operation"]), str(entry["manager"])))
     return managed_fields.replaced(value, entries)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=range(len(STORIES)))
-def test_writes_of_several_managers(story: list[Step]) -> None:
+def test_writes_of_several_managers_equal_the_recorded_ones(story: list[Step]) -> None:
     live: Json = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -73,5 +73,5 @@ def test_writes_of_several_managers(story: list[Step]) -> None:
 
 
 @pytest.mark.parametrize("merge", MERGES, ids=range(len(MERGES)))
-def test_patches_of_kubectl_apply(merge: Merge) -> None:
+def test_patches_of_kubectl_apply_equal_the_recorded_ones(merge: Merge) -> None:
     assert strategic_merge.patched(merge.live, merge.patch, DEPLOYMENT) == merge.result

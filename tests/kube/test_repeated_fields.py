@@ -1,4 +1,4 @@
-"""Names that stand twice: found, wherever they are, and nowhere else."""
+"""Detection of duplicate names in JSON text."""
 
 import json
 
@@ -19,7 +19,7 @@ from engine.kubeapi.requests.repeated_fields import repeated
         ("[]", []),
     ],
 )
-def test_what_stands_twice_is_told_by_its_path(text: str, paths: list[str]) -> None:
+def test_duplicate_name_is_reported_by_its_path(text: str, paths: list[str]) -> None:
     assert repeated(text.encode(), json.loads(text)) == paths
 
 
@@ -30,12 +30,12 @@ _VALUES = st.recursive(
 
 
 @given(_VALUES)
-def test_a_text_that_was_written_from_a_value_has_none(value: object) -> None:
+def test_serialised_value_has_no_duplicates(value: object) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
         assert repeated(text.encode("utf-8", "surrogatepass"), value) == []
 
 
-def test_one_repeated_name_among_many_is_found_as_fast_as_among_few() -> None:
+def test_duplicate_among_many_names_is_found_in_linear_time() -> None:
     names = [f"n{index}" for index in range(60_000)]
     text = b"{" + ",".join(f'"{name}":1' for name in [*names, "n7"]).encode() + b"}"
     assert repeated(text, dict.fromkeys(names, 1)) == ["n7"]

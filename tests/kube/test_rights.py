@@ -1,4 +1,4 @@
-"""Who may do what: roles and bindings as objects, and what follows from them."""
+"""RBAC: roles and bindings as objects, and the permissions that follow."""
 
 import pytest
 from hypothesis import given
@@ -45,13 +45,13 @@ def may(values: list[Json], who: User, verb: str, resource: str, **more: str) ->
     return parsing.rights(values).may(who, Act(verb=verb, resource=resource, part=part, **more))
 
 
-def test_without_a_binding_nobody_may_anything() -> None:
+def test_nothing_is_permitted_without_a_binding() -> None:
     values = [role("reader", rule("get list", "pods"))]
     assert not may(values, ALICE, "get", "pods")
     assert may(values, MASTER, "get", "pods")
 
 
-def test_a_binding_of_the_cluster_counts_everywhere() -> None:
+def test_cluster_role_binding_applies_everywhere() -> None:
     values = [role("reader", rule("get", "pods")), binding("b", "reader", user("alice"))]
     assert may(values, ALICE, "get", "pods", namespace="shop")
     assert may(values, ALICE, "get", "pods")
@@ -61,7 +61,7 @@ def test_a_binding_of_the_cluster_counts_everywhere() -> None:
     assert not may(values, ROBOT, "get", "pods")
 
 
-def test_a_binding_in_a_namespace_counts_there_alone() -> None:
+def test_role_binding_applies_in_its_namespace_only() -> None:
     values = [
         role("reader", rule("*", "*", "*")),
         binding("b", "reader", {"kind": "ServiceAccount", "name": "robot"}, namespace="shop"),
@@ -71,7 +71,7 @@ def test_a_binding_in_a_namespace_counts_there_alone() -> None:
     assert not may(values, ROBOT, "get", "nodes")
 
 
-def test_a_role_of_a_namespace_is_not_one_of_the_cluster() -> None:
+def test_namespaced_role_is_no_cluster_role() -> None:
     values = [
         role("reader", rule("get", "pods"), namespace="shop"),
         binding("b", "reader", user("alice"), namespace="shop", kind="Role"),
@@ -81,7 +81,7 @@ def test_a_role_of_a_namespace_is_not_one_of_the_cluster() -> None:
     assert not may(values, ALICE, "get", "pods", namespace="other")
 
 
-def test_names_and_parts() -> None:
+def test_rules_apply_by_name_and_subresource() -> None:
     values = [
         role("one", rule("get", "configmaps", names="settings"), rule("update", "*/scale", groups="apps")),
         binding("b", "one", {"kind": "Group", "name": "team"}),
@@ -93,7 +93,7 @@ def test_names_and_parts() -> None:
     assert not may(values, ALICE, "update", "deployments", group="apps")
 
 
-def test_paths() -> None:
+def test_rules_apply_by_path() -> None:
     values = [
         role("paths", {"verbs": ["get"], "nonResourceURLs": ["/apis/*", "/version"]}),
         binding("b", "paths", user("alice")),
@@ -105,7 +105,7 @@ def test_paths() -> None:
     assert not known.may(ALICE, Act(verb="post", path="/version"))
 
 
-def test_a_role_gathers_others_by_their_labels() -> None:
+def test_cluster_role_aggregates_by_labels() -> None:
     known = parsing.rights(
         [
             *bootstrap_roles.objects(),
@@ -119,7 +119,7 @@ def test_a_role_gathers_others_by_their_labels() -> None:
             binding("b", "edit", user("alice"), namespace="shop"),
         ]
     )
-    # edit gathers view, which gathers what is labelled for it.
+    # edit aggregates view, which aggregates roles with its label.
     act = Act(verb="get", group="example.io", resource="foos", namespace="shop")
     assert known.may(ALICE, act)
     assert known.may(ALICE, Act(verb="create", group="apps", resource="deployments", namespace="shop"))
@@ -145,7 +145,7 @@ def test_a_role_gathers_others_by_their_labels() -> None:
             False,
         ),
         ({}, True),
-        # What is no proper selector gathers nothing.
+        # An invalid selector aggregates nothing.
         ({"matchExpressions": [{"key": "tier", "operator": "Near"}]}, False),
         ({"matchExpressions": [{"key": "else", "operator": "NotIn"}]}, False),
         ({"matchExpressions": [{"key": "tier", "operator": "Exists", "values": ["gold"]}]}, False),
@@ -156,7 +156,7 @@ def test_a_role_gathers_others_by_their_labels() -> None:
         ("tier=gold", False),
     ],
 )
-def test_a_role_gathers_by_expressions(selector: object, fits: bool) -> None:
+def test_cluster_role_aggregates_by_expressions(selector: object, fits: bool) -> None:
     gold = role("gold", rule("get", "foos", "example.io"))
     known = parsing.rights(
         [
@@ -168,7 +168,7 @@ def test_a_role_gathers_by_expressions(selector: object, fits: bool) -> None:
     assert known.may(ALICE, Act(verb="get", group="example.io", resource="foos")) == fits
 
 
-def test_what_everybody_may() -> None:
+def test_builtin_roles_permit_self_reviews_and_discovery_to_all() -> None:
     known = parsing.rights(bootstrap_roles.objects())
     review = Act(verb="create", group="authorization.k8s.io", resource="selfsubjectaccessreviews")
     assert known.may(ROBOT, review)
@@ -176,14 +176,14 @@ def test_what_everybody_may() -> None:
     assert not known.may(ROBOT, Act(verb="list", resource="namespaces"))
 
 
-def test_the_reason_names_binding_role_and_subject() -> None:
+def test_reason_names_binding_role_and_subject() -> None:
     values = [role("reader", rule("get", "pods")), binding("b", "reader", user("alice"), namespace="shop")]
     grant = parsing.rights(values).allows(ALICE, Act(verb="get", resource="pods", namespace="shop"))
     assert grant is not None
     assert grant.reason == ('RBAC: allowed by RoleBinding "b/shop" of ClusterRole "reader" to User "alice"')
 
 
-def test_nobody_hands_on_more_than_they_have() -> None:
+def test_permissions_beyond_the_own_ones_cannot_be_granted() -> None:
     values = [
         role("mine", rule("get list", "pods services"), rule("get", "secrets", names="a")),
         binding("b", "mine", user("alice"), namespace="shop"),
@@ -209,7 +209,7 @@ _DAMAGED: list[Json] = [
 
 
 @pytest.mark.parametrize("damaged", _DAMAGED)
-def test_damaged_roles_open_nothing(damaged: Json) -> None:
+def test_malformed_role_permits_nothing(damaged: Json) -> None:
     values: list[Json] = [damaged, binding("b", "reader", user("alice"))]
     assert not may(values, ALICE, "get", "pods")
 
@@ -233,7 +233,7 @@ _ACTS = st.builds(
 
 
 @given(own=st.lists(_RULES, max_size=3), wanted=st.lists(_RULES, max_size=3), act=_ACTS)
-def test_what_may_be_handed_on_allows_nothing_new(own: list[Rule], wanted: list[Rule], act: Act) -> None:
+def test_grantable_rules_permit_nothing_new(own: list[Rule], wanted: list[Rule], act: Act) -> None:
     held = rbac.Role(name="own", rules=tuple(own))
     bound = rbac.Binding(
         name="b", role="own", of_cluster=True, subjects=(rbac.Subject(kind="User", name="alice"),)

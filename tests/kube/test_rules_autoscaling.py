@@ -1,4 +1,4 @@
-"""What a HorizontalPodAutoscaler may look at, and how fast it may scale."""
+"""Validation of HorizontalPodAutoscalers: metrics and scaling behaviour."""
 
 import pytest
 
@@ -48,7 +48,7 @@ SHARE = "spec.metrics[0].resource.target"
         ),
     ],
 )
-def test_metrics(metric: Json, words: list[str]) -> None:
+def test_metrics_are_validated(metric: Json, words: list[str]) -> None:
     assert [each.partition(": ")[2] for each in wrong(metrics=[metric])] == words
 
 
@@ -74,11 +74,11 @@ def test_metrics(metric: Json, words: list[str]) -> None:
         ),
     ],
 )
-def test_behavior(rules: Json, words: list[str]) -> None:
+def test_behavior_is_validated(rules: Json, words: list[str]) -> None:
     assert [each.partition(": ")[2] for each in wrong(behavior={"scaleDown": rules})] == words
 
 
-def test_what_is_scaled_is_of_a_group() -> None:
+def test_scale_target_needs_an_api_group() -> None:
     assert wrong(scaleTargetRef={"kind": "Deployment", "name": "web"}) == [
         'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group'
     ]

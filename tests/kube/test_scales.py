@@ -1,4 +1,4 @@
-"""Scales of built-in and of custom kinds."""
+"""Scale subresources of built-in and of custom kinds."""
 
 import msgspec
 import pytest
@@ -20,7 +20,7 @@ def _deployments() -> resources.Resource:
     return found
 
 
-def test_an_object_as_a_scale_and_back() -> None:
+def test_object_is_converted_to_a_scale_and_back() -> None:
     scale = scales.scale_of(_deployments(), DEPLOYMENT)
     assert scale == {
         "kind": "Scale",
@@ -34,7 +34,7 @@ def test_an_object_as_a_scale_and_back() -> None:
     assert scales.scale_of(_deployments(), DEPLOYMENT)["spec"] == {"replicas": 3}
 
 
-def test_a_custom_kind_says_where_its_counts_stand() -> None:
+def test_custom_kind_declares_the_paths_of_its_counts() -> None:
     paths = resources.ScalePaths(
         spec_replicas=".spec.size.wanted", status_replicas=".status.n", label_selector=".status.selector"
     )
@@ -46,6 +46,6 @@ def test_a_custom_kind_says_where_its_counts_stand() -> None:
 
 
 @pytest.mark.parametrize("replicas", [-1, "3", True, None])
-def test_what_can_not_be_a_count(replicas: object) -> None:
+def test_invalid_replica_count_is_refused(replicas: object) -> None:
     with pytest.raises(scales.ScaleError, match=r"spec\.replicas"):
         scales.scaled(_deployments(), DEPLOYMENT, {"spec": {"replicas": replicas}})

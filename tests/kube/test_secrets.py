@@ -1,4 +1,4 @@
-"""Texts of Secrets: kept as data, under the same owners."""
+"""stringData of Secrets: stored as data, with the same field managers."""
 
 import pytest
 
@@ -9,7 +9,7 @@ HEAD: Json = {"apiVersion": "v1", "kind": "Secret"}
 
 
 def owned(*names: str) -> Json:
-    """Metadata in which somebody owns these keys of a field each."""
+    """Return metadata in which a manager owns a key of each field."""
     fields: Json = {f"f:{name}": {".": {}, "f:a": {}} for name in names}
     entry = {
         "manager": "me",
@@ -21,22 +21,22 @@ def owned(*names: str) -> Json:
     return {"name": "pw", "managedFields": [entry]}
 
 
-def test_texts_become_data_and_count_more_than_what_stood_there() -> None:
+def test_string_data_becomes_data_and_takes_precedence() -> None:
     found = secrets.kept({**HEAD, "data": {"a": "eA==", "c": "eQ=="}, "stringData": {"a": "b", "d": "ü"}})
     assert found == {**HEAD, "data": {"a": "Yg==", "c": "eQ==", "d": "w7w="}}
 
 
-def test_who_wrote_a_text_owns_its_field_of_data() -> None:
+def test_manager_of_string_data_owns_the_field_of_data() -> None:
     found = secrets.kept({**HEAD, "metadata": owned("stringData"), "stringData": {"a": "b"}})
     assert found == {**HEAD, "metadata": owned("data"), "data": {"a": "Yg=="}}
 
 
 @pytest.mark.parametrize("empty", [None, {}])
-def test_empty_texts_leave_nothing(empty: object) -> None:
+def test_empty_string_data_is_dropped(empty: object) -> None:
     assert secrets.kept({**HEAD, "stringData": empty}) == HEAD
 
 
 @pytest.mark.parametrize("wrong", [7, ["a"], {"a": 1}, {"a": None}])
-def test_what_is_no_text_stays_for_whoever_judges_it(wrong: object) -> None:
+def test_malformed_string_data_is_left_for_validation(wrong: object) -> None:
     value: Json = {**HEAD, "stringData": wrong}
     assert secrets.kept(value) == value

@@ -1,4 +1,4 @@
-"""Selectors of queries."""
+"""Label selectors and field selectors of queries."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ WEB = {"app": "web", "tier": "gold", "example.com/empty": ""}
         ("example.com/empty in (,x)", True),
     ],
 )
-def test_labels(text: str, matches: bool) -> None:
+def test_label_selector_matches(text: str, matches: bool) -> None:
     assert label_selectors.labels(text).matches(WEB) is matches
 
 
@@ -41,7 +41,7 @@ def test_labels(text: str, matches: bool) -> None:
     ("text", "matches"),
     [("size>3", True), ("size>4", False), ("size<5,app", True), ("app>3", False), ("other<3", False)],
 )
-def test_labels_that_are_numbers_are_compared(text: str, matches: bool) -> None:
+def test_numeric_labels_are_compared(text: str, matches: bool) -> None:
     assert label_selectors.labels(text).matches({**WEB, "size": "4"}) is matches
 
 
@@ -66,13 +66,13 @@ def test_labels_that_are_numbers_are_compared(text: str, matches: bool) -> None:
         ),
     ],
 )
-def test_what_is_no_label_selector(text: str, words: str) -> None:
+def test_invalid_label_selector_is_refused(text: str, words: str) -> None:
     with pytest.raises(label_selectors.SelectorError) as error:
         label_selectors.labels(text)
     assert str(error.value).startswith(words)
 
 
-def test_fields_of_events() -> None:
+def test_event_fields_are_selected() -> None:
     assert EVENTS
     text = "involvedObject.kind=Deployment,involvedObject.name=web,type!=Warning,source=scheduler"
     found = field_selectors.fields(text, EVENTS)
@@ -87,7 +87,7 @@ def test_fields_of_events() -> None:
     assert found.exact("type") is None
 
 
-def test_an_absent_field_is_empty_and_values_may_be_escaped() -> None:
+def test_absent_field_is_empty_and_values_may_be_escaped() -> None:
     assert PODS
     assert field_selectors.fields("spec.nodeName=", PODS).matches({"spec": {}})
     assert field_selectors.fields(r"status.phase=a\,b\=c\\", PODS).exact("status.phase") == "a,b=c\\"
@@ -103,14 +103,14 @@ def test_an_absent_field_is_empty_and_values_may_be_escaped() -> None:
         ("x" * 20_000, "longer than"),
     ],
 )
-def test_what_is_no_field_selector(text: str, words: str) -> None:
+def test_invalid_field_selector_is_refused(text: str, words: str) -> None:
     assert PODS
     with pytest.raises(label_selectors.SelectorError, match=words):
         field_selectors.fields(text, PODS)
 
 
 @given(st.text("ab1=!,()<> in", max_size=30))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     try:
         found = label_selectors.labels(text)
     except label_selectors.SelectorError:

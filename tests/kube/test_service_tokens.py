@@ -1,4 +1,4 @@
-"""Tokens: read as they were signed, by whoever has the key, until they end."""
+"""Service account tokens: signed, verified with the key, and expiring."""
 
 import pytest
 from hypothesis import given
@@ -13,18 +13,18 @@ CLAIMS = Claims(
 )
 
 
-def test_what_was_signed_is_read() -> None:
+def test_signed_token_is_read() -> None:
     token = service_tokens.signed(CLAIMS, KEY)
     assert token == service_tokens.signed(CLAIMS, KEY)
     assert service_tokens.read(token, KEY, 1_999) == CLAIMS
 
 
-def test_it_ends() -> None:
+def test_expired_token_is_refused() -> None:
     with pytest.raises(TokenError, match="expired"):
         service_tokens.read(service_tokens.signed(CLAIMS, KEY), KEY, 2_000)
 
 
-def test_another_key_signs_for_nobody_here() -> None:
+def test_token_signed_with_another_key_is_refused() -> None:
     token = service_tokens.signed(CLAIMS, service_tokens.key_of("another token"))
     with pytest.raises(TokenError, match="somebody else"):
         service_tokens.read(token, KEY, 0)
@@ -33,13 +33,13 @@ def test_another_key_signs_for_nobody_here() -> None:
 @given(
     st.text(max_size=200) | st.binary(max_size=100).map(lambda raw: f"{raw.hex()}.{raw.hex()}.{raw.hex()}")
 )
-def test_no_text_is_taken_for_a_token(text: str) -> None:
+def test_arbitrary_text_is_no_token(text: str) -> None:
     with pytest.raises(TokenError):
         service_tokens.read(text, KEY, 0)
 
 
 @given(st.data())
-def test_a_changed_token_is_none(data: st.DataObject) -> None:
+def test_changed_token_is_refused(data: st.DataObject) -> None:
     token = service_tokens.signed(CLAIMS, KEY)
     place = data.draw(st.integers(0, len(token) - 1))
     letter = data.draw(st.sampled_from("ABCxyz019-_.").filter(lambda each: each != token[place]))

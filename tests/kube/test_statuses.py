@@ -1,4 +1,4 @@
-"""Statuses as kubectl prints them."""
+"""Status objects, as kubectl prints them."""
 
 import msgspec
 
@@ -23,7 +23,7 @@ REBALANCERS = _resource("apps.karmada.io", "v1alpha1", "workloadrebalancers")
 CONFIGMAPS = _resource("", "v1", "configmaps")
 
 
-def test_not_found() -> None:
+def test_not_found_status_is_complete() -> None:
     assert status_objects.not_found(DEPLOYMENTS, "x").body == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -36,13 +36,13 @@ def test_not_found() -> None:
     }
 
 
-def test_the_core_group_has_no_name() -> None:
+def test_core_group_has_no_name() -> None:
     error = status_objects.already_exists(CONFIGMAPS, "settings")
     assert error.message == 'configmaps "settings" already exists'
     assert error.details == {"name": "settings", "kind": "configmaps"}
 
 
-def test_messages() -> None:
+def test_messages_equal_those_of_kubernetes() -> None:
     assert status_objects.conflict(DEPLOYMENTS, "x").message == (
         'Operation cannot be fulfilled on deployments.apps "x": the object has been modified; please apply your'
         " changes to the latest version and try again"
@@ -65,7 +65,7 @@ def test_messages() -> None:
     )
 
 
-def test_one_cause_stands_alone_and_several_in_brackets() -> None:
+def test_one_cause_is_plain_and_several_are_in_brackets() -> None:
     first, second = causes.required("spec.a"), causes.unsupported("spec.b", "x", ("y", "z"))
     assert status_objects.invalid(REBALANCERS, "one", [first]).message == (
         'WorkloadRebalancer.apps.karmada.io "one" is invalid: spec.a: Required value'
@@ -89,7 +89,7 @@ def test_one_cause_stands_alone_and_several_in_brackets() -> None:
     }
 
 
-def test_faults_of_form_become_causes() -> None:
+def test_validation_faults_become_causes() -> None:
     value: Json = {
         "apiVersion": "apps.karmada.io/v1alpha1",
         "kind": "WorkloadRebalancer",
@@ -107,14 +107,14 @@ def test_faults_of_form_become_causes() -> None:
     ]
 
 
-def test_an_empty_list_is_a_value_that_is_missing() -> None:
+def test_empty_list_is_a_missing_value() -> None:
     fault = Fault("spec.workloads", "has 0 items", "give at least 1")
     assert causes.of_faults([fault], {"spec": {"workloads": []}})[0].reason == "FieldValueRequired"
     assert causes.at({"a": [{"b": 7}]}, "a[0].b") == 7
     assert causes.at({"a": [{"b": 7}]}, "a[1].b") is None
 
 
-def test_conflicts_of_apply_name_their_fields() -> None:
+def test_apply_conflicts_name_their_fields() -> None:
     conflict = server_side_apply.Conflict(
         path=("f:spec", "f:replicas"),
         manager=managed_fields.Manager(name="scaler", operation="Update", subresource="scale"),

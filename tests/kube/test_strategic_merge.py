@@ -1,4 +1,4 @@
-"""Strategic merge patches as people and ``kubectl set`` write them."""
+"""Strategic merge patches as users and ``kubectl set`` write them."""
 
 import pytest
 
@@ -23,7 +23,7 @@ LIVE = _pod(
 )
 
 
-def test_an_image_is_set_by_the_name_of_its_container() -> None:
+def test_image_is_set_by_container_name() -> None:
     patch: Json = {
         "spec": {
             "$setElementOrder/containers": [{"name": "web"}, {"name": "side"}],
@@ -37,7 +37,7 @@ def test_an_image_is_set_by_the_name_of_its_container() -> None:
     assert _spec(LIVE)["containers"] != _spec(strategic_merge.patched(LIVE, patch, POD))["containers"]
 
 
-def test_an_item_is_deleted_and_a_list_replaced() -> None:
+def test_item_is_deleted_and_list_replaced() -> None:
     gone: Json = {"spec": {"containers": [{"name": "side", "$patch": "delete"}]}}
     assert _spec(strategic_merge.patched(LIVE, gone, POD))["containers"] == [
         {"name": "web", "image": "nginx:1"}
@@ -46,14 +46,14 @@ def test_an_item_is_deleted_and_a_list_replaced() -> None:
     assert _spec(strategic_merge.patched(LIVE, fresh, POD))["containers"] == [{"name": "new", "image": "x"}]
 
 
-def test_tolerations_are_taken_whole() -> None:
+def test_tolerations_are_atomic() -> None:
     patch: Json = {"spec": {"tolerations": [{"key": "b", "operator": "Exists"}]}}
     assert _spec(strategic_merge.patched(LIVE, patch, POD))["tolerations"] == [
         {"key": "b", "operator": "Exists"}
     ]
 
 
-def test_finalizers_are_added_and_taken_away_one_by_one() -> None:
+def test_finalizers_are_added_and_removed_individually() -> None:
     live: Json = {**LIVE, "metadata": {"name": "web", "finalizers": ["a", "b"]}}
     more = strategic_merge.patched(live, {"metadata": {"finalizers": ["c", "a"]}}, POD)
     assert sorted(map(str, as_list((as_object(more["metadata"]) or {})["finalizers"]) or [])) == [
@@ -65,7 +65,7 @@ def test_finalizers_are_added_and_taken_away_one_by_one() -> None:
     assert (as_object(less["metadata"]) or {})["finalizers"] == ["b"]
 
 
-def test_an_object_is_replaced_or_emptied() -> None:
+def test_map_is_replaced_or_emptied() -> None:
     live: Json = {**LIVE, "metadata": {"name": "web", "labels": {"a": "1", "b": "2"}}}
     fresh: Json = {"metadata": {"labels": {"$patch": "replace", "c": "3"}}}
     assert (as_object(strategic_merge.patched(live, fresh, POD)["metadata"]) or {})["labels"] == {"c": "3"}
@@ -73,7 +73,7 @@ def test_an_object_is_replaced_or_emptied() -> None:
     assert (as_object(strategic_merge.patched(live, empty, POD)["metadata"]) or {})["labels"] == {}
 
 
-def test_retained_keys_push_out_the_others() -> None:
+def test_retain_keys_drops_other_keys() -> None:
     volume: Json = {"name": "v", "emptyDir": {}}
     live = _pod(volumes=[volume])
     patch: Json = {
@@ -97,11 +97,11 @@ MISTAKES: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize(("spec", "words"), MISTAKES)
-def test_mistakes_are_told(spec: Json, words: str) -> None:
+def test_invalid_patch_is_reported(spec: Json, words: str) -> None:
     with pytest.raises(strategic_merge.StrategicMergeError, match=words):
         strategic_merge.patched(LIVE, {"spec": spec}, POD)
 
 
-def test_karmada_kinds_take_none() -> None:
+def test_karmada_kinds_do_not_accept_strategic_merge_patches() -> None:
     assert strategic_merge.takes(POD)
     assert not strategic_merge.takes(parsing.named("policy.karmada.PropagationPolicy"))

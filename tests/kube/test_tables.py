@@ -66,7 +66,7 @@ EVENT: Json = {
 }
 
 
-def test_kubectl_prints_them(tmp_path: Path) -> None:
+def test_kubectl_prints_the_tables(tmp_path: Path) -> None:
     program = shutil.which("kubectl")
     if program is None:
         pytest.fail("no kubectl on the PATH")
@@ -95,7 +95,7 @@ def test_kubectl_prints_them(tmp_path: Path) -> None:
     assert rendering.form(asked).table == "v1"
 
 
-def test_wide_columns_of_a_cluster() -> None:
+def test_cluster_has_wide_columns() -> None:
     assert _cells(_resource("cluster.karmada.io", "v1alpha1", "clusters"), CLUSTER) == {
         "Name": "member1",
         "Version": "v1.36.2",
@@ -110,7 +110,7 @@ def test_wide_columns_of_a_cluster() -> None:
     }
 
 
-def test_a_condition_that_is_not_there_is_empty() -> None:
+def test_missing_condition_is_empty() -> None:
     assert _cells(_resource("work.karmada.io", "v1alpha2", "resourcebindings"), BINDING) == {
         "Name": "web-deployment",
         "SCHEDULED": "True",
@@ -119,7 +119,7 @@ def test_a_condition_that_is_not_there_is_empty() -> None:
     }
 
 
-def test_events_in_the_order_of_the_wire() -> None:
+def test_event_columns_have_the_order_of_kubernetes() -> None:
     cells = _cells(_resource("", "v1", "events"), EVENT)
     assert list(cells) == [
         "Last Seen",
@@ -138,7 +138,7 @@ def test_events_in_the_order_of_the_wire() -> None:
     assert cells["Last Seen"] == "3m14s"
 
 
-def test_pods() -> None:
+def test_pod_row_shows_ready_containers_and_restarts() -> None:
     pods = _resource("", "v1", "pods")
     pod: Json = {
         "metadata": _metadata("web-1"),
@@ -165,7 +165,7 @@ def test_other_kinds_show_name_and_age() -> None:
     assert _cells(rebalancers, {"metadata": _metadata("one")}) == {"Name": "one", "Age": "3m14s"}
 
 
-def test_every_kind_takes_an_empty_object() -> None:
+def test_every_kind_accepts_an_empty_object() -> None:
     for resource in resources.control_plane().resources:
         assert len(_cells(resource, {})) == len(tables.columns_of(resource))
 
@@ -192,7 +192,7 @@ def test_custom_kinds_declare_their_columns() -> None:
     assert _cells(house, value) == {"Name": "one", "Size": 3, "Kinds": "A B", "Since": "3m14s", "None": None}
 
 
-def test_rows_carry_what_is_asked_for() -> None:
+def test_rows_include_the_requested_object() -> None:
     deployments = _resource("apps", "v1", "deployments")
     answer = tables.table(deployments, [DEPLOYMENT], NOW_MS, metadata={}, include="None")
     assert "object" not in (as_object((as_list(answer["rows"]) or [])[0]) or {})
@@ -216,12 +216,12 @@ def test_rows_carry_what_is_asked_for() -> None:
         ("", ""),
     ],
 )
-def test_the_client_chooses_the_form(accept: str, version: str) -> None:
+def test_table_version_is_negotiated(accept: str, version: str) -> None:
     assert rendering.form(accept).table == version
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/json;as=Other;v=v1;g=meta.k8s.io"])
-def test_a_form_that_there_is_not_is_not_acceptable(accept: str) -> None:
+def test_unsupported_format_is_not_acceptable(accept: str) -> None:
     with pytest.raises(StatusError, match=r"Not Acceptable|media types are accepted") as error:
         rendering.form(accept)
     assert error.value.code == 406

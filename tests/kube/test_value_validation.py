@@ -1,4 +1,4 @@
-"""Values against the types of their kind: what a custom resource's schema would refuse."""
+"""Validation of values against the schema of their kind, as for custom resources."""
 
 import pytest
 
@@ -40,11 +40,11 @@ SCALED: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         ),
     ],
 )
-def test_types_and_required_fields(spec: Json, words: list[str]) -> None:
+def test_types_and_required_fields_are_validated(spec: Json, words: list[str]) -> None:
     assert wrong("autoscaling.karmada.io", "federatedhpas", spec) == words
 
 
-def test_choices() -> None:
+def test_enum_values_are_validated() -> None:
     match = {"conditionType": "Ready", "operator": "Like", "statusValues": ["True"]}
     spec: Json = {"taints": [{"key": "a", "effect": "Never"}], "addOnConditions": [match]}
     assert wrong("policy.karmada.io", "clustertaintpolicies", spec) == [
@@ -53,7 +53,7 @@ def test_choices() -> None:
     ]
 
 
-def test_a_spec_that_must_be_there() -> None:
+def test_missing_spec_is_reported() -> None:
     resource = resources.control_plane().resource("policy.karmada.io", "v1alpha1", "federatedresourcequotas")
     assert resource
     assert [cause.text for cause in faults({"metadata": {}}, resource.schema)] == ["spec: Required value"]
