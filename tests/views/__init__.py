@@ -1,1 +1,1 @@
-"""The views in a process of their own."""
+"""The views process, and the verification of its tables."""

@@ -1,4 +1,4 @@
-"""The views' process: whatever happens to it, nobody who asks sees less than before, or anything wrong."""
+"""The views process through kills, damage and full disks: clients never see older or wrong views."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 @asynccontextmanager
 async def following(log: SqliteLog, directory: Path) -> AsyncGenerator[RemoteViews]:
-    """Views over a log, for as long as the block lasts."""
+    """Run views over a log for the duration of the block."""
     views = RemoteViews(log, directory)
     running = asyncio.create_task(views.run())
     try:
@@ -58,7 +58,7 @@ def story() -> Story:
 
 
 def children() -> set[int]:
-    """The children of this process."""
+    """Return the process ids of this process's children."""
     tasks = Path("/proc/self/task").iterdir()
     return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
 
@@ -93,9 +93,7 @@ async def folded_here(log: SqliteLog) -> dict[str, list[Found]]:
     return await asyncio.to_thread(tables.dump)
 
 
-async def test_what_is_written_can_be_read_and_equals_what_this_process_would_fold(
-    log: SqliteLog, tmp_path: Path, story: Story
-) -> None:
+async def test_views_equal_those_folded_in_this_process(log: SqliteLog, tmp_path: Path, story: Story) -> None:
     await log.append(story.opening())
     async with following(log, tmp_path) as views:
         for _ in range(30):
@@ -106,7 +104,7 @@ async def test_what_is_written_can_be_read_and_equals_what_this_process_would_fo
     assert await dump(tmp_path) == await folded_here(log)
 
 
-async def test_a_long_look_keeps_nobody_waiting_and_sees_nothing_of_what_comes_after(
+async def test_long_read_blocks_no_writes_and_sees_no_later_ones(
     log: SqliteLog, tmp_path: Path, story: Story
 ) -> None:
     await log.append(story.opening())
@@ -129,7 +127,7 @@ async def test_a_long_look_keeps_nobody_waiting_and_sees_nothing_of_what_comes_a
             assert await asyncio.to_thread(look) == (began, log.last_number())
 
 
-async def test_killed_it_is_started_again_and_nobody_sees_less(
+async def test_killed_views_process_is_restarted_without_older_views(
     log: SqliteLog, tmp_path: Path, story: Story
 ) -> None:
     await log.append(story.opening())
@@ -147,7 +145,7 @@ async def test_killed_it_is_started_again_and_nobody_sees_less(
     assert await dump(tmp_path) == await folded_here(log)
 
 
-async def test_damaged_tables_are_folded_anew(log: SqliteLog, tmp_path: Path, story: Story) -> None:
+async def test_damaged_tables_are_rebuilt(log: SqliteLog, tmp_path: Path, story: Story) -> None:
     await log.append([*story.opening(), *story.more()])
     (tmp_path / store.FILE).write_bytes(b"no tables" * 1_000)
 
@@ -157,7 +155,7 @@ async def test_damaged_tables_are_folded_anew(log: SqliteLog, tmp_path: Path, st
     assert await dump(tmp_path) == await folded_here(log)
 
 
-async def test_tables_of_another_log_are_folded_anew(tmp_path: Path, log: SqliteLog) -> None:
+async def test_tables_of_another_log_are_rebuilt(tmp_path: Path, log: SqliteLog) -> None:
     other = await SqliteLog.open(tmp_path / "other", synchronous="OFF")
     for which, seed in ((other, 1), (log, 2)):
         story = Story(seed)
@@ -173,9 +171,7 @@ async def test_tables_of_another_log_are_folded_anew(tmp_path: Path, log: Sqlite
     await other.aclose()
 
 
-async def test_a_record_that_is_not_what_was_appended_is_told(
-    log: SqliteLog, tmp_path: Path, story: Story
-) -> None:
+async def test_damaged_record_is_reported(log: SqliteLog, tmp_path: Path, story: Story) -> None:
     await log.append(story.opening())
     await log.aclose()
     await asyncio.to_thread(damage, tmp_path / FILE)
@@ -189,7 +185,7 @@ async def test_a_record_that_is_not_what_was_appended_is_told(
     await damaged.aclose()
 
 
-def test_it_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
+def test_views_process_ends_with_its_parent(tmp_path: Path) -> None:
     parent = f"""
 import asyncio, os, signal
 from pathlib import Path
@@ -203,7 +199,7 @@ async def main():
     os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """
-    # The error stream ends, and with it the wait, when all who hold it have ended: the child inherited it.
+    # The child inherited the error stream: it ends, and with it the wait, when all its holders have ended.
     ended = subprocess.run(
         [sys.executable, "-c", parent], capture_output=True, text=True, timeout=LEVEL_SECONDS, check=False
     )
@@ -213,7 +209,7 @@ asyncio.run(main())
 
 @contextmanager
 def limited(bytes_max: int) -> Generator[None]:
-    """Children that start meanwhile can't let any file grow beyond this size, as if the disk were full."""
+    """Limit the file sizes of children started in the block, as a full disk does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_max, hard))
     try:
@@ -222,13 +218,13 @@ def limited(bytes_max: int) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def make_room(child: int) -> None:
-    """The child's files may grow again."""
+def remove_limit(child: int) -> None:
+    """Remove the limit of a child's file sizes."""
     resource.prlimit(child, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
 async def fill(log: SqliteLog, views: RemoteViews, story: Story) -> port.LogError:
-    """Appends until a question is refused; gives what it was told."""
+    """Append until a query is refused; return its error."""
     while True:
         await log.append([each for _ in range(20) for each in story.more()])
         try:
@@ -237,7 +233,7 @@ async def fill(log: SqliteLog, views: RemoteViews, story: Story) -> port.LogErro
             return error
 
 
-async def test_who_asks_is_told_that_the_disk_is_full_and_they_go_on_once_there_is_room(
+async def test_full_disk_is_reported_to_clients_until_there_is_space(
     log: SqliteLog, tmp_path: Path, story: Story
 ) -> None:
     await log.append(story.opening())
@@ -252,7 +248,7 @@ async def test_who_asks_is_told_that_the_disk_is_full_and_they_go_on_once_there_
             told = await fill(log, views, story)
         assert f"{tmp_path / store.FILE} can't be written" in str(told)
         assert "the views go on by themselves once there is room" in str(told)
-        # What was folded before can be asked for; what was not is refused at once.
+        # Folded records can still be queried; later ones are refused at once.
         await views.wait_folded(views.folded)
         seen = views.folded
         async with asyncio.timeout(1):
@@ -260,12 +256,12 @@ async def test_who_asks_is_told_that_the_disk_is_full_and_they_go_on_once_there_
                 await views.wait_folded(log.last_number())
         assert await checkpoint(views) == seen < log.last_number()
 
-        make_room(child)
+        remove_limit(child)
         async with asyncio.timeout(LEVEL_SECONDS):
             while views.folded < log.last_number():  # noqa: ASYNC110  # who waits is refused until then
                 await asyncio.sleep(0.05)
         await views.wait_folded(log.last_number())
-        # The same child, not another one.
+        # The same child continues.
         assert await asyncio.to_thread(children) - before == {child}
     finally:
         running.cancel()
@@ -274,7 +270,7 @@ async def test_who_asks_is_told_that_the_disk_is_full_and_they_go_on_once_there_
     assert await dump(tmp_path) == await folded_here(log)
 
 
-async def test_tables_that_can_not_be_opened_are_told_and_opened_once_they_can(
+async def test_unopenable_tables_are_reported_and_opened_later(
     log: SqliteLog, tmp_path: Path, story: Story
 ) -> None:
     await log.append(story.opening())
@@ -287,7 +283,7 @@ async def test_tables_that_can_not_be_opened_are_told_and_opened_once_they_can(
                 with pytest.raises(port.LogError, match="go on by themselves once there is room"):
                     await views.wait_folded(log.last_number())
             (child,) = await asyncio.to_thread(children) - before
-            make_room(child)
+            remove_limit(child)
             async with asyncio.timeout(LEVEL_SECONDS):
                 while views.folded < log.last_number():  # noqa: ASYNC110  # as above
                     await asyncio.sleep(0.05)
@@ -297,11 +293,9 @@ async def test_tables_that_can_not_be_opened_are_told_and_opened_once_they_can(
             await views.close()
 
 
-async def test_a_process_that_ends_again_and_again_is_told(
-    log: SqliteLog, tmp_path: Path, story: Story
-) -> None:
+async def test_repeatedly_ending_process_is_reported(log: SqliteLog, tmp_path: Path, story: Story) -> None:
     await log.append(story.opening())
-    # There is no broker, which is all that a child can say before it ends.
+    # The missing broker is all that the child can report before it ends.
     views = RemoteViews(log, tmp_path, "kafka://127.0.0.1:1/nowhere")
     running = asyncio.create_task(views.run())
     try:

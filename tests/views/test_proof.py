@@ -1,4 +1,4 @@
-"""``log verify --views``: views must equal those that follow from the log."""
+"""``log verify --views``: the stored views must equal a fold of the log."""
 
 import asyncio
 import sqlite3
@@ -15,7 +15,7 @@ from tests.reconcilers.test_verification import play_history
 
 @asynccontextmanager
 async def folded(path: Path) -> AsyncGenerator[MemoryLog]:
-    """A log, and its views in a file."""
+    """Yield a log whose views are in a file."""
     log = MemoryLog()
     await play_history(Story(log))
     tables = await asyncio.to_thread(store.Store, path)
@@ -41,13 +41,13 @@ def damage(path: Path) -> None:
     connection.close()
 
 
-async def test_views_that_follow_from_the_log_are_equal_to_a_fold_from_scratch(tmp_path: Path) -> None:
+async def test_views_of_the_log_equal_a_fold_from_scratch(tmp_path: Path) -> None:
     path = tmp_path / store.FILE
     async with folded(path) as log:
         assert await proved(log, path) == {}
 
 
-async def test_views_that_show_something_else_are_found_by_their_table(tmp_path: Path) -> None:
+async def test_changed_views_are_found_by_table(tmp_path: Path) -> None:
     path = tmp_path / store.FILE
     async with folded(path) as log:
         await asyncio.to_thread(damage, path)
