@@ -1,1 +1,1 @@
-"""Faults of the running process and its disk: what was acknowledged stays, and nothing happens twice."""
+"""Faults of the process and its disk: acknowledged writes are kept, and nothing takes effect twice."""

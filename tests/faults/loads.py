@@ -1,7 +1,7 @@
-"""Writers that give commands as fast as they are answered, and keep a ledger of what was acknowledged.
+"""Writers that send commands as fast as possible, and a ledger of the acknowledged states.
 
-Each writer has names of its own and one command under way. So the state of a name is the last one that was
-acknowledged, or the one that was under way when the server died, and no other.
+Each writer has its own names and one command in flight. So the state of a name is the last acknowledged one,
+or the one in flight when the server died, and no other.
 """
 
 import random
@@ -23,7 +23,7 @@ _UNKNOWN: Final = "unknown"
 
 
 class Ledger:
-    """What writers know: the state of each name that was acknowledged, and the one that was tried last."""
+    """The writers' knowledge: the acknowledged state of each name, and the last attempted one."""
 
     def __init__(self) -> None:
         self.acknowledged: dict[str, str] = {}
@@ -32,16 +32,16 @@ class Ledger:
         """All names and counts of Deployments and rebalancers whose apply was acknowledged."""
 
     def allows(self, name: str, state: str) -> bool:
-        """The name may be found in this state."""
+        """Whether the name may have this state."""
         return state in {self.acknowledged.get(name, ABSENT), self.tried.get(name, ABSENT)}
 
     def settle(self, name: str, state: str) -> None:
-        """What was found after a crash is the state from which the writer goes on."""
+        """Record the state found after a crash; the writer continues from it."""
         self.acknowledged[name] = self.tried[name] = state
 
 
 class Writer(threading.Thread):
-    """Gives commands until it is told to stop or the server is gone."""
+    """Thread that sends commands until it is stopped or the server is gone."""
 
     def __init__(self, index: int, directory: Path, ledger: Ledger, seed: str) -> None:
         super().__init__(name=f"writer {index}", daemon=True)
@@ -53,7 +53,7 @@ class Writer(threading.Thread):
         self.wrong: list[object] = []
 
     def run(self) -> None:
-        """Writes; a server that died ends it, with the outcome of the last command unknown."""
+        """Write until stopped; if the server dies, the outcome of the last command is unknown."""
         try:
             with self._client:
                 while not self.stopping.is_set():
@@ -96,7 +96,7 @@ class Writer(threading.Thread):
             self._command(lambda: writes.delete(self._client, manifest), name, ABSENT)
 
     def _taint(self) -> None:
-        # One cluster for each writer; the third has none, so that there is always one to go to.
+        # Each writer taints its own cluster; the third cluster is never tainted, so one is always available.
         if self._index > 2:
             return
         cluster = f"member{self._index}"

@@ -1,4 +1,4 @@
-"""A server in a process of its own that can be killed and started again on the same data."""
+"""A server process that can be killed and restarted on the same data."""
 
 import json
 import signal
@@ -14,7 +14,7 @@ _POLL_SECONDS: Final = 0.01
 
 
 class Server:
-    """``reballast up`` on a directory; ``starts_s`` is how long each start took until it answered."""
+    """``reballast up`` on a directory; ``starts_s`` lists the seconds until each start was ready."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -24,19 +24,19 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The process's id; there is one once it was launched."""
+        """The process id; fails before the first launch."""
         assert self._process is not None
         return self._process.pid
 
     def launch(self) -> subprocess.Popen[bytes]:
-        """Starts the process; it is not ready yet."""
+        """Start the process without waiting until it is ready."""
         command = [sys.executable, "-m", "engine.cli", "up", "--data", str(self.directory)]
         with self._said.open("wb") as said:
             self._process = subprocess.Popen(command, stdout=said, stderr=said)
         return self._process
 
     def start(self) -> None:
-        """Starts the process and waits until it answers."""
+        """Start the process and wait until it answers."""
         started_s = time.monotonic()
         process = self.launch()
         while not self._is_published(process.pid):
@@ -48,13 +48,13 @@ class Server:
         self.starts_s.append(time.monotonic() - started_s)
 
     def kill(self) -> None:
-        """Kills the process as ``kill -9`` does; it has no say in it."""
+        """Send SIGKILL and wait for the end."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(STOP_SECONDS)
 
     def stop(self) -> int:
-        """Stops the process in order; gives its exit code."""
+        """Send SIGTERM and return the exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(STOP_SECONDS)

@@ -1,4 +1,4 @@
-"""What writers under faults say: each write carries a text of its own that no other has."""
+"""The objects that writers send under faults: each write has a unique text."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -27,7 +27,7 @@ spec:
 
 
 def deployment(name: str, replicas: int, text: str) -> Json:
-    """A Deployment."""
+    """Return a Deployment."""
     return {
         "apiVersion": _APPS,
         "kind": "Deployment",
@@ -44,7 +44,7 @@ def deployment(name: str, replicas: int, text: str) -> Json:
 
 
 def rebalancer(name: str, deployments: Sequence[str], text: str) -> Json:
-    """A rebalancer of Deployments."""
+    """Return a rebalancer of Deployments."""
     workloads = [
         {"apiVersion": _APPS, "kind": "Deployment", "namespace": "default", "name": each}
         for each in deployments

@@ -1,4 +1,4 @@
-"""Clients that vanish in the middle of a body, and what the server logs of itself."""
+"""Clients that disconnect in the middle of a body, and secrets in the server's log."""
 
 import json
 import re
@@ -27,7 +27,7 @@ OBJECTS = (
 
 
 def vanish(url: str, path: str, token: str) -> None:
-    """Sends the head of a request and the beginning of its body, and disconnects once the server reads the body."""
+    """Send a request's head and a part of its body, and disconnect while the server reads the body."""
     where = urlsplit(url)
     with socket.create_connection(("127.0.0.1", where.port or 0)) as plain:
         sent = f"POST {path} HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {token}\r\n"
@@ -41,7 +41,7 @@ def vanish(url: str, path: str, token: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_disconnects_is_one_line_and_no_secret(
+def test_disconnected_client_is_logged_in_one_line_without_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REBALLAST_LOG_LEVEL", "debug")
@@ -59,11 +59,11 @@ def test_a_client_that_disconnects_is_one_line_and_no_secret(
     assert leaks.leaks(tmp_path) == []
 
 
-def test_secrets_in_logs_are_found(tmp_path: Path) -> None:
+def test_leaked_secrets_in_logs_are_found(tmp_path: Path) -> None:
     token = "s3cr3t-s3cr3t-s3cr3t-s3cr3t"  # noqa: S105  # it opens nothing
     (tmp_path / "server.token").write_text(token + "\n")
     (tmp_path / "output").write_text(f"a line\nheaders={{'x': b'{token}'}}\n╭──── locals ────╮\n")
     found = [each.partition(":")[2] for each in leaks.leaks(tmp_path)]
-    # Or the check at the end of the run would find them, too.
+    # Otherwise the check at the end of the run would find them too.
     (tmp_path / "output").unlink()
     assert found == ["2: headers={'x': b'[secret]'}", "3: ╭──── [secret]───╮"]

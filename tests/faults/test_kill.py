@@ -1,4 +1,4 @@
-"""kill -9 at random moments under load: all that was acknowledged is there, nothing is there twice."""
+"""kill -9 at random times under load: every acknowledged write is stored, and none twice."""
 
 import asyncio
 import random
@@ -34,7 +34,7 @@ _Thing = TypeVar("_Thing")
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """A server that runs, and is gone at the end of the test."""
+    """A running server, stopped after the test."""
     found = Server(tmp_path / "data")
     found.start()
     yield found
@@ -43,7 +43,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_killed_at_any_moment_it_goes_on_with_all_that_was_acknowledged(server: Server) -> None:
+def test_server_killed_at_random_times_keeps_all_acknowledged_writes(server: Server) -> None:
     chance = random.Random(SEED)  # noqa: S311  # moments of a test
     ledger = Ledger()
     with Client(server.directory) as client:
@@ -99,7 +99,7 @@ def _assert_nothing_is_lost(directory: Path, ledger: Ledger) -> None:
 
 
 def _states(client: Client) -> dict[str, str]:
-    """The count of each Deployment and rebalancer, the taint of each cluster."""
+    """Return the count of each Deployment and rebalancer, and the taint of each cluster."""
     found: dict[str, str] = {}
     for path, query in (("objects", {"kind": "deploy"}), ("rebalancers", {})):
         for each in server_reads.pages(client, path, **query):
@@ -155,7 +155,7 @@ async def _assert_nothing_is_there_twice(directory: Path, ledger: Ledger) -> Non
 
 
 def _applied(event: codec.Decoded) -> tuple[str, str]:
-    """The name and the count of an object that was applied; empty for any other event."""
+    """Return name and count of an applied object; empty for any other event."""
     match event.data:
         case specs.TemplateApplied(manifest=manifest) | specs.RebalancerApplied(manifest=manifest):
             metadata = table_rows.part(msgspec.json.decode(manifest), "metadata")

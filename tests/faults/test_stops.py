@@ -43,7 +43,7 @@ CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: config-{number}}}\n
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """A server that runs, and is gone at the end of the test."""
+    """A running server, stopped after the test."""
     found = Server(tmp_path / "data")
     found.start()
     yield found
@@ -51,12 +51,12 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def command(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own."""
+    """Run a command as a process."""
     call = [sys.executable, "-m", "engine.cli", *words, "--data", str(server.directory)]
     return subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_sigterm_lets_it_decide_what_waits_within_the_deadline(server: Server) -> None:
+def test_sigterm_waits_for_pending_decisions_within_the_deadline(server: Server) -> None:
     manifests = [POLICY] + [DEPLOYMENT.format(number=number) for number in range(DEPLOYMENTS)]
     with Client(server.directory) as client:
         assert len(writes.apply(client, "---\n".join(manifests).encode())) == DEPLOYMENTS + 1
@@ -71,20 +71,20 @@ def test_sigterm_lets_it_decide_what_waits_within_the_deadline(server: Server) -
 
 
 async def _counts(directory: Path) -> tuple[int, int]:
-    """How many Deployments were applied, and for how many of them it was decided."""
+    """Return the numbers of applied and of decided Deployments."""
     log = await sqlite.SqliteLog.open(directory)
     try:
         found = [codec.decode(record) for record in await log.read_all(0, log.last_number())]
     finally:
         await log.aclose()
     events = [each.data for each in found if isinstance(each, codec.Decoded)]
-    # The engine writes Secrets of its own.
+    # The engine writes its own Secrets.
     templates = [objects.read(each.manifest) for each in events if isinstance(each, specs.TemplateApplied)]
     applied = sum(each.kind == "Deployment" for each in templates)
     return applied, len({each.key for each in events if isinstance(each, decisions.ScheduleDecided)})
 
 
-def test_a_second_server_on_the_same_data_is_refused_and_the_first_goes_on(server: Server) -> None:
+def test_second_server_on_the_same_data_is_refused(server: Server) -> None:
     second = command(server, "up")
 
     assert second.returncode == failures.FAILED
@@ -96,7 +96,7 @@ def test_a_second_server_on_the_same_data_is_refused_and_the_first_goes_on(serve
 
 @pytest.fixture
 def damaged(server: Server) -> Server:
-    """A server that was stopped, and one bit of what a user wrote flipped in its log."""
+    """A stopped server, with a flipped bit of a user's write in its log."""
     with Client(server.directory) as client:
         writes.apply(client, CONFIG.format(number=7, text="marked").encode())
     server.stop()
@@ -114,17 +114,17 @@ def _assert_named(proof: subprocess.CompletedProcess[str]) -> None:
     assert "specs/" in proof.stdout
 
 
-def test_a_flipped_bit_is_found_and_named_with_a_server_and_without(damaged: Server) -> None:
+def test_flipped_bit_is_located_with_and_without_a_server(damaged: Server) -> None:
     _assert_named(command(damaged, "log", "verify"))
 
-    # What stands before a snapshot is not read when the server starts.
+    # Records before a snapshot are not read at the start.
     damaged.start()
 
     _assert_named(command(damaged, "log", "verify"))
     assert damaged.stop() == 0
 
 
-def test_a_server_that_must_read_a_damaged_record_does_not_start(damaged: Server) -> None:
+def test_server_that_must_read_a_damaged_record_does_not_start(damaged: Server) -> None:
     for snapshot in damaged.directory.glob("snapshot-*.bin"):
         snapshot.unlink()
 
@@ -136,10 +136,10 @@ def test_a_server_that_must_read_a_damaged_record_does_not_start(damaged: Server
     assert "Traceback" not in refused.stderr
 
 
-def test_a_full_disk_refuses_writes_answers_questions_and_loses_nothing(tmp_path: Path) -> None:
+def test_full_disk_refuses_writes_serves_queries_and_loses_nothing(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # The server inherits the limit: no file of its grows beyond it, as if the disk were full.
+    # The server inherits the limit: none of its files can exceed it, as with a full disk.
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, hard))
     try:
         server.start()
@@ -160,7 +160,7 @@ def test_a_full_disk_refuses_writes_answers_questions_and_loses_nothing(tmp_path
 
 
 def _views_child(pid: int) -> int:
-    """The process that folds the views of a server."""
+    """Return the process id of a server's views process."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     (found,) = [
         each for each in children if b"engine.process.views" in Path(f"/proc/{each}/cmdline").read_bytes()
@@ -168,7 +168,7 @@ def _views_child(pid: int) -> int:
     return int(found)
 
 
-def test_views_without_room_refuse_questions_with_the_reason_and_go_on_once_there_is_some(
+def test_full_views_disk_refuses_queries_with_a_reason_until_there_is_space(
     server: Server,
 ) -> None:
     child = _views_child(server.pid)
@@ -177,14 +177,14 @@ def test_views_without_room_refuse_questions_with_the_reason_and_go_on_once_ther
         count, reason = _write_until_refused(client)
         assert "views.sqlite can't be written" in reason
         assert "the views go on by themselves once there is room" in reason
-        # The next one need not wait to be told.
+        # The next query is refused without a wait.
         began_s = time.monotonic()
         with pytest.raises(failures.Failure, match="can't be written"):
             client.get("objects")
         assert time.monotonic() - began_s < remote.PATIENCE_S
 
         resource.prlimit(child, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        # What was written stands in the log; the one that was refused too, where only its answer could not be given.
+        # All writes are in the log, even the refused one, of which only the response failed.
         _until(lambda: len(_texts(client)) >= count)
         assert len(_texts(client)) <= count + 1
         assert table_rows.items(table_rows.part(client.get("verify")).get("findings")) == []
@@ -192,7 +192,7 @@ def test_views_without_room_refuse_questions_with_the_reason_and_go_on_once_ther
 
 
 def _write_until_refused(client: Client) -> tuple[int, str]:
-    """Writes objects; gives how many were acknowledged, and why the next one was not."""
+    """Write objects; return the number of acknowledged ones, and the reason of the refusal."""
     for number in range(1_000):
         try:
             writes.apply(client, CONFIG.format(number=number, text=f"'{number:04}{'x' * 40_000}'").encode())
@@ -202,7 +202,7 @@ def _write_until_refused(client: Client) -> tuple[int, str]:
 
 
 def _until(is_so: Callable[[], bool]) -> None:
-    """Asks until it is so, however often the question is refused."""
+    """Poll until ``is_so`` returns true; refused queries count as false."""
     until_s = time.monotonic() + WAIT_SECONDS
     while True:
         with suppress(failures.Failure):
@@ -213,13 +213,13 @@ def _until(is_so: Callable[[], bool]) -> None:
 
 
 def _texts(client: Client) -> dict[str, str]:
-    """What each object says."""
+    """Return the text of each object."""
     found = server_reads.pages(client, "objects", kind="cm")
     return {table_rows.named(each): str(table_rows.part(each.get("data"))["text"])[:4] for each in found}
 
 
 def _fill(client: Client) -> tuple[dict[str, str], str]:
-    """Writes until it is refused; gives what each object was acknowledged to say, and the reason."""
+    """Write until refused; return the acknowledged text of each object, and the reason."""
     written: dict[str, str] = {}
     for number in range(10_000):
         name, text = f"{number % OBJECTS}", f"{number:04}"
