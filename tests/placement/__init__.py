@@ -1,1 +1,1 @@
-"""Placement: recorded decisions, invariants, the parts on their own."""
+"""Placement: recorded decisions, invariants, and the single parts."""

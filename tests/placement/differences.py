@@ -1,8 +1,8 @@
-"""Recorded cases whose answer here differs on purpose, with the reason and our answer.
+"""Recorded cases with a deliberately different answer, each with its reason and our answer.
 
-The reference scheduler adds up 32-bit numbers, which wrap around: clusters with room for thousands of millions of
-replicas then seem to have less than none. Here sums are exact, so the same rules find room. Each answer follows from
-the case's free pods by the rule that stands beside it.
+The reference scheduler adds 32-bit numbers, which overflow: clusters with capacity for billions of replicas
+then seem to have less than none. Here sums are exact, so the same rules find the capacity. Each answer
+follows from the case's free pods by the rule next to it.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ WRAPS: Final = "the reference's 32-bit sum of available replicas wraps around to
 EMPTY: Final = "no replicas to place: nothing can be lacking, and the sum of 32-bit maxima means nothing"
 
 OURS: Final[dict[str, tuple[str, dict[str, int]]]] = {
-    # Aggregated: the cluster with the most free pods holds all of them; the first by name among equals.
+    # Aggregated: the cluster with the most free pods gets all of them; the first by name among equals.
     "int32-overflow-A1-0001": (WRAPS, {"member2": 10_000}),
     "int32-overflow-A1-0007": (WRAPS, {"c21": 100}),
     "int32-overflow-A1-0009": (WRAPS, {"edf91z": 100}),
@@ -25,6 +25,6 @@ OURS: Final[dict[str, tuple[str, dict[str, int]]]] = {
     "int32-overflow-A1-0015": (WRAPS, {"member2": 3, "member3": 2}),
     "int32-overflow-A1-0016": (WRAPS, {"c0": 2, "c14": 2, "c7": 1}),
     "int32-overflow-A1-0019": (WRAPS, {"cfz": 3_493, "zbc2": 6_507}),
-    # Fresh, no replicas, empty propagation: the one selected cluster with nothing.
+    # Fresh, no replicas, empty propagation: the only selected cluster, with nothing.
     "zero-replicas-A1-0029": (EMPTY, {"us-01": 0}),
 }

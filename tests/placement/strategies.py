@@ -1,4 +1,4 @@
-"""Fleets, placements and requests for property tests, written by hand so that they are mostly feasible."""
+"""Fleets, placements and requests for property tests, written by hand so that most are feasible."""
 
 import contextlib
 
@@ -37,7 +37,7 @@ def summary(cpu: int, memory: int, pods: int, used: int) -> clusters.ResourceSum
 
 
 def manifest(name: str, number: int) -> clusters.ClusterManifest:
-    """A cluster whose facts are the digits of a number: one draw for each cluster keeps the tests fast."""
+    """Return a cluster whose facts are the digits of a number: one draw per cluster keeps the tests fast."""
     digits: list[int] = []
     for base in (len(TIERS), len(REGIONS), 3, 4, 4, 6, 8, 20_000, 40_000, 200, 50):
         number, digit = divmod(number, base)
@@ -67,19 +67,19 @@ def manifests() -> st.SearchStrategy[clusters.ClusterManifest]:
 
 
 def fleets() -> st.SearchStrategy[fleet.Fleet]:
-    """Fleets on both sides of the size at which division goes from plain Python to arrays."""
+    """Fleets on both sides of the size at which division switches from plain Python to arrays."""
     count = st.integers(1, 8) | st.integers(25, len(NAMES))
     numbers = count.flatmap(lambda many: st.lists(NUMBERS, min_size=many, max_size=many))
     return numbers.map(lambda found: filled(list(map(manifest, NAMES, found))))
 
 
 def changes() -> st.SearchStrategy[list[tuple[str, clusters.ClusterManifest]]]:
-    """What is said of clusters one after the other, for ``change``."""
+    """Sequences of cluster changes, for ``change``."""
     return st.lists(st.tuples(st.sampled_from(["put", "report", "remove"]), manifests()), max_size=12)
 
 
 def change(known: fleet.Fleet, kind: str, cluster: clusters.ClusterManifest) -> None:
-    """Says one thing of a cluster; a report of one that is not known is no change."""
+    """Apply a change to a fleet; a report of an unknown cluster is ignored."""
     match kind:
         case "put":
             known.put(cluster)
@@ -93,7 +93,7 @@ def change(known: fleet.Fleet, kind: str, cluster: clusters.ClusterManifest) -> 
 
 
 def roomy(name: str) -> clusters.ClusterManifest:
-    """A cluster that repels nothing and holds everything that the tests ask for."""
+    """Return a cluster without taints and with capacity for all requests of the tests."""
     return clusters.ClusterManifest(
         metadata=clusters.ClusterMetadata(name=name),
         status=clusters.ClusterStatus(
@@ -164,7 +164,7 @@ def _weighted(rules: list[placements.StaticClusterWeight] | None) -> placements.
 
 
 def by_room() -> st.SearchStrategy[placements.ReplicaSchedulingStrategy]:
-    """The two strategies that look at what the clusters have room for, and at what runs already."""
+    """The two strategies that depend on free capacity and on running replicas."""
     return st.sampled_from(
         [
             placements.ReplicaSchedulingStrategy(

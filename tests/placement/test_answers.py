@@ -1,4 +1,4 @@
-"""What is remembered is what would be decided."""
+"""Cached decisions equal fresh ones."""
 
 import msgspec
 import pytest
@@ -12,7 +12,7 @@ from tests.placement import strategies
 
 @pytest.mark.slow
 @given(strategies.fleets(), strategies.changes(), st.lists(strategies.asked(), min_size=1, max_size=3))
-def test_an_answer_is_what_would_be_decided_now(
+def test_cached_decision_equals_a_fresh_one(
     known: fleet.Fleet,
     changed: list[tuple[str, clusters.ClusterManifest]],
     asked: list[requests.Request],
@@ -31,7 +31,7 @@ def test_an_answer_is_what_would_be_decided_now(
 
 @pytest.mark.slow
 @given(strategies.fleets(), strategies.asked())
-def test_workloads_that_differ_in_name_only_share_an_answer(
+def test_workloads_that_differ_only_by_name_share_a_decision(
     known: fleet.Fleet, request: requests.Request
 ) -> None:
     remembering = decision_cache.Answers(known)
@@ -41,7 +41,7 @@ def test_workloads_that_differ_in_name_only_share_an_answer(
     assert remembering.decide(msgspec.structs.replace(request, resource=other)) is first
 
 
-def test_no_more_are_kept_than_there_is_room_for() -> None:
+def test_number_of_cached_decisions_is_limited() -> None:
     known = fleet.Fleet()
     known.put(strategies.roomy("a"))
     remembering = decision_cache.Answers(known)

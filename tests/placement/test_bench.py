@@ -1,4 +1,4 @@
-"""The benchmark runs in each of its modes and tells what it compares with."""
+"""The placement benchmark runs in each mode, and reports the reference's figures."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from engine.bench import placement
 
 @pytest.mark.parametrize("prefix", ["", "steady-", "fresh-"])
 @pytest.mark.parametrize("mode", placement.MODES)
-def test_measures_every_mode(prefix: str, mode: str) -> None:
+def test_benchmark_measures_every_mode(prefix: str, mode: str) -> None:
     figures = placement.run(10, prefix + mode, seconds=0.01)
     assert isinstance(figures["decisions_per_s"], float)
     assert figures["decisions_per_s"] > 0
@@ -15,22 +15,22 @@ def test_measures_every_mode(prefix: str, mode: str) -> None:
     assert figures["placed_share"] == 1.0
 
 
-def test_an_unknown_mode_is_refused_with_those_that_are_known() -> None:
+def test_unknown_mode_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match="dynamic, aggregated, region"):
         placement.run(10, "sideways", seconds=0.01)
 
 
-def test_the_reference_marks_stand_beside_the_figures() -> None:
+def test_figures_of_the_reference_are_reported() -> None:
     figures = placement.run(10, "dynamic", seconds=0.01)
     assert figures["reference_per_s"] == placement.REFERENCE[10]["dynamic"]
     assert figures["times_reference"] is not None
 
 
-def test_resource_models_on_every_cluster_leave_room_for_the_workloads() -> None:
+def test_workloads_fit_with_resource_models_on_every_cluster() -> None:
     figures = placement.run(10, "dynamic", seconds=0.01, grades=5)
     assert figures["grades"] == 5
     assert figures["placed_share"] == 1.0
 
 
-def test_more_replicas_than_there_is_room_for_are_counted_as_not_placed() -> None:
+def test_replicas_beyond_the_capacity_count_as_not_placed() -> None:
     assert placement.run(10, "dynamic", seconds=0.01, replicas=100_000)["placed_share"] == 0.0

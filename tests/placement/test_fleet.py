@@ -1,4 +1,4 @@
-"""A fleet that changed is the fleet that one would build from what is known now."""
+"""A changed fleet equals one built from scratch."""
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from tests.placement import strategies
 
 
 @given(strategies.fleets(), strategies.changes(), strategies.asked())
-def test_a_changed_fleet_decides_as_a_rebuilt_one(
+def test_changed_fleet_decides_as_a_rebuilt_one(
     known: fleet.Fleet, changed: list[tuple[str, clusters.ClusterManifest]], request: requests.Request
 ) -> None:
     schedule.schedule(request, known)
@@ -30,7 +30,7 @@ def test_a_changed_fleet_decides_as_a_rebuilt_one(
     assert ours.explanation == theirs.explanation
 
 
-def test_a_report_changes_capacity_and_nothing_that_was_compiled() -> None:
+def test_report_changes_capacity_and_no_compiled_placements() -> None:
     known = fleet.Fleet()
     known.put(strategies.roomy("a"))
     masks = known.compile(placements.Placement())
@@ -44,7 +44,7 @@ def test_a_report_changes_capacity_and_nothing_that_was_compiled() -> None:
     assert cluster.status.resource_summary == clusters.ResourceSummary(allocatable={"pods": "7"})
 
 
-def test_putting_a_cluster_with_the_same_facts_is_a_report() -> None:
+def test_cluster_with_the_same_facts_keeps_the_revision() -> None:
     known = fleet.Fleet()
     known.put(strategies.roomy("a"))
     revision = known.revision
@@ -52,7 +52,7 @@ def test_putting_a_cluster_with_the_same_facts_is_a_report() -> None:
     assert known.revision == revision
 
 
-def test_a_taint_moves_the_revision() -> None:
+def test_taint_changes_the_revision() -> None:
     known = fleet.Fleet()
     known.put(strategies.roomy("a"))
     revision = known.revision
@@ -68,7 +68,7 @@ def test_names_are_in_bytewise_order() -> None:
     assert known.names() == ("M3", "m-1", "m10", "m2")
 
 
-def test_a_malformed_report_changes_nothing() -> None:
+def test_malformed_report_changes_nothing() -> None:
     known = fleet.Fleet()
     known.put(strategies.roomy("a"))
     with pytest.raises(quantity.QuantityError, match="'4 apples'"):
@@ -82,12 +82,12 @@ def test_a_malformed_report_changes_nothing() -> None:
     assert schedule.schedule(request, known).available == {"a": 400}
 
 
-def test_an_unknown_cluster_cannot_report() -> None:
+def test_report_of_an_unknown_cluster_raises() -> None:
     with pytest.raises(KeyError, match="nobody"):
         fleet.Fleet().report("nobody", None)
 
 
-def test_a_result_keeps_its_numbers_when_the_fleet_goes_on() -> None:
+def test_decision_keeps_its_numbers_when_the_fleet_changes() -> None:
     known = fleet.Fleet()
     known.put(strategies.roomy("a"))
     request = requests.Request(
@@ -102,7 +102,7 @@ def test_a_result_keeps_its_numbers_when_the_fleet_goes_on() -> None:
     assert decision.clusters == (("a", 3),)
 
 
-def test_more_clusters_than_a_fleet_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_beyond_the_fleet_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "CLUSTERS_MAX", 1)
     known = fleet.Fleet()
     known.put(strategies.roomy("a"))
@@ -111,7 +111,7 @@ def test_more_clusters_than_a_fleet_holds_are_refused(monkeypatch: pytest.Monkey
         known.put(strategies.roomy("b"))
 
 
-def test_decisions_are_the_same_when_compiled_placements_are_forgotten(
+def test_decisions_are_equal_after_compiled_placements_are_evicted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = fleet.Fleet()

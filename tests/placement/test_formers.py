@@ -1,4 +1,4 @@
-"""Former results as columns: those that a decision handed in are those that its pairs give."""
+"""Previous assignments as columns: those cached from a decision equal those built from its pairs."""
 
 import msgspec
 from hypothesis import given
@@ -12,7 +12,7 @@ PLACES = {name: place for place, name in enumerate(strategies.NAMES)}
 MANY = tuple((name, number) for number, name in enumerate(strategies.NAMES))
 
 
-def test_clusters_become_places_and_unknown_ones_are_told_apart() -> None:
+def test_clusters_become_positions_and_unknown_ones_are_marked() -> None:
     former = previous_assignment.PreviousAssignments({"a": 0, "b": 1}).of(
         (("b", 3), ("gone", 7), ("a", 0), ("b", 1))
     )
@@ -21,20 +21,20 @@ def test_clusters_become_places_and_unknown_ones_are_told_apart() -> None:
     assert former.known.tolist() == [1, 0, 1]
 
 
-def test_columns_of_a_long_result_are_made_once() -> None:
+def test_columns_of_a_long_assignment_are_cached() -> None:
     kept = previous_assignment.PreviousAssignments(PLACES)
     assert kept.of(MANY) is kept.of(MANY)
     assert kept.of(MANY[:3]) is not kept.of(MANY[:3])
 
 
-def test_another_tuple_has_columns_of_its_own() -> None:
+def test_other_tuple_has_its_own_columns() -> None:
     kept = previous_assignment.PreviousAssignments(PLACES)
     for start in range(10):
         assert kept.of(MANY[start:]).replicas.tolist() == list(range(start, len(MANY)))
 
 
 def uneven() -> fleet.Fleet:
-    """Forty clusters with room for something, each for another number of pods."""
+    """Forty clusters with capacity, each for another number of pods."""
     known = strategies.filled([strategies.roomy(name) for name in strategies.NAMES])
     for number, name in enumerate(strategies.NAMES):
         known.report(name, strategies.summary(400_000, 400_000, 10 + number * 7 % 31, 0))
@@ -42,7 +42,7 @@ def uneven() -> fleet.Fleet:
 
 
 @given(st.integers(30, 200), st.data())
-def test_a_rescale_from_what_was_learned_is_the_same(replicas: int, data: st.DataObject) -> None:
+def test_rescale_with_cached_columns_equals_one_without(replicas: int, data: st.DataObject) -> None:
     known, stranger = uneven(), uneven()
     request = requests.Request(
         resource=strategies.resource(data.draw(st.sampled_from(["", "a", "b"]))),
@@ -60,7 +60,7 @@ def test_a_rescale_from_what_was_learned_is_the_same(replicas: int, data: st.Dat
     known.learn(first.clusters, places, numbers)
     for name in (None, *first.columns[0][:2]):
         if name is not None:
-            # What was learned held for the clusters as they stood.
+            # The cached columns were valid for the unchanged clusters.
             known.remove(name)
             stranger.remove(name)
         asked = msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""The design's invariants 4, 5 and 6, and determinism, over made-up fleets and requests."""
+"""The design's invariants 4, 5 and 6, and determinism, over random fleets and requests."""
 
 import msgspec
 import pytest
@@ -17,9 +17,7 @@ def succeeded(decision: decisions.Decision) -> bool:
 
 @pytest.mark.slow
 @given(strategies.fleets(), strategies.asked())
-def test_4_replicas_add_up_or_each_cluster_has_them_all(
-    known: fleet.Fleet, request: requests.Request
-) -> None:
+def test_4_replicas_add_up_or_each_cluster_has_all(known: fleet.Fleet, request: requests.Request) -> None:
     decision = schedule.schedule(request, known)
     assume(succeeded(decision) and request.is_workload and request.components <= 1)
     numbers = [replicas for _, replicas in decision.clusters]
@@ -31,7 +29,7 @@ def test_4_replicas_add_up_or_each_cluster_has_them_all(
 
 
 @given(strategies.fleets(), strategies.asked())
-def test_5_nothing_goes_newly_where_it_is_forbidden(known: fleet.Fleet, request: requests.Request) -> None:
+def test_5_no_new_replicas_in_forbidden_clusters(known: fleet.Fleet, request: requests.Request) -> None:
     decision = schedule.schedule(request, known)
     assume(decision.changed)
     before = dict(request.current)
@@ -62,7 +60,7 @@ def _tolerated(request: requests.Request, cluster: clusters.ClusterManifest) -> 
 def _selected(
     request: requests.Request, decision: decisions.Decision, cluster: clusters.ClusterManifest
 ) -> bool:
-    """The affinity rule for one cluster, without masks."""
+    """Whether the affinity selects one cluster, computed without masks."""
     placement = request.placement
     terms = [term for term in placement.cluster_affinities if term.affinity_name == decision.affinity_name]
     if not terms:
@@ -85,7 +83,7 @@ def _means(affinity: placements.ClusterAffinity, cluster: clusters.ClusterManife
 
 @st.composite
 def settled(draw: st.DrawFn) -> tuple[fleet.Fleet, requests.Request]:
-    """A fleet and a binding that has a result on it; one cluster at least has room for all."""
+    """A fleet and a binding with a decision on it; at least one cluster has capacity for all."""
     known = draw(strategies.fleets())
     known.put(strategies.roomy("home"))
     request = requests.Request(
@@ -102,7 +100,7 @@ def settled(draw: st.DrawFn) -> tuple[fleet.Fleet, requests.Request]:
 
 
 @given(settled(), st.integers(0, 100))
-def test_6_steady_scaling_up_takes_nothing_away_and_scaling_down_adds_nothing(
+def test_6_steady_scale_up_removes_nothing_and_scale_down_adds_nothing(
     scene: tuple[fleet.Fleet, requests.Request], replicas: int
 ) -> None:
     known, request = scene
@@ -117,7 +115,7 @@ def test_6_steady_scaling_up_takes_nothing_away_and_scaling_down_adds_nothing(
 
 
 @given(settled(), strategies.summaries())
-def test_6_nothing_but_a_trigger_moves_a_settled_binding(
+def test_6_only_a_trigger_moves_a_settled_binding(
     scene: tuple[fleet.Fleet, requests.Request], summary: clusters.ResourceSummary
 ) -> None:
     known, request = scene
@@ -131,7 +129,7 @@ def test_6_nothing_but_a_trigger_moves_a_settled_binding(
 
 
 @given(strategies.fleets(), strategies.asked())
-def test_the_same_question_has_the_same_answer(known: fleet.Fleet, request: requests.Request) -> None:
+def test_equal_requests_have_equal_decisions(known: fleet.Fleet, request: requests.Request) -> None:
     other = fleet.Fleet()
     for name in reversed(known.names()):
         cluster = known.get(name)
@@ -153,7 +151,7 @@ def _told(decision: decisions.Decision) -> tuple[object, ...]:
 
 
 @given(strategies.fleets(), strategies.asked())
-def test_no_number_of_the_columns_leaks_out(known: fleet.Fleet, request: requests.Request) -> None:
+def test_decisions_contain_no_numpy_numbers(known: fleet.Fleet, request: requests.Request) -> None:
     decision = schedule.schedule(request, known, explain=True)
     names, numbers = decision.columns
     assert tuple(zip(names, numbers, strict=True)) == decision.clusters
@@ -171,7 +169,7 @@ def test_no_number_of_the_columns_leaks_out(known: fleet.Fleet, request: request
 
 
 @given(strategies.fleets(), strategies.asked())
-def test_the_explanation_tells_the_decision(known: fleet.Fleet, request: requests.Request) -> None:
+def test_explanation_matches_the_decision(known: fleet.Fleet, request: requests.Request) -> None:
     decision = schedule.schedule(request, known, explain=True)
     assert decision.explanation is not None
     last = decision.explanation.groups[-1]

@@ -1,4 +1,4 @@
-"""`reballast schedule`: lines in, lines out, whatever stands in them."""
+"""`reballast schedule`: one answer per input line, even for invalid ones."""
 
 import io
 import json
@@ -35,7 +35,7 @@ def answers(*lines: str | bytes, explained: bool = False) -> list[Json]:
     return [json.loads(line) for line in sink.getvalue().splitlines()]
 
 
-def test_answers_in_the_form_of_the_vectors() -> None:
+def test_answer_has_the_format_of_the_vectors() -> None:
     assert answers(json.dumps(QUESTION)) == [
         {
             "id": "q",
@@ -49,14 +49,14 @@ def test_answers_in_the_form_of_the_vectors() -> None:
     ]
 
 
-def test_takes_a_whole_recorded_case_too() -> None:
+def test_whole_recorded_case_is_accepted() -> None:
     case = vectors.load(vectors.groups("schedule")[0])[0]
     line = b'{"id":"x","input":' + bytes(case.input) + b"}"
     plain, whole = answers(bytes(case.input), line)
     assert whole == {"id": "x", **plain}
 
 
-def test_explains_when_asked() -> None:
+def test_explanation_is_included_on_request() -> None:
     [answer] = answers(json.dumps(QUESTION), explained=True)
     [group] = answer["explanation"]["groups"]
     assert group["clusters"] == [
@@ -88,7 +88,7 @@ def test_explains_when_asked() -> None:
         ),
     ],
 )
-def test_a_malformed_line_is_told_and_does_not_stop_the_stream(
+def test_malformed_line_is_reported_and_does_not_stop_the_stream(
     line: str | bytes, field: str, reason: str
 ) -> None:
     first, refused, last = answers(json.dumps(QUESTION), line, json.dumps(QUESTION))
@@ -98,7 +98,7 @@ def test_a_malformed_line_is_told_and_does_not_stop_the_stream(
     assert reason in refused["error"]["reason"]
 
 
-def test_placements_that_make_no_sense_are_still_decided() -> None:
+def test_contradictory_placements_are_decided() -> None:
     both: Json = {"clusterAffinity": {}, "clusterAffinities": [{"affinityName": "g"}]}
     spread: Json = {"spreadConstraints": [{"spreadByField": "region", "minGroups": 1}]}
     rule: Json = {"targetCluster": {}, "weight": -3}
@@ -110,16 +110,14 @@ def test_placements_that_make_no_sense_are_still_decided() -> None:
     assert ["error" in answer for answer in answers(*lines)] == [False] * 3
 
 
-def test_a_line_over_the_limit_is_refused_and_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_over_the_limit_is_refused_and_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "LINE_BYTES_MAX", 2_000)
     refused, answered = answers(" " * 9_000 + json.dumps(QUESTION), json.dumps(QUESTION))
     assert "longer than 2000 bytes" in refused["error"]["reason"]
     assert answered["id"] == "q"
 
 
-def test_the_exit_code_says_whether_a_line_was_refused(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_exit_code_shows_refused_lines(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_text(json.dumps(QUESTION) + "\n\n" + json.dumps(QUESTION) + "\n")
     schedule.schedule(file)

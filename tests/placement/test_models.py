@@ -1,4 +1,4 @@
-"""Resource models: the columns count the nodes that one would count cluster by cluster."""
+"""Resource models: node counts by columns equal those computed per cluster."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -25,7 +25,7 @@ Grades = list[tuple[int, list[tuple[str, str]], int]]
 
 
 def grades() -> st.SearchStrategy[Grades]:
-    """Grades of one cluster: number, what a node holds, and how many are free."""
+    """Grades of one cluster: number, capacity of a node, and free nodes."""
     ranges = st.lists(st.sampled_from(RANGES), max_size=3)
     one = st.tuples(st.integers(0, 4), ranges, st.sampled_from(COUNTS))
     return st.lists(one, max_size=4, unique_by=lambda each: each[0])
@@ -41,7 +41,7 @@ def summary(pods: int, found: Grades) -> clusters.ResourceSummary:
 
 
 def modelled(name: str, pods: int, found: Grades, *, elsewhere: bool) -> clusters.ClusterManifest:
-    """A cluster with a resource model; without an API where it cannot be chosen."""
+    """A cluster with a resource model; ``elsewhere``: without the API, so it cannot be chosen."""
     held = [
         clusters.ResourceModel(
             grade=grade, ranges=tuple(clusters.ModelRange(name=each, min=least) for each, least in ranges)
@@ -58,8 +58,8 @@ def modelled(name: str, pods: int, found: Grades, *, elsewhere: bool) -> cluster
     )
 
 
-def room(cluster: clusters.ClusterManifest, asked: requests.Requests) -> int:
-    """Free replicas of one cluster, as the rules say it, one grade after the other."""
+def free_replicas(cluster: clusters.ClusterManifest, asked: requests.Requests) -> int:
+    """Return the free replicas of one cluster by the documented rule, grade by grade."""
     reported = cluster.status.resource_summary
     assert reported is not None
     free = reported.allocatable_modelings
@@ -98,7 +98,7 @@ wanted = st.dictionaries(st.sampled_from(RESOURCES), st.sampled_from(AMOUNTS), m
 
 @given(members=members, reports=reports, wanted=wanted)
 @example(members=[(2**50, [(0, [], 2**63 - 1)], False)], reports=[], wanted={})
-def test_columns_count_as_one_by_one(
+def test_columns_count_as_a_loop_over_clusters(
     members: list[tuple[int, Grades, bool]],
     reports: list[tuple[str, int, Grades, str]],
     wanted: dict[str, int],
@@ -130,11 +130,11 @@ def _check(known: fleet.Fleet, wanted: dict[str, int]) -> None:
         cluster = known.get(name)
         assert cluster is not None
         if cluster.status.api_enablements:
-            expected[name] = room(cluster, asked)
+            expected[name] = free_replicas(cluster, asked)
     assert schedule.schedule(request, known).available == expected
 
 
-def test_a_report_of_the_same_grades_keeps_the_columns() -> None:
+def test_report_with_the_same_grades_keeps_the_columns() -> None:
     cluster = modelled("a", 400, [(0, [("cpu", "1")], 3), (1, [("cpu", "2")], 5)], elsewhere=False)
     known = strategies.filled([cluster])
     before = known.nodes()
@@ -144,7 +144,7 @@ def test_a_report_of_the_same_grades_keeps_the_columns() -> None:
     assert before.replicas((("cpu", 1_000),)).tolist() == [2 * 1 + 1 * 2]
 
 
-def test_a_cluster_without_free_nodes_by_grade_leaves_the_columns() -> None:
+def test_cluster_without_free_nodes_by_grade_leaves_the_columns() -> None:
     known = strategies.filled([modelled("a", 400, [(0, [("cpu", "1")], 3)], elsewhere=False)])
     assert known.nodes() is not None
     reported = summary(400, [])
@@ -154,7 +154,7 @@ def test_a_cluster_without_free_nodes_by_grade_leaves_the_columns() -> None:
     assert known.nodes() is None
 
 
-def test_only_a_vendors_resource_is_extended() -> None:
+def test_only_vendor_resources_are_extended() -> None:
     named = {
         name: resource_models.is_extended(name)
         for name in ("cpu", "example.com/gpu", "kubernetes.io/x", "a.kubernetes.io/x")

@@ -34,7 +34,7 @@ from engine.kubeapi.values import quantity
         ("10Ei", 10 * 1024**6 * 1_000, 10 * 1024**6),
     ],
 )
-def test_reads_milli_and_whole_units(text: quantity.Quantity, milli: int, whole: int) -> None:
+def test_milli_and_whole_units_are_parsed(text: quantity.Quantity, milli: int, whole: int) -> None:
     assert quantity.milli_units(text) == milli
     assert quantity.whole_units(text) == whole
 
@@ -42,7 +42,7 @@ def test_reads_milli_and_whole_units(text: quantity.Quantity, milli: int, whole:
 @pytest.mark.parametrize(
     "text", ["", "m", ".", "1 ", "1KiB", "1ki", "0x10", "1e", "1e99", "nan", "1,5", "--1", "\u0661", "1" * 65]
 )
-def test_refuses_and_names_what_is_no_quantity(text: str) -> None:
+def test_invalid_quantity_is_named_in_the_error(text: str) -> None:
     with pytest.raises(quantity.QuantityError) as refusal:
         quantity.nano_units(text)
     assert repr(text[:60])[:-1] in str(refusal.value)

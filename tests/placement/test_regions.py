@@ -1,4 +1,4 @@
-"""The choice of regions, on examples that can be worked out by hand, and against a search of all combinations."""
+"""The choice of regions: examples worked out by hand, and a search of all combinations."""
 
 import itertools
 
@@ -20,12 +20,12 @@ def names(found: list[combinations.Region]) -> list[str]:
     return [each.name for each in found]
 
 
-def test_the_greatest_total_score_wins_and_is_ordered_by_score() -> None:
+def test_greatest_total_score_wins_and_regions_are_ordered_by_score() -> None:
     found = [region("a", size=1, score=10), region("b", size=2, score=30), region("c", size=3, score=20)]
     assert names(combinations.choose(found, least=2, most=2, clusters_min=0)) == ["b", "c"]
 
 
-def test_among_equal_scores_more_clusters_win() -> None:
+def test_more_clusters_win_among_equal_scores() -> None:
     found = [region("a", size=1, score=10), region("b", size=1, score=10), region("c", size=5, score=10)]
     assert names(combinations.choose(found, least=1, most=1, clusters_min=0)) == ["c"]
 
@@ -36,13 +36,13 @@ def test_regions_are_added_until_there_are_enough_clusters() -> None:
     assert combinations.choose(found, least=1, most=3, clusters_min=7) == []
 
 
-def test_a_beginning_of_the_best_that_does_alone_is_preferred() -> None:
-    # Depth first, smallest first: [a, b] has 4 clusters, then [b] alone is enough as well and begins [b, a].
+def test_sufficient_prefix_of_the_best_regions_is_preferred() -> None:
+    # Depth first, smallest first: [a, b] has 4 clusters, but [b] alone suffices and is a prefix of [b, a].
     found = [region("a", size=1, score=1), region("b", size=3, score=5)]
     assert names(combinations.choose(found, least=1, most=2, clusters_min=3)) == ["b"]
 
 
-def test_as_many_regions_as_needed_leave_no_choice() -> None:
+def test_all_regions_are_chosen_if_all_are_needed() -> None:
     found = [region("a", size=1, score=10), region("b", size=2, score=0)]
     assert len(combinations.choose(found, least=2, most=1, clusters_min=3)) == 2
     assert combinations.choose(found, least=2, most=2, clusters_min=4) == []
@@ -54,7 +54,7 @@ def test_as_many_regions_as_needed_leave_no_choice() -> None:
     most=st.integers(-1, 6),
     clusters_min=st.integers(-1, 9),
 )
-def test_the_best_scores_are_what_the_search_finds(
+def test_best_scores_equal_those_of_the_search(
     kinds: list[tuple[int, int]], least: int, most: int, clusters_min: int
 ) -> None:
     found = [region(f"r{number}", size=size, score=score) for number, (size, score) in enumerate(kinds)]
@@ -67,7 +67,7 @@ def test_the_best_scores_are_what_the_search_finds(
     scores=st.lists(st.integers(0, 3), min_size=7, max_size=7),
     least=st.integers(1, 3),
 )
-def test_the_best_scores_are_the_best_of_all_combinations(
+def test_best_scores_are_the_maximum_over_all_combinations(
     sizes: list[int], scores: list[int], least: int
 ) -> None:
     found = [
@@ -83,7 +83,7 @@ def test_the_best_scores_are_the_best_of_all_combinations(
     assert (sum(each.score for each in chosen), sum(each.size for each in chosen)) == max(totals)
 
 
-def test_very_many_regions_are_searched_for_a_bounded_time() -> None:
+def test_search_of_very_many_regions_is_bounded() -> None:
     found = [region(f"r{number:03}", size=1, score=number % 7) for number in range(300)]
     chosen = combinations.choose(found, least=20, most=40, clusters_min=21)
     assert len(chosen) == 21
@@ -92,7 +92,7 @@ def test_very_many_regions_are_searched_for_a_bounded_time() -> None:
 
 
 def spread_by_region() -> st.SearchStrategy[placements.Placement]:
-    """Placements that choose regions, and clusters in them, for replicas that are divided or are not."""
+    """Placements that spread by region and cluster, for divided and other replicas."""
     preferences = st.none() | strategies.by_room()
     return st.builds(_spread, st.integers(0, 3), st.integers(0, 3), st.integers(0, 4), preferences)
 
@@ -116,7 +116,7 @@ def _spread(
     request=strategies.asked(),
     placement=spread_by_region(),
 )
-def test_plain_scores_of_regions_are_the_same_as_those_by_arrays(
+def test_scores_of_regions_are_equal_in_plain_python_and_arrays(
     known: fleet.Fleet, request: requests.Request, placement: placements.Placement
 ) -> None:
     request = msgspec.structs.replace(request, placement=placement)

@@ -1,4 +1,4 @@
-"""Every recorded decision of the reference scheduler, one test for each feature: the trigger and the answer."""
+"""Every recorded decision of the reference scheduler, one test per feature: trigger and answer."""
 
 import sys
 
@@ -17,7 +17,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
-    """A legal state of the binding after the pass."""
+    """A valid state of the binding after the pass."""
 
     clusters: tuple[Target, ...]
     affinity_name: str
@@ -40,7 +40,7 @@ VECTORS = vectors.by_feature(vector for group in vectors.groups("schedule") for 
 
 
 def _mismatch(vector: vectors.Vector) -> str:
-    """What is wrong with our answer; nothing if it is right."""
+    """Return how our answer differs; empty if it is accepted."""
     question = msgspec.json.decode(vector.input, type=schedule_input.Input)
     fleet = schedule_input.read_fleet(bytes(question.clusters))
     request = schedule_input.read_request(question, fleet)
@@ -61,14 +61,14 @@ def _mismatch(vector: vectors.Vector) -> str:
 
 
 @pytest.mark.parametrize("feature", VECTORS)
-def test_decides_as_the_reference_scheduler_does(feature: str) -> None:
+def test_decisions_equal_those_of_the_reference_scheduler(feature: str) -> None:
     wrong = [mismatch for vector in VECTORS[feature] if (mismatch := _mismatch(vector))]
     passed = f"{feature}: {len(VECTORS[feature]) - len(wrong)} of {len(VECTORS[feature])}"
     sys.stdout.write(passed + "\n")
     assert not wrong, "\n".join([passed, *wrong[:5]])
 
 
-def test_each_difference_by_choice_is_a_recorded_case_that_we_decide_otherwise() -> None:
+def test_each_deliberate_difference_is_a_recorded_case_with_another_answer() -> None:
     recorded = {vector.id: vector for cases in VECTORS.values() for vector in cases}
     for name, (reason, ours) in differences.OURS.items():
         if name in recorded:
