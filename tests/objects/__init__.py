@@ -1,1 +1,1 @@
-"""Tests of what is read of objects."""
+"""Tests of manifests: parsing, checks, dependencies and sizes."""

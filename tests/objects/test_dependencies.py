@@ -1,4 +1,4 @@
-"""What a template refers to: every place of a pod that names an object, and nothing that it makes itself."""
+"""Dependencies of a template: every reference of a pod to another object, except those that the workload creates."""
 
 import msgspec
 import pytest
@@ -24,7 +24,7 @@ JSON = st.recursive(
 
 
 def of_pod(pod: Json, kind: tuple[str, str] = DEPLOYMENT, **fields: object) -> list[str]:
-    """What a workload with this pod needs, as kind/name."""
+    """Return the dependencies of a workload with this pod, as kind/name."""
     template: Json = {"template": {"spec": pod}}
     spec = pod if kind == POD else {"jobTemplate": {"spec": template}} if kind == CRON_JOB else template
     return found({"spec": {**spec, **fields}}, kind)
@@ -37,12 +37,12 @@ def found(root: object, kind: tuple[str, str] = DEPLOYMENT, namespace: str = "sh
 
 
 @pytest.mark.parametrize("kind", [POD, CRON_JOB, *TEMPLATED])
-def test_each_kind_with_pods_is_read(kind: tuple[str, str]) -> None:
+def test_pods_of_each_kind_are_read(kind: tuple[str, str]) -> None:
     assert of_pod({"volumes": [{"configMap": {"name": "settings"}}]}, kind) == ["ConfigMap/settings"]
 
 
 @pytest.mark.parametrize("group", ["containers", "initContainers", "ephemeralContainers"])
-def test_every_container_is_read(group: str) -> None:
+def test_references_of_every_container_are_read(group: str) -> None:
     environment = [
         {"name": "A", "valueFrom": {"configMapKeyRef": {"name": "one", "key": "a"}}},
         {"name": "B", "valueFrom": {"secretKeyRef": {"name": "two", "key": "b", "optional": True}}},
@@ -72,20 +72,20 @@ VOLUMES: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize(("volume", "needed"), VOLUMES)
-def test_every_kind_of_volume_is_read(volume: dict[str, object], needed: str) -> None:
+def test_references_of_every_volume_type_are_read(volume: dict[str, object], needed: str) -> None:
     assert of_pod({"volumes": [{"name": "v", **volume}]}) == [needed]
 
 
-def test_images_are_pulled_and_accounts_used_with_what_belongs_to_them() -> None:
+def test_image_pull_secrets_and_service_account_are_dependencies() -> None:
     pod: Json = {"imagePullSecrets": [{"name": "registry"}], "serviceAccountName": "robot"}
     assert of_pod(pod) == ["Secret/registry", "ServiceAccount/robot"]
 
 
-def test_the_default_account_is_in_every_namespace() -> None:
+def test_default_service_account_is_no_dependency() -> None:
     assert of_pod({"serviceAccountName": "default"}) == []
 
 
-def test_what_is_named_twice_is_needed_once() -> None:
+def test_repeated_reference_is_one_dependency() -> None:
     pod: Json = {
         "volumes": [{"secret": {"secretName": "keys"}}],
         "containers": [{"envFrom": [{"secretRef": {"name": "keys"}}]}],
@@ -93,7 +93,7 @@ def test_what_is_named_twice_is_needed_once() -> None:
     assert of_pod(pod) == ["Secret/keys"]
 
 
-def test_a_stateful_set_makes_its_own_claims() -> None:
+def test_claims_created_by_a_stateful_set_are_no_dependencies() -> None:
     volumes = [{"persistentVolumeClaim": {"claimName": name}} for name in ("data", "shared")]
     own: list[Json] = [{"metadata": {"name": "data"}}, {"metadata": {"name": {}}}]
     kind = ("apps/v1", "StatefulSet")
@@ -101,12 +101,12 @@ def test_a_stateful_set_makes_its_own_claims() -> None:
     assert len(of_pod({"volumes": volumes}, volumeClaimTemplates=own)) == 2
 
 
-def test_an_ingress_needs_its_certificates() -> None:
+def test_certificates_of_an_ingress_are_dependencies() -> None:
     ingress = {"spec": {"tls": [{"hosts": ["a"], "secretName": "cert"}, {"hosts": ["b"]}]}}
     assert found(ingress, ("networking.k8s.io/v1", "Ingress")) == ["Secret/cert"]
 
 
-def test_other_kinds_and_what_has_no_namespace_need_nothing() -> None:
+def test_other_kinds_and_cluster_scoped_objects_have_no_dependencies() -> None:
     root = {"spec": {"template": {"spec": {"volumes": [{"secret": {"secretName": "keys"}}]}}}}
     assert found(root) == ["Secret/keys"]
     assert found(root, ("v1", "Service")) == []
@@ -114,24 +114,24 @@ def test_other_kinds_and_what_has_no_namespace_need_nothing() -> None:
     assert found(root, namespace="") == []
 
 
-def test_escapes_hide_nothing() -> None:
+def test_escaped_field_names_are_read() -> None:
     raw = rb'{"spec":{"volumes":[{"\u0073\u0065cret":{"\u0073\u0065\u0063retName":"keys"}}]}}'
     (needed,) = dependencies("v1", "Pod", "shop", raw)
     assert (needed.kind, needed.name) == ("Secret", "keys")
 
 
 @pytest.mark.parametrize("name", ["", "Upper", "a/b", "../a", "-a", "a" * 254, 7, None, {"a": 1}, ["a"]])
-def test_what_can_be_no_name_names_nothing(name: object) -> None:
+def test_invalid_name_is_no_dependency(name: object) -> None:
     assert of_pod({"serviceAccountName": name, "volumes": [{"secret": {"secretName": name}}]}) == []
 
 
 @pytest.mark.parametrize("raw", [b"", b"secret", b'{"secret":1e999}', b'{"secret":"\\ud800"}', b"[" * 9999])
-def test_what_cannot_be_read_needs_nothing(raw: bytes) -> None:
+def test_unreadable_template_has_no_dependencies(raw: bytes) -> None:
     assert dependencies(*DEPLOYMENT, "shop", raw) == ()
 
 
 @given(pod=JSON, part=JSON, field=st.sampled_from(("volumes", "containers", "imagePullSecrets")))
-def test_any_shape_can_be_read(pod: object, part: object, field: str) -> None:
+def test_any_shape_is_read(pod: object, part: object, field: str) -> None:
     odd = {field: [part, {"secret": part, "env": part, "envFrom": [part], "name": part}], "x": pod}
     for root in (pod, odd, {"spec": pod}, {"spec": odd}):
         needed = dependencies("v1", "Pod", "shop", msgspec.json.encode(root))

@@ -1,4 +1,4 @@
-"""What an object of a known kind may look like: the seeds' objects pass, each rule refuses its own breach."""
+"""Validity of known kinds: the documents' objects pass, and each violated rule is reported."""
 
 import copy
 from typing import Any
@@ -56,7 +56,7 @@ TAINT_POLICY: dict[str, object] = {
 
 
 def refusal(value: dict[str, object]) -> str:
-    """What the check says of an object: empty where it passes."""
+    """Return the refusal of an object; empty if it is valid."""
     raw = msgspec.Raw(msgspec.json.encode(value))
     try:
         manifests.check(objects.read(raw), raw)
@@ -66,7 +66,7 @@ def refusal(value: dict[str, object]) -> str:
 
 
 def changed(value: dict[str, object], path: str, new: object) -> dict[str, object]:
-    """A copy with another value at a path of names and indexes: ``spec.workloads.0.name``."""
+    """Return a copy with another value at a path of names and indexes: ``spec.workloads.0.name``."""
     copied = copy.deepcopy(value)
     at: Any = copied
     *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
@@ -136,13 +136,13 @@ LEGAL_PLACEMENTS: list[dict[str, object]] = [
 
 
 @pytest.mark.parametrize("placement", LEGAL_PLACEMENTS)
-def test_what_the_guides_show_passes_and_the_engine_reads_it(placement: dict[str, object]) -> None:
+def test_placements_of_the_guides_are_valid_and_decoded(placement: dict[str, object]) -> None:
     assert refusal(placed(placement)) == ""
     assert msgspec.convert(placement, placements.Placement) is not None
 
 
 @pytest.mark.parametrize("value", [POLICY, REBALANCER, DEPLOYMENT, INTERPRETER, TAINT_POLICY])
-def test_whole_objects_pass(value: dict[str, object]) -> None:
+def test_whole_objects_are_valid(value: dict[str, object]) -> None:
     assert refusal(value) == ""
 
 
@@ -314,15 +314,15 @@ BREACHES: list[tuple[dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("value", "words"), BREACHES, ids=[words for _, words in BREACHES])
-def test_each_breach_is_refused_by_its_field(value: dict[str, object], words: str) -> None:
+def test_each_violation_is_refused_with_its_field(value: dict[str, object], words: str) -> None:
     assert words in refusal(value)
 
 
-def test_a_rebalancer_with_a_negative_time_to_live_passes_as_in_the_reference() -> None:
+def test_negative_ttl_of_a_rebalancer_is_valid_as_in_the_reference() -> None:
     assert refusal(changed(REBALANCER, "spec.ttlSecondsAfterFinished", -1)) == ""
 
 
-def test_a_role_may_carry_a_colon_in_its_name() -> None:
+def test_role_name_may_contain_a_colon() -> None:
     role: dict[str, object] = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -331,7 +331,7 @@ def test_a_role_may_carry_a_colon_in_its_name() -> None:
     assert refusal(role) == ""
 
 
-def test_all_that_is_wrong_is_told_and_each_field_once() -> None:
+def test_all_violations_are_reported_with_each_field_once() -> None:
     wrong = {
         "clusterAffinity": {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}},
         "clusterAffinities": [NOTHING, {"affinityName": "a"}],
@@ -352,7 +352,7 @@ def test_all_that_is_wrong_is_told_and_each_field_once() -> None:
     ]
 
 
-def test_unknown_fields_pass_the_check_and_are_found_for_the_door() -> None:
+def test_unknown_fields_are_valid_and_are_listed_for_the_write_api() -> None:
     value = changed(POLICY, "spec.placement", {"clusterAffinity": {"clusterName": ["member1"]}, "extra": 1})
 
     assert refusal(value) == ""
@@ -362,7 +362,7 @@ def test_unknown_fields_pass_the_check_and_are_found_for_the_door() -> None:
     ]
 
 
-def test_a_field_in_another_case_is_read_with_a_note_and_nulls_are_left_out() -> None:
+def test_field_in_another_case_is_accepted_with_a_note_and_nulls_are_dropped() -> None:
     toleration = {"key": "dedicated", "value": "special-user", "Effect": "NoSchedule"}
     value = placed({"clusterTolerations": [toleration], "spreadConstraints": None})
     notes: list[str] = []
@@ -417,13 +417,11 @@ PATHS = [
     st.sampled_from(PATHS),
     ANYTHING,
 )
-def test_nothing_that_stands_anywhere_makes_the_check_fail_otherwise(
-    value: dict[str, object], path: str, new: object
-) -> None:
+def test_arbitrary_values_cause_faults_only(value: dict[str, object], path: str, new: object) -> None:
     try:
         raw = msgspec.Raw(msgspec.json.encode(changed(value, path, new)))
     except OverflowError:
-        return  # JSON has such numbers, but no encoder here writes them
+        return  # JSON allows such numbers, but msgspec does not encode them
     for fault in manifests.examine(objects.read(raw), raw):
         assert fault.reason
 
@@ -432,7 +430,7 @@ QUANTITIES = st.from_regex(r"\A[0-9]{0,5}\.?[0-9]{0,3}([numkMGTPE]|[KMGTPE]i|[eE
 
 
 @given(QUANTITIES | st.text(max_size=8))
-def test_a_quantity_is_one_for_the_check_exactly_when_the_engine_reads_it(text: str) -> None:
+def test_quantity_check_agrees_with_the_engine(text: str) -> None:
     try:
         quantity.nano_units(text)
     except quantity.QuantityError:

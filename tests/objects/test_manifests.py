@@ -1,4 +1,4 @@
-"""Content as people send it, hostile content included: what comes out of it, and what is said of it."""
+"""Parsing of submitted content, hostile content included."""
 
 import json
 import time
@@ -59,11 +59,11 @@ def fault(content: str | bytes) -> manifests.Fault:
         ("1.2.3", "1.2.3"),
     ],
 )
-def test_only_the_core_schema_of_yaml_1_2_is_no_text(text: str, value: object) -> None:
+def test_yaml_1_2_core_schema_types_scalars(text: str, value: object) -> None:
     assert only(f"a: {text}\n") == {"a": value}
 
 
-def test_documents_lists_comments_and_a_broken_part() -> None:
+def test_documents_lists_and_comments_are_read_up_to_a_syntax_error() -> None:
     found = read(
         "# a file\n---\na: 1\n---\n# nothing\n---\n"
         "kind: List\nitems:\n- {kind: A}\n- 3\n---\nb: [1\n--- {c: 2}\n...\n"
@@ -74,18 +74,18 @@ def test_documents_lists_comments_and_a_broken_part() -> None:
     assert values == [{"a": 1}, {"kind": "A"}, "items[1]", "", {"c": 2}]
 
 
-def test_json_documents_stand_one_after_another() -> None:
+def test_consecutive_json_documents_are_read() -> None:
     found = read('{"a": 1}\n{"a": 2}\n{"a": 3')
 
     assert [entry.value for entry in found if isinstance(entry, manifests.Document)] == [{"a": 1}, {"a": 2}]
     assert (found[2].line, found[2].index) == (3, 3)
 
 
-def test_yaml_in_braces_is_yaml() -> None:
+def test_yaml_flow_mapping_is_read() -> None:
     assert only("{a: no, b: [x]}") == {"a": "no", "b": ["x"]}
 
 
-def test_anchors_and_merges_within_reason() -> None:
+def test_anchors_and_merge_keys_are_resolved() -> None:
     assert only("a: &x {b: 1, c: 2}\nd: *x\ne:\n  <<: *x\n  c: 3\n") == {
         "a": {"b": 1, "c": 2},
         "d": {"b": 1, "c": 2},
@@ -135,7 +135,7 @@ HOSTILE: list[tuple[str, str | bytes, str, int]] = [
 @pytest.mark.parametrize(
     ("content", "reason", "line"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE]
 )
-def test_hostile_content_is_a_fault_with_its_place(content: str | bytes, reason: str, line: int) -> None:
+def test_hostile_content_is_a_fault_with_its_line(content: str | bytes, reason: str, line: int) -> None:
     began = time.monotonic()
 
     found = fault(content)
@@ -146,7 +146,7 @@ def test_hostile_content_is_a_fault_with_its_place(content: str | bytes, reason:
     assert time.monotonic() - began < 1
 
 
-def test_the_line_of_a_field_is_found_again() -> None:
+def test_line_of_a_field_is_found() -> None:
     (found,) = read("# top\nkind: A\nspec:\n  list:\n  - name: x\n    b.c: 1\n")
 
     assert isinstance(found, manifests.Document)
@@ -157,7 +157,7 @@ def test_the_line_of_a_field_is_found_again() -> None:
 
 @pytest.mark.slow
 @given(st.dictionaries(st.text(), JSON, max_size=4))
-def test_json_comes_back_as_it_was_written(value: dict[str, object]) -> None:
+def test_json_round_trips(value: dict[str, object]) -> None:
     content = json.dumps(value)
 
     found = read(content)
@@ -166,7 +166,7 @@ def test_json_comes_back_as_it_was_written(value: dict[str, object]) -> None:
 
 
 @given(st.binary(max_size=200) | st.text(alphabet="-:[]{}&*!|>'\"#%@` \n\tab01.<?,", max_size=120))
-def test_no_content_makes_it_raise(content: bytes | str) -> None:
+def test_arbitrary_content_never_raises(content: bytes | str) -> None:
     for entry in read(content):
         if isinstance(entry, manifests.Document):
             assert manifests.line_of(entry, "spec.x") >= 0

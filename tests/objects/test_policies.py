@@ -1,4 +1,4 @@
-"""Reading policies as people and API servers write them."""
+"""Decoding of policies as users and API servers write them."""
 
 import msgspec
 import pytest
@@ -17,7 +17,7 @@ def test_null_means_absent() -> None:
     assert bytes(spec.placement) == b"{}"
 
 
-def test_the_placement_is_kept_as_it_was_written() -> None:
+def test_placement_is_kept_byte_for_byte() -> None:
     policy = policies.decode(b'{"kind":"PropagationPolicy","spec":{"placement":{ "b" : 1,"a":2}}}')
     assert bytes(policy.spec.placement) == b'{ "b" : 1,"a":2}'
 
@@ -32,11 +32,11 @@ def test_the_placement_is_kept_as_it_was_written() -> None:
         ({"cluster": {"purgeMode": "Directly"}}, "Directly"),
     ],
 )
-def test_who_names_no_purge_mode_for_failed_clusters_means_gracefully(failover: object, mode: str) -> None:
+def test_default_purge_mode_of_cluster_failover_is_gracefully(failover: object, mode: str) -> None:
     assert _decode(failover=failover).spec.purge_mode == mode
 
 
-def test_selectors_of_a_propagation_policy_mean_its_own_namespace() -> None:
+def test_selectors_of_a_propagation_policy_are_limited_to_its_namespace() -> None:
     selectors = [
         {"kind": "Secret"},
         {"kind": "Service", "namespace": "shop"},
@@ -51,6 +51,6 @@ def test_selectors_of_a_propagation_policy_mean_its_own_namespace() -> None:
     ]
 
 
-def test_another_shape_is_refused() -> None:
+def test_value_of_a_wrong_type_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError, match="priority"):
         _decode(priority="high")

@@ -1,4 +1,4 @@
-"""How many replicas a built-in kind has, and what each of them needs: the reference's rules, by example."""
+"""Replicas and requests of built-in kinds: the reference's rules, by example."""
 
 import msgspec
 import pytest
@@ -33,7 +33,7 @@ SMALL_NEEDS: Requests = (("cpu", "100m"), ("memory", "1Gi"))
             Size(4, SMALL_NEEDS),
         ),
         ("batch/v1 Job", {}, Size(1)),
-        # A Pod is one replica, whatever else stands in it.
+        # A Pod is one replica, with any other fields.
         ("v1 Pod", SMALL, Size(1, SMALL_NEEDS)),
         ("v1 Pod", {**SMALL, "replicas": 7}, Size(1, SMALL_NEEDS)),
         ("v1 Pod", pod(container(cpu="1"), container(cpu="500m")), Size(1, (("cpu", "1500m"),))),
@@ -52,7 +52,7 @@ SMALL_NEEDS: Requests = (("cpu", "100m"), ("memory", "1Gi"))
         ("example.io/v1 Pod", SMALL, NONE),
     ],
 )
-def test_the_size_of_a_workload(kind: str, spec: Json, size: Size) -> None:
+def test_size_of_a_workload(kind: str, spec: Json, size: Size) -> None:
     api_version, _, name = kind.partition(" ")
     assert workloads.size(api_version, name, msgspec.json.encode({"spec": spec})) == size
 
@@ -66,6 +66,6 @@ def test_the_size_of_a_workload(kind: str, spec: Json, size: Size) -> None:
         ("flink.example.io/v1 FlinkJob", ".spec.job.size", "spec.job.size"),
     ],
 )
-def test_where_a_kind_has_its_replicas(kind: str, declared: str, path: str) -> None:
+def test_path_of_the_replicas_of_a_kind(kind: str, declared: str, path: str) -> None:
     api_version, _, name = kind.partition(" ")
     assert ".".join(workloads.replicas_path(api_version, name, declared)) == path
