@@ -1,1 +1,1 @@
-"""What every implementation of a port must keep: one suite, inherited by each of them."""
+"""Contracts of ports: one suite per port, inherited for each implementation."""

@@ -1,4 +1,4 @@
-"""The contract of a log; each log's test class inherits it and says how to open one."""
+"""The contract of a log; each log's test class inherits it and defines how to open one."""
 
 import asyncio
 import random
@@ -28,13 +28,13 @@ class LogContract:
         async with self.open() as log:
             yield log
 
-    async def test_an_empty_log_has_no_records_and_no_ends(self, log: port.NumberedLog) -> None:
+    async def test_empty_log_has_no_records_and_no_ends(self, log: port.NumberedLog) -> None:
         assert log.last_number() == 0
         assert dict(log.ends()) == {}
         assert await log.read(topics.SPECS, 0, 0, 10) == []
         assert await log.read_all(0, 10) == []
 
-    async def test_offsets_grow_by_partition_and_numbers_over_all(self, log: port.NumberedLog) -> None:
+    async def test_offsets_increase_by_partition_and_numbers_over_all(self, log: port.NumberedLog) -> None:
         stored = await log.append([record(partition=1, text="a"), record(partition=2, text="b")])
         stored += await log.append([record(partition=1, text="c")])
 
@@ -44,7 +44,7 @@ class LogContract:
         assert 0 < first.number < second.number < third.number == log.last_number()
         assert dict(log.ends()) == {(topics.SPECS, 1): third.offset + 1, (topics.SPECS, 2): 1}
 
-    async def test_what_is_read_is_what_was_appended(self, log: port.NumberedLog) -> None:
+    async def test_read_record_equals_the_appended_one(self, log: port.NumberedLog) -> None:
         written = record(topics.DECISIONS, 7, "grüße")
         (stored,) = await log.append([written])
 
@@ -58,7 +58,7 @@ class LogContract:
         assert read.checksum == written.checksum
         assert await log.read_all(0, 10) == [stored]
 
-    async def test_reading_starts_and_stops_where_it_is_told(self, log: port.NumberedLog) -> None:
+    async def test_read_respects_start_and_limit(self, log: port.NumberedLog) -> None:
         stored = await log.append([record(text=str(index)) for index in range(10)])
 
         values = [each.value for each in await log.read(topics.SPECS, 0, 4, 3)]
@@ -67,11 +67,11 @@ class LogContract:
         assert await log.read_all(stored[3].number, 2) == stored[4:6]
         assert await log.read(topics.SPECS, 0, 10, 5) == []
 
-    async def test_an_empty_batch_changes_nothing(self, log: port.NumberedLog) -> None:
+    async def test_empty_batch_changes_nothing(self, log: port.NumberedLog) -> None:
         assert await log.append([]) == []
         assert log.last_number() == 0
 
-    async def test_waiting_ends_when_something_comes(self, log: port.NumberedLog) -> None:
+    async def test_wait_ends_with_the_next_append(self, log: port.NumberedLog) -> None:
         waiters = [asyncio.create_task(log.wait(0)) for _ in range(3)]
         await asyncio.sleep(0)
         assert not any(waiter.done() for waiter in waiters)
@@ -80,7 +80,7 @@ class LogContract:
         async with asyncio.timeout(5):
             await asyncio.gather(*waiters)
 
-    async def test_one_who_gives_up_waiting_leaves_the_others_waiting(self, log: port.NumberedLog) -> None:
+    async def test_cancelled_wait_does_not_end_the_others(self, log: port.NumberedLog) -> None:
         stays, leaves = asyncio.create_task(log.wait(0)), asyncio.create_task(log.wait(0))
         await asyncio.sleep(0)
         leaves.cancel()
@@ -90,7 +90,7 @@ class LogContract:
         async with asyncio.timeout(5):
             await stays
 
-    async def test_batches_of_many_writers_stay_whole(self, log: port.NumberedLog) -> None:
+    async def test_concurrent_batches_stay_whole(self, log: port.NumberedLog) -> None:
         async def write(writer: int) -> None:
             for turn in range(10):
                 await log.append([record(partition=p, text=f"{writer}.{turn}") for p in range(5)])
@@ -101,7 +101,7 @@ class LogContract:
         assert set(Counter(each.value for each in everything).values()) == {5}
         assert len(everything) == 500
 
-    async def test_an_append_that_nobody_waits_for_still_happens(self, log: port.NumberedLog) -> None:
+    async def test_append_continues_after_its_caller_was_cancelled(self, log: port.NumberedLog) -> None:
         task = asyncio.create_task(log.append([record()]))
         await asyncio.sleep(0)
         task.cancel()
@@ -110,9 +110,7 @@ class LogContract:
         assert [each.value for each in await log.read_all(0, 10)] == [b"x"]
 
     @pytest.mark.parametrize("seed", range(10))
-    async def test_every_partition_is_the_order_of_all_restricted_to_it(
-        self, log: port.NumberedLog, seed: int
-    ) -> None:
+    async def test_partitions_keep_the_order_of_the_whole_log(self, log: port.NumberedLog, seed: int) -> None:
         chance = random.Random(seed)  # noqa: S311  # an example, not a secret
         for _ in range(chance.randrange(10)):
             chosen = [topics.TOPICS[chance.choice(sorted(topics.TOPICS))] for _ in range(chance.randrange(6))]

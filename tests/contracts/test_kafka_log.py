@@ -1,4 +1,4 @@
-"""The contract of a log, on real Kafka."""
+"""The log contract, on real Kafka."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The log in memory keeps the contract."""
+"""The log contract, for the log in memory."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

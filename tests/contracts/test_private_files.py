@@ -1,4 +1,4 @@
-"""Whose the files of a data directory are: their owner's alone, and never another program's."""
+"""Files of a data directory: private to their owner, and never those of another program."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ APPLICATION = 0x52654C67
 
 @pytest.fixture(autouse=True)
 def _usual_mask() -> Iterator[None]:
-    """The mask with which files become readable for everybody."""
+    """Set the umask with which new files are readable for everyone."""
     before = os.umask(0o022)
     yield
     os.umask(before)
@@ -33,7 +33,7 @@ def modes(directory: Path) -> dict[str, str]:
 
 
 async def written(directory: Path) -> dict[str, str]:
-    """The modes of the files of a log with a record while it is open."""
+    """Return the modes of an open log's files."""
     log = await sqlite.SqliteLog.open(directory)
     await log.append([log_contract.record()])
     found = modes(directory)
@@ -45,14 +45,14 @@ def write(directory: Path) -> dict[str, str]:
     return asyncio.run(written(directory))
 
 
-def test_the_files_of_a_log_are_private_in_a_directory_that_was_there(tmp_path: Path) -> None:
+def test_log_files_are_private_in_an_existing_directory(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     found = write(tmp_path)
     assert set(found) == {"log.lock", "log.sqlite", "log.sqlite-shm", "log.sqlite-wal"}
     assert set(found.values()) == {"600"}
 
 
-def test_directories_that_are_made_are_private(tmp_path: Path) -> None:
+def test_created_directories_are_private(tmp_path: Path) -> None:
     write(tmp_path / "a" / "b")
     assert (modes(tmp_path), modes(tmp_path / "a")) == ({"a": "700"}, {"b": "700"})
 
@@ -73,7 +73,7 @@ def test_files_of_a_former_release_become_private(tmp_path: Path) -> None:
         (tmp_path / name).chmod(0o644)
     (tmp_path / "notes.txt").touch(mode=0o644)
     found = write(tmp_path)
-    assert found.pop("notes.txt") == "644"  # not one of ours
+    assert found.pop("notes.txt") == "644"  # a foreign file
     assert set(found.values()) == {"600"}
 
 
@@ -92,10 +92,10 @@ def test_caches_and_checkpoints_are_private(tmp_path: Path) -> None:
     assert set(found.values()) == {"600"}
 
 
-def test_a_looser_directory_is_warned_of_with_path_mode_and_remedy(
+def test_open_directory_causes_a_warning_with_path_mode_and_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The tests' own loggers leave warnings out.
+    # The loggers of the tests drop warnings.
     everything = structlog.make_filtering_bound_logger(0)
     monkeypatch.setattr(
         private_files, "_log", structlog.wrap_logger(structlog.PrintLogger(), wrapper_class=everything)
@@ -139,7 +139,7 @@ def foreign(path: Path, *statements: str) -> sqlite3.Connection:
     ],
     ids=["tables", "application", "same-names", "same-names-only", "wal"],
 )
-def test_a_log_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path, statements: list[str]) -> None:
+def test_log_of_another_program_is_refused_and_left_unchanged(tmp_path: Path, statements: list[str]) -> None:
     path = tmp_path / "log.sqlite"
     connection = foreign(path, *statements)
     path.chmod(0o644)
@@ -154,7 +154,7 @@ def test_a_log_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path, s
     assert modes(tmp_path)["log.sqlite"] == "644"
 
 
-def test_a_log_of_a_former_release_is_read_and_named_from_then_on(tmp_path: Path) -> None:
+def test_log_of_a_former_release_gets_an_application_id(tmp_path: Path) -> None:
     write(tmp_path)
     foreign(tmp_path / "log.sqlite", "PRAGMA application_id = 0").close()
     write(tmp_path)
@@ -164,6 +164,6 @@ def test_a_log_of_a_former_release_is_read_and_named_from_then_on(tmp_path: Path
     connection.close()
 
 
-def test_an_empty_file_becomes_a_log(tmp_path: Path) -> None:
+def test_empty_file_becomes_a_log(tmp_path: Path) -> None:
     (tmp_path / "log.sqlite").touch()
     assert (write(tmp_path))["log.sqlite"] == "600"

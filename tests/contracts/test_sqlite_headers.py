@@ -1,4 +1,4 @@
-"""The file of the embedded log: headers are stored without what all records repeat, and come back as they were."""
+"""Storage format of the embedded log: repeated parts are compressed, and records are read back unchanged."""
 
 import asyncio
 import sqlite3
@@ -66,9 +66,7 @@ async def test_headers_of_events_take_less_than_half_of_their_json(tmp_path: Pat
 
 
 @pytest.mark.parametrize("headers", UNUSUAL)
-async def test_unusual_headers_are_read_as_they_were_written(
-    tmp_path: Path, headers: Mapping[str, str]
-) -> None:
+async def test_unusual_headers_are_read_unchanged(tmp_path: Path, headers: Mapping[str, str]) -> None:
     written = records.record(topics.SPECS, 0, "k", headers, b"v")
     async with aclosing(await sqlite.SqliteLog.open(tmp_path)) as log:
         stored = await log.append([OWN, written, OWN])
@@ -78,12 +76,12 @@ async def test_unusual_headers_are_read_as_they_were_written(
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.dictionaries(TEXTS, TEXTS, max_size=3), min_size=1, max_size=3))
-def test_any_headers_come_back_byte_for_byte(batch: list[dict[str, str]]) -> None:
+def test_any_headers_round_trip(batch: list[dict[str, str]]) -> None:
     plain = [records.headers_json(headers) for headers in batch]
     assert compact.unpack(compact.pack(plain)) == plain
 
 
-def test_a_zero_byte_in_one_record_does_not_shift_the_headers_of_others() -> None:
+def test_zero_byte_in_one_record_does_not_shift_the_headers_of_others() -> None:
     first, second = compact.pack([OWN.headers_json, b"{}"])
     assert compact.unpack([first[:9] + b"\0" + first[9:], second])[1] == b"{}"
 
@@ -98,9 +96,7 @@ MANIFEST = (
 
 @pytest.mark.parametrize("rest", [b"", b"\n\t ", b"\x01", b"\x08\xff\0"], ids=repr)
 @pytest.mark.parametrize("times", [1, 3, 100])
-async def test_values_of_any_bytes_are_read_as_they_were_written(
-    tmp_path: Path, rest: bytes, times: int
-) -> None:
+async def test_values_of_any_bytes_are_read_unchanged(tmp_path: Path, rest: bytes, times: int) -> None:
     written = records.record(topics.SPECS, 0, "k", OWN.headers, MANIFEST * times + rest)
     unusual = records.record(topics.SPECS, 0, "k", {}, MANIFEST * times + rest)
     async with aclosing(await sqlite.SqliteLog.open(tmp_path)) as log:
@@ -109,7 +105,7 @@ async def test_values_of_any_bytes_are_read_as_they_were_written(
         assert await log.read_all(0, 10) == stored
 
 
-async def test_manifests_are_stored_without_the_phrases_of_defaults(tmp_path: Path) -> None:
+async def test_default_fields_of_manifests_are_compressed(tmp_path: Path) -> None:
     async with aclosing(await sqlite.SqliteLog.open(tmp_path)) as log:
         await log.append([records.record(topics.SPECS, 0, "k", OWN.headers, MANIFEST * 3)])
     assert await asyncio.to_thread(value_bytes, tmp_path) < len(MANIFEST * 3) / 2

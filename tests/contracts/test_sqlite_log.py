@@ -1,4 +1,4 @@
-"""The embedded log keeps the contract, and what only a file can do."""
+"""The log contract for the embedded log, and the behaviour of its file."""
 
 import asyncio
 import fcntl
@@ -46,7 +46,7 @@ class TestSqliteLog(log_contract.LogContract):
         await asyncio.to_thread(shutil.rmtree, directory)
 
 
-async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+async def test_all_records_exist_after_a_restart(tmp_path: Path) -> None:
     async with opened(tmp_path) as log:
         await log.append([log_contract.record(partition=p, text=str(p)) for p in range(4)])
         before = await log.read_all(0, 100)
@@ -59,7 +59,7 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         assert (after.offset, after.number) == (1, 5)
 
 
-async def test_old_records_and_new_ones_read_as_one(tmp_path: Path) -> None:
+async def test_old_and_new_records_are_read_together(tmp_path: Path) -> None:
     async with opened(tmp_path) as log:
         await log.append([log_contract.record(text=str(index)) for index in range(5)])
     async with opened(tmp_path) as log:
@@ -68,13 +68,13 @@ async def test_old_records_and_new_ones_read_as_one(tmp_path: Path) -> None:
         assert [each.number for each in await log.read_all(2, 100)] == list(range(3, 11))
 
 
-async def test_a_log_is_held_by_one_process(tmp_path: Path) -> None:
+async def test_log_is_locked_by_one_process(tmp_path: Path) -> None:
     async with opened(tmp_path):
         with pytest.raises(port.LogLockedError, match="another process holds the log"):
             await sqlite.SqliteLog.open(tmp_path)
 
 
-async def test_a_lock_that_a_dying_process_still_holds_is_waited_for(tmp_path: Path) -> None:
+async def test_opening_waits_for_the_lock_of_a_dying_process(tmp_path: Path) -> None:
     with (tmp_path / "log.lock").open("wb") as left:
         fcntl.flock(left, fcntl.LOCK_EX)
         opening = asyncio.create_task(sqlite.SqliteLog.open(tmp_path))
@@ -83,7 +83,7 @@ async def test_a_lock_that_a_dying_process_still_holds_is_waited_for(tmp_path: P
     await (await opening).aclose()
 
 
-async def test_a_log_with_other_shards_is_refused(tmp_path: Path) -> None:
+async def test_log_with_another_shard_count_is_refused(tmp_path: Path) -> None:
     async with opened(tmp_path):
         pass
     await asyncio.to_thread(tamper, tmp_path, "UPDATE meta SET value = '7' WHERE name = 'shards'")
@@ -91,7 +91,7 @@ async def test_a_log_with_other_shards_is_refused(tmp_path: Path) -> None:
         await sqlite.SqliteLog.open(tmp_path)
 
 
-async def test_a_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
+async def test_changed_record_is_found_and_located(tmp_path: Path) -> None:
     async with opened(tmp_path) as log:
         await log.append([log_contract.record(text="untouched"), log_contract.record(text="flipped")])
     await asyncio.to_thread(
@@ -103,7 +103,7 @@ async def test_a_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
             await log.read(topics.SPECS, 0, 1, 1)
 
 
-async def test_the_checksum_covers_key_headers_and_value() -> None:
+async def test_checksum_covers_key_headers_and_value() -> None:
     same = records.record("specs", 0, "k", {"a": "1"}, b"v")
     others = [
         records.record("health", 0, "k", {"a": "1"}, b"v"),
@@ -116,7 +116,7 @@ async def test_the_checksum_covers_key_headers_and_value() -> None:
 
 
 @pytest.mark.parametrize("size", [3, 127, 128, 129, 400])
-async def test_an_append_that_fails_in_its_midst_leaves_nothing(tmp_path: Path, size: int) -> None:
+async def test_failed_append_leaves_nothing(tmp_path: Path, size: int) -> None:
     batch = [log_contract.record(text=str(index)) for index in range(size)]
     async with opened(tmp_path) as log:
         await log.append([log_contract.record(text="before")])
@@ -135,9 +135,7 @@ async def test_an_append_that_fails_in_its_midst_leaves_nothing(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(("gone", "first"), [("number <= 3", 1), ("number = 3", 3), ("number > 0", 1)])
-async def test_records_that_were_taken_out_of_the_file_are_told_as_not_kept(
-    tmp_path: Path, gone: str, first: int
-) -> None:
+async def test_deleted_records_are_reported_as_not_kept(tmp_path: Path, gone: str, first: int) -> None:
     async with opened(tmp_path) as log:
         await log.append([log_contract.record(text=str(index)) for index in range(6)])
     async with opened(tmp_path) as log:
@@ -169,7 +167,7 @@ async def test_append_to_unknown_partition_fails_alone_and_the_log_goes_on(
 @pytest.mark.parametrize("size", [1, 400])
 async def test_writer_reports_unexpected_error_and_goes_on(tmp_path: Path, size: int) -> None:
     whole = [log_contract.record(text=str(index)) for index in range(size)]
-    # A lone surrogate has no UTF-8 form, so SQLite's binding of the key raises no error of SQLite.
+    # A lone surrogate has no UTF-8 encoding, so SQLite's binding of the key raises no SQLite error.
     unwritable = msgspec.structs.replace(log_contract.record(), key="\ud800")
     async with asyncio.timeout(_ANSWER_S), opened(tmp_path) as log:
         with pytest.raises(port.LogError, match="UnicodeEncodeError"):

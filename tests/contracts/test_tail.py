@@ -1,4 +1,4 @@
-"""The newest records that a log keeps in memory are bounded by bytes, over all partitions."""
+"""The records that a log keeps in memory are limited by bytes, over all partitions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def stored(partitions: int, value: bytes = b"x" * 10_000) -> Iterator[records.St
 
 
 def kept(newest: tail.Tail, partitions: int, numbers: int) -> int:
-    """The records that can be read by their offset; each can be read by its number too."""
+    """Return how many records can be read by their offset; asserts that the same ones can be read by number."""
     by_offset = {
         each.number
         for partition in range(partitions)
@@ -35,7 +35,7 @@ def kept(newest: tail.Tail, partitions: int, numbers: int) -> int:
 
 
 @pytest.mark.parametrize("partitions", [1, 7])
-def test_as_many_records_are_kept_as_fit_however_many_partitions_there_are(partitions: int) -> None:
+def test_records_up_to_the_byte_limit_are_kept_for_any_number_of_partitions(partitions: int) -> None:
     newest = tail.Tail(bytes_max=10 * RECORD_BYTES)
     source = stored(partitions)
     for taken in range(1, 41):
@@ -43,7 +43,7 @@ def test_as_many_records_are_kept_as_fit_however_many_partitions_there_are(parti
         assert kept(newest, partitions, 41) == min(taken, 10)
 
 
-def test_newest_record_is_kept_however_large_it_is() -> None:
+def test_newest_record_is_kept_at_any_size() -> None:
     newest = tail.Tail(bytes_max=1)
     newest.extend(record for record, _ in zip(stored(1), range(3), strict=False))
     assert [each.number for each in newest.after(2, 10) or ()] == [3]
@@ -51,7 +51,7 @@ def test_newest_record_is_kept_however_large_it_is() -> None:
     assert newest.read(topics.SPECS, 0, 1, 10) is None
 
 
-async def test_records_that_are_no_longer_in_memory_are_read_from_the_file(tmp_path: Path) -> None:
+async def test_records_no_longer_in_memory_are_read_from_the_file(tmp_path: Path) -> None:
     log = await sqlite.SqliteLog.open(tmp_path)
     large = "x" * (tail.BYTES_MAX // 4)
     written = [await log.append([log_contract.record(partition=index % 2, text=large)]) for index in range(8)]
