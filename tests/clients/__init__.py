@@ -1,1 +1,1 @@
-"""A client of the Kubernetes API that none of us wrote, and a server that comes and goes."""
+"""A third-party client of the Kubernetes API, over server restarts."""

@@ -1,4 +1,4 @@
-"""One server for the tests that leave it running."""
+"""One server for the tests that do not stop it."""
 
 import gc
 import warnings
@@ -20,7 +20,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _left_connections() -> Iterator[None]:
-    """The library leaves connections that broke to the garbage collector: it finds them here, not in another test."""
+    """Collect the library's broken connections here, so that no other test reports them."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)

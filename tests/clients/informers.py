@@ -1,7 +1,7 @@
-"""A list and a watch that goes on for ever, as informers do it, with the Python client's own pieces.
+"""An informer built from the Python client's own parts: a list, then a watch that resumes.
 
-It looks at everything once, then follows from that resourceVersion; what breaks off it takes up again where it was,
-and only when it is told that this is too old it looks at everything again.
+It lists once, then watches from that resourceVersion; after a disconnect it resumes there, and lists again
+only when the version is too old.
 """
 
 # The library's annotations say too little, or that everything may be absent.
@@ -27,8 +27,8 @@ _PASSING: Final = (urllib3.exceptions.HTTPError, OSError)
 class Informer(threading.Thread):
     """Keeps the ConfigMaps of a namespace in ``held``: name to resourceVersion and data.
 
-    ``broken`` counts how often it was cut off, ``relisted`` how often it looked at everything, ``wrong`` says what it
-    was told that can't follow from what it knew.
+    ``broken`` counts disconnects, ``relisted`` lists, and ``wrong`` has the events that cannot follow from
+    the events before.
     """
 
     def __init__(self, api: client.CoreV1Api, namespace: str) -> None:
@@ -43,7 +43,7 @@ class Informer(threading.Thread):
         self._namespace = namespace
 
     def run(self) -> None:
-        """Lists and watches until it is to stop."""
+        """List and watch until stopped."""
         while not self.stopping.is_set():
             try:
                 version = self._list()
@@ -63,7 +63,7 @@ class Informer(threading.Thread):
         return str(found.metadata.resource_version)
 
     def _follow(self, version: str) -> str:
-        """Watches from a resourceVersion on; gives the one to go on from."""
+        """Watch from a resourceVersion on; return the one to continue from."""
         following = watch.Watch()
         try:
             for event in following.stream(
@@ -95,7 +95,7 @@ class Informer(threading.Thread):
 
 
 def held(api: client.CoreV1Api, namespace: str) -> dict[str, tuple[str, Mapping[str, str]]]:
-    """What an informer should hold now."""
+    """Return what an informer should hold now."""
     found = api.list_namespaced_config_map(namespace)
     return {str(each.metadata.name): _of(each) for each in found.items}
 

@@ -1,4 +1,4 @@
-"""A server that stops, or is killed, and comes again where its clients look for it."""
+"""A server that is stopped or killed, and restarted on the same ports."""
 
 # The library's annotations say too little.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -20,7 +20,7 @@ _POLL_S: Final = 0.02
 
 
 class Server:
-    """``reballast up`` on a directory and ports that stay."""
+    """``reballast up`` on a directory, with fixed ports."""
 
     def __init__(self, directory: Path) -> None:
         self.kubeconfig = directory / "kubeconfig"
@@ -31,7 +31,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it, and returns when it is ready."""
+        """Start the server and wait until it is ready."""
         self._endpoint.unlink(missing_ok=True)
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(self._call, stdout=output, stderr=output)
@@ -42,11 +42,11 @@ class Server:
             time.sleep(_POLL_S)
 
     def stop(self) -> None:
-        """Stops it in order."""
+        """Stop the server in order (SIGTERM)."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kills it as ``kill -9`` does."""
+        """Kill the server (SIGKILL)."""
         self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> None:
@@ -57,13 +57,13 @@ class Server:
 
 
 def disconnect(api: ApiClient) -> None:
-    """Closes a client's connections, which it leaves to the garbage collector."""
+    """Close a client's connections, which the library leaves to the garbage collector."""
     api.rest_client.pool_manager.clear()
     api.close()
 
 
 def _free_port() -> int:
-    """Below those that the kernel gives to outgoing connections, so that it is free again after a restart."""
+    """Return a port below those of outgoing connections, so that it is still free after a restart."""
     for port in range(18_000 + os.getpid() % 1_000, 20_000):
         with socket.socket() as tried:
             try:

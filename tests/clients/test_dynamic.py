@@ -1,4 +1,4 @@
-"""The Python client of Kubernetes, which none of us wrote: its dynamic client on kinds of each sort."""
+"""The dynamic client of the Kubernetes Python client, with kinds of each sort."""
 
 # The library's annotations say too little, or that everything may be absent.
 # pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
@@ -93,7 +93,7 @@ def client(server: Server) -> Iterator[DynamicClient]:
 
 @pytest.fixture
 def made(client: DynamicClient) -> Iterator[Callable[[Json], object]]:
-    """Makes objects that are gone after the test."""
+    """Create objects that are deleted after the test."""
     done: list[Callable[[], object]] = []
 
     def make(value: Json) -> object:
@@ -109,7 +109,7 @@ def made(client: DynamicClient) -> Iterator[Callable[[Json], object]]:
 
 
 @pytest.mark.parametrize("value", EACH, ids=lambda value: value["kind"])
-def test_an_object_from_its_creation_to_its_end(client: DynamicClient, value: Json) -> None:
+def test_object_is_created_changed_listed_and_deleted(client: DynamicClient, value: Json) -> None:
     kind = client.resources.get(api_version=value["apiVersion"], kind=value["kind"])
     where = {"namespace": "default"} if kind.namespaced else {}
     made = kind.create(body=value, **where)
@@ -154,7 +154,7 @@ def test_an_object_from_its_creation_to_its_end(client: DynamicClient, value: Js
     assert gone.value.status == 404
 
 
-def test_a_decision_is_read_where_it_stands(client: DynamicClient, made: Callable[[Json], object]) -> None:
+def test_decision_is_read_from_the_binding(client: DynamicClient, made: Callable[[Json], object]) -> None:
     made(POLICY)
     made(DEPLOYMENT)
     bindings = client.resources.get(api_version="work.karmada.io/v1alpha2", kind="ResourceBinding")
@@ -169,7 +169,7 @@ def test_a_decision_is_read_where_it_stands(client: DynamicClient, made: Callabl
     assert [(each.name, each.replicas) for each in chosen] == [("member1", 3), ("member2", 3)]
 
 
-def test_a_kind_that_was_just_defined(client: DynamicClient, made: Callable[[Json], object]) -> None:
+def test_newly_defined_kind_is_usable(client: DynamicClient, made: Callable[[Json], object]) -> None:
     made(DEFINITION)
     client.resources.invalidate_cache()
     gadgets = client.resources.get(api_version="example.com/v1", kind="Gadget")
@@ -178,7 +178,7 @@ def test_a_kind_that_was_just_defined(client: DynamicClient, made: Callable[[Jso
     assert gadgets.delete(name="one", namespace="default").status == "Success"
 
 
-def test_a_watch_of_the_dynamic_client(client: DynamicClient, made: Callable[[Json], object]) -> None:
+def test_dynamic_client_watches_changes(client: DynamicClient, made: Callable[[Json], object]) -> None:
     maps = client.resources.get(api_version="v1", kind="ConfigMap")
     version = maps.get(namespace="default").metadata.resourceVersion
     for name in ("one", "two"):

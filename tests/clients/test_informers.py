@@ -1,7 +1,7 @@
-"""Informers over restarts: what they hold in the end is what a list shows, and nothing was told twice or left out.
+"""Informers over restarts: in the end they hold what a list shows, without lost or repeated events.
 
-Instead of ten minutes with a restart now and then, here is one after the other, half of them ``kill -9``, while
-somebody creates, changes and deletes without a pause: each restart meets writes and watches on their way.
+Restarts follow each other directly, half of them by ``kill -9``, while a writer creates, changes and deletes
+without pause: each restart meets writes and watches in flight.
 """
 
 # The library's annotations say too little, or that everything may be absent.
@@ -34,7 +34,7 @@ _BETWEEN_S: Final = 0.3
 
 
 class Writer(threading.Thread):
-    """Creates, changes and deletes ConfigMaps, and repeats what broke off."""
+    """Creates, changes and deletes ConfigMaps, and retries interrupted writes."""
 
     def __init__(self, api: client.CoreV1Api) -> None:
         super().__init__(name="writer", daemon=True)
@@ -50,7 +50,7 @@ class Writer(threading.Thread):
                 self._write(f"map-{self._chance.randrange(_NAMES)}")
                 self.written += 1
             except ApiException as error:
-                # Another try may have come through before its connection broke.
+                # An earlier attempt may have succeeded before its connection broke.
                 if error.status not in (404, 409, 503):
                     self.refused.append(error)
             except (urllib3.exceptions.HTTPError, OSError):
@@ -71,7 +71,7 @@ class Writer(threading.Thread):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # see conftest
-def test_informers_hold_what_a_list_shows_after_many_restarts(tmp_path: Path) -> None:
+def test_informers_equal_a_list_after_many_restarts(tmp_path: Path) -> None:
     server = Server(tmp_path)
     server.start()
     apis = [connected(server.kubeconfig) for _ in range(_INFORMERS + 1)]
@@ -103,7 +103,7 @@ def test_informers_hold_what_a_list_shows_after_many_restarts(tmp_path: Path) ->
         for each in running:
             each.stopping.set()
         for each in running:
-            # A thread that outlives its test would go on asking, and end with the process in its midst.
+            # A thread that outlives its test would keep polling, and end with the process.
             each.join(_LEVEL_S)
         server.stop()
         for each in apis:
@@ -112,7 +112,7 @@ def test_informers_hold_what_a_list_shows_after_many_restarts(tmp_path: Path) ->
 
 
 def connected(kubeconfig: Path) -> client.CoreV1Api:
-    """A client of the server that the file names."""
+    """Return a client of the server that the kubeconfig names."""
     return client.CoreV1Api(config.new_client_from_config(config_file=str(kubeconfig)))
 
 
