@@ -20,54 +20,54 @@ from tests.seeds.test_affinity import (
     BINDING,
     DEDICATED,
     hybrid,
-    test_a_constraint_by_region_needs_one_by_cluster,
-    test_a_no_execute_taint_drives_out_what_runs,
-    test_a_toleration_lets_workloads_onto_a_tainted_cluster,
-    test_one_affinity_beside_several_is_refused,
-    test_one_cluster_in_each_of_two_regions,
-    test_static_weights_ignore_the_constraints,
-    test_the_backup_group_is_taken_when_the_primary_fails,
-    test_the_clusters_that_a_policy_selects,
-    test_the_first_group_of_clusters_that_fits_is_taken,
-    test_without_an_affinity_all_clusters_are_candidates,
+    test_affinity_and_affinities_together_are_refused,
+    test_all_clusters_are_candidates_without_an_affinity,
+    test_backup_group_is_used_when_the_primary_fails,
+    test_first_fitting_group_of_clusters_is_used,
+    test_no_execute_taint_evicts_running_workloads,
+    test_one_cluster_is_chosen_in_each_of_two_regions,
+    test_policy_selects_clusters_by_affinity,
+    test_region_constraint_needs_a_cluster_constraint,
+    test_static_weights_ignore_spread_constraints,
+    test_toleration_permits_a_tainted_cluster,
 )
 from tests.seeds.test_priority import (
-    test_a_name_wins_over_labels_and_those_over_nothing,
-    test_a_number_wins_over_none,
-    test_a_policy_of_the_namespace_wins_over_one_of_the_cluster,
-    test_labels_win_over_nothing,
-    test_the_highest_number_wins,
-    test_when_all_is_equal_the_first_name_wins,
-    test_with_equal_numbers_a_name_wins_over_labels,
+    test_alphabetical_order_decides_between_equal_policies,
+    test_explicit_priority_wins_over_the_default,
+    test_highest_explicit_priority_wins,
+    test_labels_win_over_an_empty_selector,
+    test_name_wins_over_labels_and_labels_over_an_empty_selector,
+    test_name_wins_over_labels_at_equal_priority,
+    test_propagation_policy_wins_over_cluster_propagation_policy,
 )
 from tests.seeds.test_propagation import (
     GET,
     IN_MEMBER2,
     POD_IN_MEMBER2,
     PODS,
-    test_a_suspended_cluster_keeps_its_state_while_another_is_updated,
-    test_from_a_policy_to_two_replicas_elsewhere,
+    test_deployment_is_propagated_moved_and_scaled,
+    test_initially_suspended_deployment_runs_nowhere,
+    test_suspended_cluster_keeps_its_state_until_resumed,
     test_suspended_updates_reach_no_member_until_resumed,
-    test_suspension_on_a_cluster_leaves_the_others_their_updates,
-    test_what_is_suspended_from_the_start_runs_nowhere,
+    test_suspension_of_one_cluster_does_not_affect_others,
 )
 from tests.seeds.test_rebalance import (
-    test_a_batch_of_namespaced_and_other_resources,
-    test_a_workload_without_a_binding,
-    test_an_edit_from_two_workloads_to_a_third,
-    test_back_from_the_backup_cluster_to_the_primary,
-    test_crowded_into_one_cluster_then_spread_again,
-    test_one_workload,
-    test_spread_for_want_of_room_then_together_again,
-    test_with_60_seconds_or_none_it_stays_and_with_0_it_goes_at_once,
+    test_aggregated_replicas_gather_again_after_a_rebalance,
+    test_batch_of_namespaced_and_cluster_scoped_workloads_succeeds,
+    test_crowded_replicas_spread_again_after_a_rebalance,
+    test_edited_rebalancer_updates_its_observed_workloads,
+    test_rebalancer_is_kept_without_ttl_and_deleted_at_once_with_ttl_0,
+    test_rebalancer_of_a_workload_without_binding_fails,
+    test_rebalancer_of_one_workload_succeeds,
+    test_replicas_return_from_the_backup_to_the_primary_cluster,
 )
 from tests.seeds.test_replicas import (
-    test_aggregated_in_as_few_clusters_as_have_room,
-    test_beside_a_dynamic_weight_the_static_list_is_ignored,
-    test_divided_they_add_up_and_without_a_preference_all_weigh_the_same,
-    test_duplicated_each_cluster_has_them_all,
-    test_room_for_6_12_and_18_divides_12_replicas_into_2_4_and_6,
-    test_static_weights_of_one_and_one_are_halves,
+    test_aggregated_uses_as_few_clusters_as_possible,
+    test_divided_replicas_are_weighted_equally_by_default,
+    test_duplicated_gives_each_cluster_all_replicas,
+    test_dynamic_weight_takes_precedence_over_static_weights,
+    test_dynamic_weights_divide_replicas_by_free_capacity,
+    test_equal_static_weights_halve_the_replicas,
 )
 from tests.seeds.users import User, filled, plain
 
@@ -99,7 +99,7 @@ def two_regions(user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         move(cluster, "test", region)
 
 
-def test_a_deleted_policy_leaves_what_a_deleted_deployment_takes_away(user: User) -> None:
+def test_deleted_policy_keeps_replicas_and_deleted_deployment_removes_them(user: User) -> None:
     user.apply("propagation/propagationpolicy-update")
     assert user("create", "deployment", "nginx", "--image", "nginx") == "deployment.apps/nginx created\n"
     user.until(IN_MEMBER2, *GET)
@@ -115,7 +115,7 @@ def test_a_deleted_policy_leaves_what_a_deleted_deployment_takes_away(user: User
     user.until([], *PODS)
 
 
-def test_the_deployment_may_come_before_its_policy(user: User) -> None:
+def test_deployment_may_be_created_before_its_policy(user: User) -> None:
     user.apply("propagation/nginx")
     assert plain(user(*GET)) == []
 
@@ -124,7 +124,7 @@ def test_the_deployment_may_come_before_its_policy(user: User) -> None:
     user.until(IN_MEMBER2, *GET)
 
 
-def test_a_no_schedule_taint_keeps_new_workloads_out_and_leaves_what_runs(user: User) -> None:
+def test_no_schedule_taint_affects_new_workloads_only(user: User) -> None:
     user.apply(filled("propagation/cluster-names"))
     user.apply("propagation/nginx")
     user.until_placed(BINDING, "member1:1, member2:1")
@@ -138,7 +138,7 @@ def test_a_no_schedule_taint_keeps_new_workloads_out_and_leaves_what_runs(user: 
     user.until_placed(BINDING, "member2:1")
 
 
-def test_a_group_that_does_not_fit_is_passed_over(hybrid: User) -> None:  # noqa: F811  # the fixture of this name
+def test_group_that_does_not_fit_is_skipped(hybrid: User) -> None:  # noqa: F811  # the fixture of this name
     for number in (1, 2):
         hybrid.taint(f"local-member{number}", "full:NoSchedule")
     hybrid.apply(filled("propagation/affinities-local-and-cloud"))

@@ -1,1 +1,1 @@
-"""Every step of the users' documents, by the command line against a server started as users start it."""
+"""Every step of the users' documents, on the command line with a server started as users start it."""

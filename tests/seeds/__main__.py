@@ -1,4 +1,4 @@
-"""Writes the table of steps in README.md anew: ``python -m tests.seeds``."""
+"""Rewrite the table of steps in README.md: ``python -m tests.seeds``."""
 
 import importlib
 from pathlib import Path
@@ -11,7 +11,7 @@ _MARK: Final = "<!-- steps -->\n"
 
 
 def with_table(text: str) -> str:
-    """A text with the table as it is now after its mark."""
+    """Return the text with an up-to-date table after its mark."""
     for path in sorted(README.parent.glob("test_*.py")):
         importlib.import_module(f"tests.seeds.{path.stem}")
     return f"{text.partition(_MARK)[0]}{_MARK}\n{steps.table().rstrip()}\n"

@@ -1,4 +1,4 @@
-"""One server for all documents, and one whose log is Kafka; each test leaves them empty."""
+"""One server for all documents, and one with its log on Kafka; each test leaves them empty."""
 
 import secrets
 import time
@@ -31,7 +31,7 @@ def documented_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(params=["documented", pytest.param("documented_on_kafka", marks=pytest.mark.kafka)])
 def user(request: pytest.FixtureRequest) -> Iterator[User]:
-    """A user of either server: both show the same."""
+    """A user of either server: both must show the same."""
     found = User(request.getfixturevalue(request.param))
     yield found
     found.clean_up()

@@ -1,7 +1,7 @@
-"""The documents, their steps, and which test shows which step.
+"""The steps of the documents, and the tests that show them.
 
-The table in README.md is made of this; a test sees to it that it is complete and as it would be made anew. The
-documents are Karmada's: a tutorial and a guide, each in English and in Chinese with the same steps, and a guide in
+The table in README.md is generated from this; a test checks that it is complete and up to date. The documents
+are Karmada's: a tutorial and a guide, each in English and in Chinese with the same steps, and a guide in
 Chinese.
 """
 
@@ -79,7 +79,7 @@ _tests: Final[dict[str, set[str]]] = {}
 
 
 def shows(*steps: str) -> Callable[[_Test], _Test]:
-    """The decorated test shows these steps. Raises KeyError for a step that no document has."""
+    """Register the decorated test for these steps; raises KeyError for an unknown step."""
 
     def register(test: _Test) -> _Test:
         module = test.__module__.rpartition(".")[2]
@@ -93,12 +93,12 @@ def shows(*steps: str) -> Callable[[_Test], _Test]:
 
 
 def untested() -> list[str]:
-    """Steps that no imported test shows."""
+    """Return the steps without an imported test."""
     return [step for known in DOCUMENTS.values() for step in known if step not in _tests]
 
 
 def table() -> str:
-    """The table of all steps with their tests, in Markdown."""
+    """Return the table of all steps with their tests, in Markdown."""
     lines: list[str] = []
     for document, known in DOCUMENTS.items():
         lines += [f"### {document}", "", "| step | what it shows | test |", "| --- | --- | --- |"]

@@ -1,4 +1,4 @@
-"""The guide to resource propagation: which clusters a policy means, taints, and spread over regions."""
+"""The guide to resource propagation: cluster affinity, taints, and spread over regions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ BINDING = "nginx-deployment"
         ("exclude", "member2:1"),
     ],
 )
-def test_the_clusters_that_a_policy_selects(user: User, policy: str, clusters: str) -> None:
+def test_policy_selects_clusters_by_affinity(user: User, policy: str, clusters: str) -> None:
     user.apply(filled(f"propagation/{policy}"))
     user.apply("propagation/nginx")
 
@@ -35,7 +35,7 @@ def test_the_clusters_that_a_policy_selects(user: User, policy: str, clusters: s
 
 
 @shows("affinity absent")
-def test_without_an_affinity_all_clusters_are_candidates(user: User) -> None:
+def test_all_clusters_are_candidates_without_an_affinity(user: User) -> None:
     user.apply(filled("propagation/cluster-names").partition("  placement:")[0])
     user.apply("propagation/nginx")
 
@@ -44,7 +44,7 @@ def test_without_an_affinity_all_clusters_are_candidates(user: User) -> None:
 
 @pytest.fixture
 def hybrid(user: User) -> User:
-    """The user of a federation with two local and two public clusters, which nobody simulates."""
+    """The user of a federation with two local and two public clusters, none of them simulated."""
     for name in ("local-member1", "local-member2", "public-cloud-member1", "public-cloud-member2"):
         user.apply(CLUSTER.replace("NAME", name))
     return user
@@ -61,7 +61,7 @@ status:
 
 
 @shows("affinity groups")
-def test_the_first_group_of_clusters_that_fits_is_taken(hybrid: User) -> None:
+def test_first_fitting_group_of_clusters_is_used(hybrid: User) -> None:
     hybrid.apply(filled("propagation/affinities-local-and-cloud"))
     hybrid.apply("propagation/nginx")
 
@@ -69,7 +69,7 @@ def test_the_first_group_of_clusters_that_fits_is_taken(hybrid: User) -> None:
 
 
 @shows("affinity groups", "affinity none fits")
-def test_a_group_that_does_not_fit_is_passed_over(hybrid: User) -> None:
+def test_group_that_does_not_fit_is_skipped(hybrid: User) -> None:
     for number in (1, 2):
         hybrid.taint(f"local-member{number}", "full:NoSchedule")
     hybrid.apply(filled("propagation/affinities-local-and-cloud"))
@@ -85,7 +85,7 @@ def test_a_group_that_does_not_fit_is_passed_over(hybrid: User) -> None:
 
 
 @shows("affinity failover")
-def test_the_backup_group_is_taken_when_the_primary_fails(user: User) -> None:
+def test_backup_group_is_used_when_the_primary_fails(user: User) -> None:
     user.apply(filled("propagation/affinities-primary-and-backup"))
     user.apply("propagation/nginx")
     user.until_placed(BINDING, "member1:1")
@@ -96,7 +96,7 @@ def test_the_backup_group_is_taken_when_the_primary_fails(user: User) -> None:
 
 
 @shows("affinity both")
-def test_one_affinity_beside_several_is_refused(user: User) -> None:
+def test_affinity_and_affinities_together_are_refused(user: User) -> None:
     both = filled("propagation/affinities-primary-and-backup").replace(
         "    clusterAffinities:", "    clusterAffinity: {clusterNames: [member1]}\n    clusterAffinities:"
     )
@@ -112,7 +112,7 @@ DEDICATED = "dedicated=special-user:NoSchedule"
 
 
 @shows("taint NoSchedule")
-def test_a_no_schedule_taint_keeps_new_workloads_out_and_leaves_what_runs(user: User) -> None:
+def test_no_schedule_taint_affects_new_workloads_only(user: User) -> None:
     user.apply(filled("propagation/cluster-names"))
     user.apply("propagation/nginx")
     user.until_placed(BINDING, "member1:1, member2:1")
@@ -129,7 +129,7 @@ def test_a_no_schedule_taint_keeps_new_workloads_out_and_leaves_what_runs(user: 
 
 
 @shows("taint NoExecute")
-def test_a_no_execute_taint_drives_out_what_runs(user: User) -> None:
+def test_no_execute_taint_evicts_running_workloads(user: User) -> None:
     user.apply(filled("propagation/cluster-names"))
     user.apply("propagation/nginx")
     user.until_placed(BINDING, "member1:1, member2:1")
@@ -141,7 +141,7 @@ def test_a_no_execute_taint_drives_out_what_runs(user: User) -> None:
 
 
 @shows("taint tolerated")
-def test_a_toleration_lets_workloads_onto_a_tainted_cluster(user: User) -> None:
+def test_toleration_permits_a_tainted_cluster(user: User) -> None:
     user.taint("member1", DEDICATED)
 
     user.apply(filled("propagation/toleration"))
@@ -164,7 +164,7 @@ def two_regions(user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @shows("spread edit region", "spread by region")
-def test_one_cluster_in_each_of_two_regions(two_regions: User) -> None:
+def test_one_cluster_is_chosen_in_each_of_two_regions(two_regions: User) -> None:
     assert two_regions("get", "clusters", "-o", "wide").count(" test ") == 2
 
     two_regions.apply(filled("propagation/spread-by-region"))
@@ -180,18 +180,18 @@ SPREAD = """
 
 
 @shows("spread and static weights")
-def test_static_weights_ignore_the_constraints(two_regions: User) -> None:
+def test_static_weights_ignore_spread_constraints(two_regions: User) -> None:
     constraints = f"{SPREAD}      - {{spreadByField: cluster, minGroups: 1, maxGroups: 1}}\n"
     two_regions.apply(filled("propagation/static-weights") + constraints.lstrip("\n"))
     two_regions.apply("propagation/nginx")
     two_regions("scale", "deployment", "nginx", "--replicas=2")
 
-    # Both in one region: as the weights say, not as the constraints do.
+    # Both are in one region: the weights apply, the constraints do not.
     two_regions.until_placed(BINDING, "member1:1, member2:1")
 
 
 @shows("spread without cluster")
-def test_a_constraint_by_region_needs_one_by_cluster(user: User) -> None:
+def test_region_constraint_needs_a_cluster_constraint(user: User) -> None:
     policy = filled("propagation/spread-by-region").partition("    spreadConstraints:")[0]
 
     user.apply(policy + SPREAD.lstrip("\n"), code=1)

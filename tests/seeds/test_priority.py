@@ -1,4 +1,4 @@
-"""The guide to resource propagation: which of several policies a Deployment gets."""
+"""The guide to resource propagation: precedence of policies."""
 
 import pytest
 
@@ -11,7 +11,7 @@ BINDING = "nginx-deployment"
 
 
 def placed_by(user: User, *policies: str) -> str:
-    """Where nginx goes when these policies are there before it."""
+    """Create these policies, then nginx, and return its placement."""
     for policy in policies:
         user.apply(f"propagation/{policy}")
     user.apply("propagation/nginx")
@@ -20,8 +20,8 @@ def placed_by(user: User, *policies: str) -> str:
 
 
 @shows("priority explicit")
-def test_the_highest_number_wins(user: User) -> None:
-    # The document gives the last two one name, so that the last takes the place of the one before.
+def test_highest_explicit_priority_wins(user: User) -> None:
+    # The document gives the last two the same name, so the last one replaces the one before.
     names = ("lowexplicitpriority", "defaultexplicitpriority")
     created, configured = (user.apply(f"propagation/{name}") for name in names)
     assert created == "propagationpolicy.policy.karmada.io/propagation-low-explicit-priority created\n"
@@ -31,7 +31,7 @@ def test_the_highest_number_wins(user: User) -> None:
 
 
 @shows("priority explicit")
-def test_a_number_wins_over_none(user: User) -> None:
+def test_explicit_priority_wins_over_the_default(user: User) -> None:
     default = filled("propagation/defaultexplicitpriority").replace("low-explicit", "default")
     user.apply(default)
 
@@ -39,27 +39,27 @@ def test_a_number_wins_over_none(user: User) -> None:
 
 
 @shows("priority implicit")
-def test_a_name_wins_over_labels_and_those_over_nothing(user: User) -> None:
+def test_name_wins_over_labels_and_labels_over_an_empty_selector(user: User) -> None:
     assert placed_by(user, "emptymatch", "labelselectormatch", "namematch") == "member3:1"
 
 
 @shows("priority implicit")
-def test_labels_win_over_nothing(user: User) -> None:
+def test_labels_win_over_an_empty_selector(user: User) -> None:
     assert placed_by(user, "emptymatch", "labelselectormatch") == "member2:1"
 
 
 @shows("priority explicit then implicit")
-def test_with_equal_numbers_a_name_wins_over_labels(user: User) -> None:
+def test_name_wins_over_labels_at_equal_priority(user: User) -> None:
     assert placed_by(user, "explicit-labelselectormatch", "explicit-namematch") == "member3:1"
 
 
 @shows("priority alphabetical")
-def test_when_all_is_equal_the_first_name_wins(user: User) -> None:
+def test_alphabetical_order_decides_between_equal_policies(user: User) -> None:
     assert placed_by(user, "higher-alphabetical", "lower-alphabetical") == "member2:1"
 
 
 @shows("priority scopes")
-def test_a_policy_of_the_namespace_wins_over_one_of_the_cluster(user: User) -> None:
+def test_propagation_policy_wins_over_cluster_propagation_policy(user: User) -> None:
     wide = filled("propagation/explicit-namematch").replace("kind: Prop", "kind: ClusterProp")
     assert "kind: ClusterPropagationPolicy" in wide
     user.apply(wide)

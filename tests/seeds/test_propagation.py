@@ -37,7 +37,7 @@ nginx-6799fc88d8-zpl4j member2 1/1 Running 0 17s
 
 
 @shows("propagate create", "propagate pods", "propagate update policy", "propagate update deployment")
-def test_from_a_policy_to_two_replicas_elsewhere(user: User) -> None:
+def test_deployment_is_propagated_moved_and_scaled(user: User) -> None:
     user.apply("propagation/propagationpolicy")
     user.apply("propagation/nginx")
     user.until(IN_MEMBER1, *GET)
@@ -55,7 +55,7 @@ def test_from_a_policy_to_two_replicas_elsewhere(user: User) -> None:
 
 
 @shows("propagate delete policy", "propagate delete deployment")
-def test_a_deleted_policy_leaves_what_a_deleted_deployment_takes_away(user: User) -> None:
+def test_deleted_policy_keeps_replicas_and_deleted_deployment_removes_them(user: User) -> None:
     user.apply("propagation/propagationpolicy-update")
     user.apply("propagation/nginx")
     user.until(IN_MEMBER2, *GET)
@@ -73,7 +73,7 @@ def test_a_deleted_policy_leaves_what_a_deleted_deployment_takes_away(user: User
 
 
 @shows("propagate order")
-def test_the_deployment_may_come_before_its_policy(user: User) -> None:
+def test_deployment_may_be_created_before_its_policy(user: User) -> None:
     user.apply("propagation/nginx")
     user.until([IN_MEMBER1[0], "nginx <none> 0/1 0 0 N"], *GET)
 
@@ -83,7 +83,7 @@ def test_the_deployment_may_come_before_its_policy(user: User) -> None:
 
 
 def _running_in_member2(user: User) -> None:
-    """Nginx in member2, by the policy of the section on suspension."""
+    """Run nginx in member2, with the policy of the section on suspension."""
     user.apply(filled("propagation/resumed"))
     user.apply("propagation/nginx")
     user.until(IN_MEMBER2, *GET)
@@ -105,7 +105,7 @@ def test_suspended_updates_reach_no_member_until_resumed(user: User) -> None:
 
 
 @shows("suspension all")
-def test_what_is_suspended_from_the_start_runs_nowhere(user: User) -> None:
+def test_initially_suspended_deployment_runs_nowhere(user: User) -> None:
     user.apply(filled("propagation/suspension"))
     user.apply("propagation/nginx")
     user.until_placed("nginx-deployment", "member2:1")
@@ -114,7 +114,7 @@ def test_what_is_suspended_from_the_start_runs_nowhere(user: User) -> None:
 
 
 @shows("suspension clusters")
-def test_suspension_on_a_cluster_leaves_the_others_their_updates(user: User) -> None:
+def test_suspension_of_one_cluster_does_not_affect_others(user: User) -> None:
     _running_in_member2(user)
 
     user.apply(filled("propagation/suspension-on-clusters"))
@@ -124,8 +124,9 @@ def test_suspension_on_a_cluster_leaves_the_others_their_updates(user: User) -> 
 
 
 @shows("suspension clusters", "suspension resumed")
-def test_a_suspended_cluster_keeps_its_state_while_another_is_updated(user: User) -> None:
-    # The document's policy excludes the cluster which it suspends; without that, there is something to see.
+def test_suspended_cluster_keeps_its_state_until_resumed(user: User) -> None:
+    # The document's policy excludes the cluster that it suspends; without the exclusion, suspension is
+    # visible.
     suspended, resumed = (
         filled(f"propagation/{name}").replace("        - member3\n    #", "    #")
         for name in ("suspension-on-clusters", "resumed")

@@ -1,4 +1,4 @@
-"""The guide to workload rebalancing, English and Chinese: each of its results from its own manifests."""
+"""The guide to workload rebalancing, English and Chinese: every result from its own manifests."""
 
 import json
 import time
@@ -19,7 +19,7 @@ DEMO = ("workloadrebalancer", "demo")
 
 
 @shows("rebalance one")
-def test_one_workload(user: User) -> None:
+def test_rebalancer_of_one_workload_succeeds(user: User) -> None:
     user.apply("own/demo")
     user.until_placed("demo-deploy-deployment", "member1:2")
 
@@ -29,14 +29,14 @@ def test_one_workload(user: User) -> None:
 
 
 @shows("rebalance not found")
-def test_a_workload_without_a_binding(user: User) -> None:
+def test_rebalancer_of_a_workload_without_binding_fails(user: User) -> None:
     user.apply("rebalance/single")
 
     _assert_like("rebalance/single-not-found", finished(user))
 
 
 @shows("rebalance retrying")
-def test_while_a_workload_is_tried_its_result_is_open(user: User) -> None:
+def test_result_is_unset_while_a_workload_is_rescheduled(user: User) -> None:
     user.apply("own/demo")
     user.until_placed("demo-deploy-deployment", "member1:2")
     user.apply("rebalance/single")
@@ -49,7 +49,7 @@ def test_while_a_workload_is_tried_its_result_is_open(user: User) -> None:
 
 
 @shows("rebalance batch")
-def test_a_batch_of_namespaced_and_other_resources(user: User) -> None:
+def test_batch_of_namespaced_and_cluster_scoped_workloads_succeeds(user: User) -> None:
     user.apply("own/demo")
     user.until_placed("demo-deploy-deployment", "member1:2")
 
@@ -59,7 +59,7 @@ def test_a_batch_of_namespaced_and_other_resources(user: User) -> None:
 
 
 @shows("rebalance edit")
-def test_an_edit_from_two_workloads_to_a_third(
+def test_edited_rebalancer_updates_its_observed_workloads(
     user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     demo = text("own/demo")
@@ -71,7 +71,7 @@ def test_an_edit_from_two_workloads_to_a_third(
     user.apply(before.partition("status:")[0])
     _assert_like("rebalance/edit-before", finished(user))
 
-    # The user leaves the guide's second list in the editor, in place of the first.
+    # In the editor the user replaces the guide's first list by its second one.
     spec = after[after.index("spec:") : after.index("status:")]
     monkeypatch.setenv("EDITOR", editor(tmp_path, f"text.partition('spec:')[0] + {spec!r}"))
     assert user("edit", *DEMO) == "workloadrebalancer.apps.karmada.io/demo edited\n"
@@ -81,7 +81,7 @@ def test_an_edit_from_two_workloads_to_a_third(
 
 @shows("rebalance ttl set")
 @pytest.mark.parametrize("seconds", [1, 2])
-def test_deleted_so_many_seconds_after_it_finished(user: User, seconds: int) -> None:
+def test_rebalancer_is_deleted_exactly_after_its_ttl(user: User, seconds: int) -> None:
     user.apply(text("rebalance/ttl").replace("AfterFinished: 60", f"AfterFinished: {seconds}"))
     until_gone(user)
 
@@ -92,7 +92,7 @@ def test_deleted_so_many_seconds_after_it_finished(user: User, seconds: int) -> 
 
 
 @shows("rebalance ttl set", "rebalance ttl unset", "rebalance ttl zero")
-def test_with_60_seconds_or_none_it_stays_and_with_0_it_goes_at_once(user: User) -> None:
+def test_rebalancer_is_kept_without_ttl_and_deleted_at_once_with_ttl_0(user: User) -> None:
     for manifest in ("rebalance/single", "rebalance/ttl"):
         user.apply(manifest)
         finished(user, generation=1 if manifest == "rebalance/single" else 2)
@@ -118,14 +118,14 @@ BALLAST = ("94", "88", "82")
 
 
 @shows("rebalance scenario 2")
-def test_crowded_into_one_cluster_then_spread_again(user: User) -> None:
+def test_crowded_replicas_spread_again_after_a_rebalance(user: User) -> None:
     _fill(user, "100", "88", "76")
     policy = CROWDED.replace("PREFERENCE", "Weighted, weightPreference: {dynamicWeight: AvailableReplicas}")
     user.apply(policy)
     user.apply("own/nodes")
     user.until_placed("nginx-deployment", "member2:12")
 
-    _make_room(user)
+    _free_capacity(user)
     assert user.placed("nginx-deployment") == "member2:12"
     user.apply(rebalancer())
 
@@ -133,13 +133,13 @@ def test_crowded_into_one_cluster_then_spread_again(user: User) -> None:
 
 
 @shows("rebalance scenario 3")
-def test_spread_for_want_of_room_then_together_again(user: User) -> None:
+def test_aggregated_replicas_gather_again_after_a_rebalance(user: User) -> None:
     _fill(user, "96", "92", "76")
     user.apply(CROWDED.replace("PREFERENCE", "Aggregated"))
     user.apply("own/nodes")
     user.until_placed("nginx-deployment", "member1:4, member2:8")
 
-    _make_room(user)
+    _free_capacity(user)
     assert user.placed("nginx-deployment") == "member1:4, member2:8"
     user.apply(rebalancer())
 
@@ -147,7 +147,7 @@ def test_spread_for_want_of_room_then_together_again(user: User) -> None:
 
 
 @shows("rebalance scenario 4", "affinity failover")
-def test_back_from_the_backup_cluster_to_the_primary(user: User) -> None:
+def test_replicas_return_from_the_backup_to_the_primary_cluster(user: User) -> None:
     policy = filled("propagation/affinities-primary-and-backup").removesuffix("    #...\n")
     user.apply(f"{policy}    replicaScheduling: {{replicaSchedulingType: Divided}}\n")
     user.apply("propagation/nginx")
@@ -164,17 +164,17 @@ def test_back_from_the_backup_cluster_to_the_primary(user: User) -> None:
 
 
 def rebalancer() -> str:
-    """The guide's rebalancer, for nginx."""
+    """Return the guide's rebalancer, for nginx."""
     return text("rebalance/single").replace("demo-deploy", "nginx")
 
 
 def finished(user: User, generation: int = 1) -> Json:
-    """The rebalancer, once it has finished a generation."""
+    """Return the rebalancer once it has finished a generation."""
     deadline = time.monotonic() + 10
     while True:
         found = user.document(*DEMO)
         status = part(found, "status")
-        # Its finishTime may still be that of the generation before.
+        # Its finishTime may still be that of the previous generation.
         seen = cast("list[Json]", status.get("observedWorkloads", []))
         is_seen = status.get("observedGeneration") == generation and all("result" in each for each in seen)
         if "finishTime" in status and is_seen:
@@ -184,19 +184,19 @@ def finished(user: User, generation: int = 1) -> Json:
 
 
 def until_gone(user: User) -> None:
-    """Waits until there is no rebalancer."""
+    """Wait until the rebalancer is gone."""
     user.until([], "get", "workloadrebalancer")
 
 
 def decided(user: User, kind: str) -> list[Json]:
-    """The decisions of a kind in the log."""
+    """Return the decisions of a type in the log."""
     lines = user("log", "tail", "--no-follow", "-n", "1000", "--topic", "decisions", "--json").splitlines()
     events = [cast("Json", json.loads(line)) for line in lines]
     return [event for event in events if f".{kind}." in str(event["type"])]
 
 
 def _assert_like(document: str, found: Json) -> None:
-    """The object says what the document says, its times aside: they must be there where the document has them."""
+    """Assert that the object equals the document, except for times, which must exist where the document has them."""
     wanted = cast("Json", yaml.safe_load(text(document).replace("  ...\n", "  {}\n")))
     for each in (wanted, found):
         status = part(each, "status")
@@ -210,7 +210,7 @@ def _assert_like(document: str, found: Json) -> None:
 
 
 def _fill(user: User, *weights: str) -> None:
-    """Fills so many nodes of each member."""
+    """Fill this many nodes of each member."""
     manifest = text("own/ballast")
     for old, new in zip(BALLAST, weights, strict=True):
         manifest = manifest.replace(f"weight: {old}", f"weight: {new}")
@@ -219,6 +219,6 @@ def _fill(user: User, *weights: str) -> None:
     user.until_running("ballast-deployment")
 
 
-def _make_room(user: User) -> None:
+def _free_capacity(user: User) -> None:
     user("delete", "deploy", "ballast")
     user.until([], "get", "pods", "-l", "app=ballast")

@@ -1,4 +1,4 @@
-"""The guide to resource propagation: how replicas are divided."""
+"""The guide to resource propagation: division of replicas."""
 
 import pytest
 
@@ -11,14 +11,14 @@ BINDING = "nginx-deployment"
 
 
 def scheduling(**fields: str) -> str:
-    """A policy over all clusters that divides replicas so."""
+    """Return a policy for all clusters with this replica scheduling."""
     head = filled("propagation/static-weights").partition("    replicaScheduling:")[0]
     lines = [f"      {name}: {value}\n" for name, value in fields.items()]
     return f"{head}    replicaScheduling:\n{''.join(lines)}"
 
 
 @shows("replicas Duplicated")
-def test_duplicated_each_cluster_has_them_all(user: User) -> None:
+def test_duplicated_gives_each_cluster_all_replicas(user: User) -> None:
     user.apply(scheduling(replicaSchedulingType="Duplicated"))
     user.apply("propagation/nginx")
     user("scale", "deployment", "nginx", "--replicas=2")
@@ -27,7 +27,7 @@ def test_duplicated_each_cluster_has_them_all(user: User) -> None:
 
 
 @shows("replicas Divided", "replicas default weights")
-def test_divided_they_add_up_and_without_a_preference_all_weigh_the_same(user: User) -> None:
+def test_divided_replicas_are_weighted_equally_by_default(user: User) -> None:
     user.apply(scheduling(replicaSchedulingType="Divided", replicaDivisionPreference="Weighted"))
     user.apply("propagation/nginx")
     user("scale", "deployment", "nginx", "--replicas=6")
@@ -36,7 +36,7 @@ def test_divided_they_add_up_and_without_a_preference_all_weigh_the_same(user: U
 
 
 @shows("replicas Aggregated")
-def test_aggregated_in_as_few_clusters_as_have_room(user: User) -> None:
+def test_aggregated_uses_as_few_clusters_as_possible(user: User) -> None:
     user.apply("own/ballast")
     user.until_placed("ballast-deployment", "member1:94, member2:88, member3:82")
     user.until_running("ballast-deployment")
@@ -48,7 +48,7 @@ def test_aggregated_in_as_few_clusters_as_have_room(user: User) -> None:
 
 
 @shows("replicas static weights")
-def test_static_weights_of_one_and_one_are_halves(user: User) -> None:
+def test_equal_static_weights_halve_the_replicas(user: User) -> None:
     user.apply(filled("propagation/static-weights"))
     user.apply("propagation/nginx")
     user("scale", "deployment", "nginx", "--replicas=6")
@@ -57,7 +57,7 @@ def test_static_weights_of_one_and_one_are_halves(user: User) -> None:
 
 
 @shows("replicas dynamic weights")
-def test_room_for_6_12_and_18_divides_12_replicas_into_2_4_and_6(user: User) -> None:
+def test_dynamic_weights_divide_replicas_by_free_capacity(user: User) -> None:
     user.apply("own/ballast")
     user.until_placed("ballast-deployment", "member1:94, member2:88, member3:82")
     user.until_running("ballast-deployment")
@@ -69,12 +69,12 @@ def test_room_for_6_12_and_18_divides_12_replicas_into_2_4_and_6(user: User) -> 
 
 
 @shows("replicas dynamic before static")
-def test_beside_a_dynamic_weight_the_static_list_is_ignored(user: User) -> None:
+def test_dynamic_weight_takes_precedence_over_static_weights(user: User) -> None:
     user.apply(filled("propagation/static-weights") + "        dynamicWeight: AvailableReplicas\n")
     user.apply("propagation/nginx")
-    # What runs takes room, so who has less of it gets fewer of those that come.
+    # Running replicas use capacity, so a cluster with less of it gets fewer new ones.
     user.until_running(BINDING)
     user("scale", "deployment", "nginx", "--replicas=6")
 
-    # The static list names two clusters; equal room divides over three.
+    # The static list names two clusters; equal capacity divides over three.
     user.until_placed(BINDING, "member1:2, member2:2, member3:2")

@@ -1,4 +1,4 @@
-"""The table of steps in README.md is complete and true."""
+"""The table of steps in README.md is complete and correct."""
 
 from tests.seeds import steps
 from tests.seeds.__main__ import README, with_table
@@ -10,7 +10,7 @@ def test_each_step_of_the_documents_has_a_test() -> None:
     assert steps.untested() == []
 
 
-def test_the_table_is_as_it_would_be_made_anew() -> None:
+def test_table_of_steps_is_up_to_date() -> None:
     read = README.read_text(encoding="utf-8")
 
     assert read == with_table(read), "write it anew: python -m tests.seeds"

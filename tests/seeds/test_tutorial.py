@@ -1,4 +1,4 @@
-"""The rebalancer's tutorial, in the words of its English and Chinese versions, which show the same."""
+"""The rebalancer's tutorial, as in its English and Chinese versions, which show the same."""
 
 from pathlib import Path
 
@@ -28,7 +28,9 @@ ADDED = ("resourceVersion", "uid")
 
 @shows("tutorial 1", "tutorial 2", "tutorial 3", "tutorial 4", "tutorial 5", "tutorial 6")
 @shows("rebalance scenario 1")
-def test_the_tutorial(user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tutorial_prints_the_output_that_it_shows(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Step 1
     user.apply("tutorial/deployment")
     user.until(SPREAD, *GET)
@@ -44,7 +46,7 @@ def test_the_tutorial(user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     created = user.apply("tutorial/workload-rebalancer")
     assert created == "workloadrebalancer.apps.karmada.io/demo created\n"
 
-    # Step 5 is waited for before step 4 is looked at, as a reader would.
+    # Step 5 is awaited before step 4 is checked, as a reader would do.
     user.until(SPREAD, *GET)
     assert in_member2 <= user.pods()
     assert _is_in_events(
@@ -68,7 +70,7 @@ def test_the_tutorial(user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def _timeless(shown: str) -> list[str]:
-    """The lines with the times of this run and of the document blanked, without what we show in addition."""
+    """Return the lines without the times of this run and of the document, and without our additional fields."""
     lines = [line for line in shown.splitlines() if line.strip().partition(":")[0] not in ADDED]
     return [line.partition('"')[0] if line.strip().partition(":")[0] in TIMES else line for line in lines]
 

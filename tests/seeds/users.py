@@ -1,6 +1,6 @@
-"""A user at a terminal: gives commands and reads what they print.
+"""A user at a terminal: runs commands and reads their output.
 
-The commands run in the process of the tests: a process of its own for each would take longer than the commands.
+The commands run in the test process: a process per command would take longer than the command.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ Json = dict[str, object]
 
 
 class User:
-    """Gives commands to the server of a directory; remembers what is to be taken away in the end."""
+    """Runs commands on the server of a directory; records what must be deleted at the end."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -43,7 +43,7 @@ class User:
         self.errors = ""
 
     def __call__(self, *words: str, code: int | None = 0, given: str = "") -> str:
-        """What a command printed; fails where its exit code is another (None takes any)."""
+        """Run a command and return its output; fail if the exit code is not ``code`` (None accepts any)."""
         printed, errors = io.StringIO(), io.StringIO()
         with (
             pytest.MonkeyPatch.context() as patches,
@@ -57,7 +57,7 @@ class User:
         return printed.getvalue()
 
     def apply(self, manifest: str, *options: str, code: int = 0) -> str:
-        """Applies the text of a manifest, or a file of the documents by its name."""
+        """Apply the text of a manifest, or a file of the documents by its name."""
         if "\n" in manifest:
             self._applied.append(manifest)
             return self("apply", "-f", "-", *options, given=manifest, code=code)
@@ -65,14 +65,14 @@ class User:
         return self("apply", "-f", str(MANIFESTS / f"{manifest}.yaml"), *options, code=code)
 
     def taint(self, cluster: str, taint: str) -> str:
-        """Taints a cluster, as karmadactl has it."""
+        """Taint a cluster, with the syntax of karmadactl."""
         self._tainted.add(cluster)
         return self("taint", "clusters", cluster, taint)
 
     def until(self, wanted: Sequence[str], *words: str) -> None:
-        """Repeats a command until it prints this table, ages and the chance in pods' names aside.
+        """Repeat a command until it prints this table, without ages and random suffixes of pods.
 
-        What is asked for by name may not be there yet.
+        An object requested by name may not exist yet.
         """
         code = None if wanted else 0
         self.until_true(
@@ -81,19 +81,19 @@ class User:
         )
 
     def until_placed(self, binding: str, clusters: str) -> None:
-        """Waits until a binding is scheduled as said: ``member1:2, member2:1``."""
+        """Wait until a binding has this placement: ``member1:2, member2:1``."""
         self.until_true(
             lambda: self.placed(binding) == clusters, lambda: f"{binding} is placed on {self.placed(binding)}"
         )
 
     def until_running(self, binding: str) -> None:
-        """Waits until the clusters of a binding have reported that all of it runs, and so their room too."""
+        """Wait until a binding's clusters have reported all replicas as running, and their capacity."""
         self.until_true(
             lambda: self._runs(binding), lambda: f"{binding} is at {self.placed(binding)}, not running"
         )
 
     def until_left(self, binding: str) -> None:
-        """Waits until nothing of a binding is being evicted any more: only then may it come back to where it was."""
+        """Wait until no eviction of a binding is left: only then may it return to a cluster."""
         self.until_true(
             lambda: not part(self.document("rb", binding), "spec").get("gracefulEvictionTasks"),
             lambda: f"{binding} is at {self.placed(binding)}, and is still being evicted",
@@ -108,28 +108,28 @@ class User:
         }
 
     def until_true(self, holds: Callable[[], bool], told: Callable[[], str] = lambda: "") -> None:
-        """Asks until it holds; ``told`` says what is the case when that takes too long."""
+        """Poll until ``holds`` returns true; on a timeout, fail with the text of ``told``."""
         deadline = time.monotonic() + _UNTIL_SECONDS
         while not holds():
             assert time.monotonic() < deadline, told()
             time.sleep(_POLL_SECONDS)
 
     def placed(self, binding: str) -> str:
-        """Where a binding is scheduled; empty where it is not."""
+        """Return the placement of a binding; empty if it has none."""
         found = self.document("rb", binding)
         clusters = cast("list[Json]", part(found, "spec").get("clusters", []))
         return ", ".join(f"{each['name']}:{each.get('replicas', 0)}" for each in clusters)
 
     def document(self, *words: str) -> Json:
-        """A whole object, as ``get -o yaml`` prints it; empty where there is none."""
+        """Return an object as ``get -o yaml`` prints it; empty if it does not exist."""
         return cast("Json", yaml.safe_load(self("get", *words, "-o", "yaml", code=None)) or {})
 
     def pods(self) -> set[str]:
-        """The names of the pods in the namespace ``default``."""
+        """Return the names of the pods in the namespace ``default``."""
         return {line.split()[0] for line in self("get", "pods").splitlines()[1:]}
 
     def clean_up(self) -> None:
-        """Takes away what was applied and tainted, and waits until nothing runs."""
+        """Delete all applied objects and taints, and wait until nothing runs."""
         for cluster in sorted(self._tainted):
             keys = [line["key"] for line in self._taints(cluster)]
             if keys:
@@ -143,22 +143,22 @@ class User:
 
 
 def text(name: str) -> str:
-    """A manifest of the documents."""
+    """Return a manifest of the documents."""
     return (MANIFESTS / f"{name}.yaml").read_text()
 
 
 def filled(name: str, selectors: str = NGINX) -> str:
-    """A policy of the documents with what they left out: what it selects."""
+    """Return a policy of the documents, with the selectors that they left out."""
     return text(name).replace(_ELIDED, selectors, 1)
 
 
 def part(document: Json, name: str) -> Json:
-    """A field that is an object; empty where it is absent."""
+    """Return a field that is an object; empty if it is absent."""
     return cast("Json", document.get(name, {}))
 
 
 def plain(printed: str) -> list[str]:
-    """The lines of a table without ages, and without the chance in pods' names."""
+    """Return the lines of a table without ages and without the random suffixes of pods."""
     lines = without_ages(printed)
     if not lines or not lines[0].startswith("NAME CLUSTER READY STATUS"):
         return lines
