@@ -1,1 +1,1 @@
-"""The guide's four scenarios in virtual time: the worker, members that fail, and a clock that is a number."""
+"""The guide's four scenarios in virtual time: a worker, members that fail, and a virtual clock."""

@@ -1,4 +1,4 @@
-"""From the failure to the rebalance, unattended up to where the user decides; to the millisecond, and proved."""
+"""Each scenario from the failure to the rebalance, exact to the millisecond, with a final verification."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -45,13 +45,13 @@ FAILOVER: Final = {
 
 
 class Scenario(World):
-    """Two equal members; what is said, what fails, and what becomes of it."""
+    """Two equal members, with methods for inputs, faults and time."""
 
     def __init__(self) -> None:
         super().__init__(0, MEMBERS)
 
     async def inputs(self, *given: shapes.Event) -> None:
-        """These inputs come in, and what follows from them at once is done."""
+        """Append these inputs, and process their immediate consequences."""
         for data in given:
             manifest = getattr(data, "manifest", None)
             name = verdicts.key_of(data, None if manifest is None else objects.read(manifest))
@@ -72,23 +72,23 @@ class Scenario(World):
         await self.settle(0)
 
     async def passes(self, seconds: float) -> None:
-        """Time goes by; what is due meanwhile happens at its time."""
+        """Advance the time; each timer fires at its due time."""
         end_ms = self.now_ms + round(seconds * 1000)
         await self.settle(end_ms - self.now_ms)
         self.now_ms = end_ms
         await self.settle(0)
 
     def placed(self, name: str = WEB) -> dict[str, int]:
-        """Where a binding is scheduled, and its replicas there."""
+        """Return the placement of a binding."""
         return dict(self.worker.folds[keys.shard_of(name)].state.bindings[name].clusters)
 
     def runs(self) -> dict[str, int]:
-        """The pods of all workloads that are ready, by member."""
+        """Return the ready pods of all workloads by member."""
         ready = [pod.cluster for pod in self.members.pods(None, None) if pod.ready]
         return {name: ready.count(name) for name in sorted(set(ready))}
 
     async def told(self) -> list[str]:
-        """The names of all decisions and reports that concern the binding, its clusters' judgements included."""
+        """Return the types of all decisions and reports about the binding, and of judgements of its clusters."""
         found: list[str] = []
         for record in await self.log.read_all(0, self.log.last_number()):
             decoded = codec.decode(record)
@@ -107,7 +107,7 @@ class Scenario(World):
 
 @pytest.fixture
 async def scene() -> AsyncIterator[Scenario]:
-    """Two members; in the end every step is computed again."""
+    """Two members; after the test the log is verified."""
     scenario = Scenario()
     await scenario.start()
     await scenario.settle(0)
@@ -115,7 +115,7 @@ async def scene() -> AsyncIterator[Scenario]:
     assert (await verification.verify(scenario.log)).findings == []
 
 
-async def test_scenario_1_replicas_of_a_failed_cluster_come_back_to_it(scene: Scenario) -> None:
+async def test_scenario_1_replicas_return_to_the_recovered_cluster(scene: Scenario) -> None:
     await scene.inputs(taint_policy("not-ready"), policy("web", on("member1", "member2", scheduling=DYNAMIC)))
     await scene.inputs(deployment("web", 4))
     await scene.passes(2)
@@ -148,7 +148,7 @@ async def test_scenario_1_replicas_of_a_failed_cluster_come_back_to_it(scene: Sc
     ]
 
 
-async def test_scenario_1_a_cluster_that_flaps_moves_nothing(scene: Scenario) -> None:
+async def test_scenario_1_flapping_cluster_moves_nothing(scene: Scenario) -> None:
     await scene.inputs(taint_policy("not-ready"), policy("web", on("member1", "member2", scheduling=DYNAMIC)))
     await scene.inputs(deployment("web", 4))
     for _ in range(20):
@@ -162,7 +162,7 @@ async def test_scenario_1_a_cluster_that_flaps_moves_nothing(scene: Scenario) ->
     assert "EvictionStarted" not in await scene.told()
 
 
-async def test_scenario_2_an_application_that_does_not_come_up_moves_and_spreads_again(
+async def test_scenario_2_unhealthy_application_moves_and_spreads_again(
     scene: Scenario,
 ) -> None:
     await scene.inputs(policy("web", on("member1", "member2", scheduling=DYNAMIC), failover=FAILOVER))
@@ -183,7 +183,7 @@ async def test_scenario_2_an_application_that_does_not_come_up_moves_and_spreads
     assert scene.placed() == scene.runs() == {"member1": 2, "member2": 2}
 
 
-async def test_scenario_2_what_gives_way_to_the_more_important_moves_and_spreads_again(
+async def test_scenario_2_preempted_application_moves_and_spreads_again(
     scene: Scenario,
 ) -> None:
     rank = template("vital", PRIORITY_CLASS, fields={"value": 1_000})
@@ -209,7 +209,7 @@ async def test_scenario_2_what_gives_way_to_the_more_important_moves_and_spreads
     assert scene.runs() == {"member1": 1 + scene.placed()["member1"], "member2": scene.placed()["member2"]}
 
 
-async def test_scenario_3_what_was_spread_for_want_of_room_is_gathered_again(scene: Scenario) -> None:
+async def test_scenario_3_spread_replicas_gather_again(scene: Scenario) -> None:
     await scene.inputs(policy("big", on("member1"), selector("big")), deployment("big", 8))
     await scene.inputs(policy("small", on("member2"), selector("small")), deployment("small", 6))
     await scene.passes(2)
@@ -225,7 +225,7 @@ async def test_scenario_3_what_was_spread_for_want_of_room_is_gathered_again(sce
     assert len(scene.placed()) == 1
 
 
-async def test_scenario_4_back_from_the_backup_to_the_primary(scene: Scenario) -> None:
+async def test_scenario_4_replicas_return_from_the_backup_to_the_primary_cluster(scene: Scenario) -> None:
     terms = [
         {"affinityName": "primary", "clusterNames": ["member1"]},
         {"affinityName": "backup", "clusterNames": ["member2"]},
