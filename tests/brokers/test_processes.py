@@ -1,4 +1,4 @@
-"""Local brokers start, take records, and come back after whatever was done to them."""
+"""Local brokers: start, writes, and recovery after stops, kills and freezes."""
 
 import asyncio
 import signal
@@ -31,7 +31,7 @@ def brokers() -> Generator[processes.LocalBrokers]:
         yield started
 
 
-async def test_a_record_goes_through_the_broker_of_the_run(kafka: str) -> None:
+async def test_record_is_appended_to_the_broker_of_the_run(kafka: str) -> None:
     topic = f"through-{uuid.uuid4()}"
     await clients.create_topics(kafka, {topic: 2})
     offset = await clients.append(kafka, topic, 1, b"key", b"value")
@@ -42,7 +42,7 @@ async def test_a_record_goes_through_the_broker_of_the_run(kafka: str) -> None:
 @pytest.mark.kafka
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["kill", "stop"])
-async def test_a_broker_that_ended_comes_back_with_what_was_acknowledged(
+async def test_ended_broker_restarts_with_all_acknowledged_records(
     brokers: processes.LocalBrokers, end: str
 ) -> None:
     topic = f"ended-{uuid.uuid4()}"
@@ -61,7 +61,7 @@ async def test_a_broker_that_ended_comes_back_with_what_was_acknowledged(
 
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_a_frozen_broker_answers_when_it_goes_on(brokers: processes.LocalBrokers) -> None:
+def test_frozen_broker_answers_when_it_continues(brokers: processes.LocalBrokers) -> None:
     port = brokers.nodes[2].port
     brokers.pause(3)
     with pytest.raises(probing.NoAnswerError):
@@ -73,7 +73,7 @@ def test_a_frozen_broker_answers_when_it_goes_on(brokers: processes.LocalBrokers
 
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_a_broker_that_can_not_start_says_why() -> None:
+def test_broker_that_cannot_start_reports_the_reason() -> None:
     with (
         pytest.raises(processes.BrokerError, match=r"broker 1 ended: [\s\S]*no\.such\.Authorizer"),
         processes.LocalBrokers(properties={"authorizer.class.name": "no.such.Authorizer"}),
@@ -92,7 +92,7 @@ def test_brokers_end_with_the_process_that_started_them() -> None:
         directory, port = owner.stdout.readline().split()
         assert probing.ask(int(port)).alive == {1}
         owner.send_signal(signal.SIGKILL)
-    # The directory goes after the broker.
+    # The directory is deleted after the broker has ended.
     for _ in range(500):
         if not Path(directory).exists():
             break
