@@ -1,1 +1,1 @@
-"""A real Kubernetes for the tests, as local processes: etcd, API server, controllers, scheduler; kwok plays nodes."""
+"""A real Kubernetes as local processes: etcd, API server, controllers, scheduler; kwok simulates nodes."""

@@ -1,4 +1,4 @@
-"""``python -m tests.clusters up [-- COMMAND …]``: a real cluster until Ctrl-C, or for as long as a command runs."""
+"""``python -m tests.clusters up [-- COMMAND ...]``: run a real cluster until Ctrl-C, or while a command runs."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ _WRONG: Final = 2
 
 
 def main(words: list[str]) -> int:
-    """Gives the exit code: the command's, if there is one."""
+    """Return the exit code, that of the command if there is one."""
     if words[:1] != ["up"] or words[1:2] not in ([], ["--"]):
         sys.stderr.write(_USAGE + "\n")
         return _WRONG
@@ -37,7 +37,7 @@ def main(words: list[str]) -> int:
 
 
 def _end(number: int, _: object) -> None:
-    """Ends in order, so that the cluster's programs go too."""
+    """Exit in order, so that the cluster's processes are stopped too."""
     sys.exit(128 + number)
 
 

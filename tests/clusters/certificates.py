@@ -1,4 +1,4 @@
-"""Who is who in a cluster: its authority, its server, its administrator, and the key that signs accounts' tokens."""
+"""Certificates of a cluster: authority, server, administrator, and the key that signs service account tokens."""
 
 import base64
 import datetime as dt
@@ -21,7 +21,7 @@ _LOOPBACK: Final = "127.0.0.1"
 
 
 class Files(Struct, frozen=True):
-    """Files in PEM: the authority, the server, the key of tokens in both halves; and the administrator's kubeconfig."""
+    """PEM files of the authority, the server and the token keys; and the administrator's kubeconfig."""
 
     authority: Path
     certificate: Path
@@ -32,7 +32,7 @@ class Files(Struct, frozen=True):
 
 
 def make(directory: Path, url: str) -> Files:
-    """All of them, for a server at an address."""
+    """Create all files, for a server at a URL."""
     now = dt.datetime.now(dt.UTC)
     server = certificates.make(directory, now, (_LOOPBACK,))
     found = Files(
@@ -57,7 +57,7 @@ def make(directory: Path, url: str) -> Files:
 
 
 def _administrator(directory: Path, now: dt.datetime) -> dict[str, str]:
-    """A client's certificate and key for the user of a kubeconfig; its group may do everything."""
+    """Return a kubeconfig user with a client certificate; its group has all rights."""
     authority, authority_key = certificates.authority(directory, now)
     issuer = x509.load_pem_x509_certificate(authority)
     signing = serialization.load_pem_private_key(authority_key, None)

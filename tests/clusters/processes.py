@@ -1,7 +1,6 @@
-"""One real cluster as processes of this machine, with nodes that kwok plays: pods get to run, and run nothing.
+"""A real cluster as local processes, with nodes simulated by kwok: pods become running, and run nothing.
 
-It keeps its data in a directory of its own, which goes when the cluster is closed, and does not outlive the process
-that started it.
+Its data directory is deleted when the cluster is closed, and it ends with the process that started it.
 """
 
 import json
@@ -28,13 +27,13 @@ _SERVICES: Final = "10.96.0.0/16"
 
 
 class ClusterError(Exception):
-    """The cluster did not start; the message has the end of what its program logged."""
+    """The cluster did not start; the message has the end of its log."""
 
 
 class LocalCluster:
-    """A cluster with ``nodes`` nodes, each with so many cores and GiB of memory, and room for 110 pods.
+    """A cluster with ``nodes`` nodes, each with these cores and GiB of memory, and capacity for 110 pods.
 
-    All calls wait until it is so, and block.
+    All methods block until their effect is visible.
     """
 
     def __init__(self, nodes: int = 2, *, cores: int = 8, memory_gi: int = 32) -> None:
@@ -47,7 +46,7 @@ class LocalCluster:
 
     @property
     def kubeconfig(self) -> Path:
-        """Its administrator's."""
+        """The administrator's kubeconfig."""
         return self._files.kubeconfig
 
     @property
@@ -66,7 +65,7 @@ class LocalCluster:
         self.close()
 
     def start(self) -> None:
-        """Starts it, until pods run. Raises ClusterError, BuildError."""
+        """Start the cluster, and wait until pods run. Raises ClusterError, BuildError."""
         where = programs.directory()
         self._guard = guard(self.directory)
         self._launch(where / programs.ETCD, self._etcd_options())
@@ -86,7 +85,7 @@ class LocalCluster:
         self._wait_for(programs.KWOK, self._has_ready_nodes)
 
     def close(self) -> None:
-        """Kills all its programs and removes their data."""
+        """Kill all processes and delete their data."""
         for name, process in self._processes.items():
             if process.poll() is None:
                 process.kill()
@@ -98,11 +97,11 @@ class LocalCluster:
             self._guard = None
 
     def pause(self, name: str) -> None:
-        """Freezes one of its programs; its connections stay open, and nobody answers."""
+        """Freeze a process: its connections stay open without responses."""
         self._processes[name].send_signal(signal.SIGSTOP)
 
     def resume(self, name: str) -> None:
-        """Lets a frozen program go on."""
+        """Continue a frozen process."""
         self._processes[name].send_signal(signal.SIGCONT)
 
     def _etcd_options(self) -> list[str]:
@@ -173,7 +172,7 @@ class LocalCluster:
         return "\n".join(lines[-_LAST_LINES:])
 
     def kubectl(self, *words: str, given: object = None) -> str:
-        """What its administrator's kubectl prints; empty where it fails. ``given`` is its input, as JSON."""
+        """Return the output of the administrator's kubectl; empty if it fails. ``given`` is its input, as JSON."""
         command = ["kubectl", "--kubeconfig", str(self.kubeconfig), *words]
         content = None if given is None else json.dumps(given).encode()
         ended = subprocess.run(command, input=content, capture_output=True, check=False, timeout=READY_S)

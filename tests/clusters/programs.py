@@ -1,6 +1,6 @@
-"""The programs of a cluster, built from their own sources by Go, once for each lock.
+"""The programs of a cluster, built from source by Go, once per lock file.
 
-Go asks its module proxy for them; ``programs/go.sum`` fixes what it may get. The first build takes minutes.
+Go downloads the modules from its proxy; ``programs/go.sum`` pins them. The first build takes minutes.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ _RELEASE: Final = ("1", "34", "v1.34.3")
 
 
 class BuildError(Exception):
-    """The programs can't be built; the message says why."""
+    """The programs cannot be built; the message has the reason."""
 
 
 def directory() -> Path:
-    """Where the programs are, built where they are not there yet. Raises BuildError."""
+    """Return the directory of the programs; builds them if necessary. Raises BuildError."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
@@ -66,7 +66,7 @@ def _go(words: list[str], where: Path, into: Path) -> None:
 
 
 def _digest() -> str:
-    """Of all that says what is built."""
+    """Return a digest of everything that determines the build."""
     found = hashlib.sha256(f"{_KWOK_MODULE} {_RELEASE}".encode())
     for each in sorted(_SOURCES.rglob("*")):
         if each.is_file():
