@@ -1,1 +1,1 @@
-"""The compose file: right as far as that can be told without Docker, and its topology as processes of this machine."""
+"""The compose file: static checks without Docker, and its topology as local processes."""

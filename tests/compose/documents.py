@@ -1,4 +1,4 @@
-"""The files in ``compose/``, as values. The compose file's own variables stand as they are written."""
+"""The files in ``compose/``, decoded. Variables of the compose file are not substituted."""
 
 import re
 from collections.abc import Mapping
@@ -120,7 +120,7 @@ class Scrape(Struct):
 
     @property
     def places(self) -> list[str]:
-        """host:port of all that is asked."""
+        """host:port of all targets."""
         found = [place for each in self.static_configs for place in each.targets]
         return found + [f"{name}:{each.port}" for each in self.dns_sd_configs for name in each.names]
 
@@ -130,7 +130,7 @@ class Scrapes(Struct):
 
 
 def raw() -> object:
-    """The compose file as YAML has it."""
+    """Return the decoded YAML of the compose file."""
     return yaml.safe_load((FOLDER / "compose.yaml").read_bytes())
 
 
@@ -148,17 +148,17 @@ def dashboard() -> Dashboard:
 
 
 def expressions() -> list[str]:
-    """What the dashboard asks Prometheus."""
+    """Return the dashboard's Prometheus queries."""
     return [target.expr for panel in dashboard().panels for target in panel.targets]
 
 
 def metrics_named() -> set[str]:
-    """The metrics of ours that the dashboard names."""
+    """Return our metrics in the dashboard's queries."""
     return {name for each in expressions() for name in re.findall(r"\breballast_\w+", each)}
 
 
 def properties(environment: Mapping[str, str | int]) -> dict[str, str]:
-    """The brokers' properties in a service's environment, as the image makes them, but those of the node."""
+    """Return the brokers' properties in a service's environment, as the image sets them, without those of the node."""
     return {
         name.removeprefix(_PROPERTY).lower().replace("_", "."): str(value)
         for name, value in environment.items()

@@ -1,4 +1,4 @@
-"""Every figure that the dashboard asks for is one that a worker, an API or an agent shows, with the labels it names."""
+"""Every metric in the dashboard is exported by a worker, an API or an agent, with the labels that it uses."""
 
 import re
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ OF_PROMETHEUS = {"up", "instance", "job"}
 
 
 def labels(metrics: Iterable[Metric]) -> dict[str, set[str]]:
-    """The labels of each figure, by its name."""
+    """Return the labels of each metric by name."""
     found: dict[str, set[str]] = {}
     for metric in metrics:
         for sample in metric.samples:
@@ -31,7 +31,7 @@ def labels(metrics: Iterable[Metric]) -> dict[str, set[str]]:
 
 
 async def shown() -> dict[str, set[str]]:
-    """All figures of a worker and an API on Kafka and of an agent, and their labels."""
+    """Return all metrics of a worker and an API on Kafka and of an agent, with their labels."""
     story = Story()
     await story.worker.recover()
     await story.say(joined("member1"), policy("p", on("member1")), deployment("web", 2))
@@ -44,11 +44,11 @@ async def shown() -> dict[str, set[str]]:
     return found | labels(text_string_to_metric_families(text))
 
 
-async def test_every_figure_exists() -> None:
+async def test_every_metric_is_exported() -> None:
     assert documents.metrics_named() - (await shown()).keys() == set()
 
 
-async def test_every_figure_has_the_labels_that_it_is_asked_by() -> None:
+async def test_every_metric_has_the_labels_of_its_queries() -> None:
     known = await shown()
     for panel in documents.dashboard().panels:
         for target in panel.targets:
@@ -60,34 +60,34 @@ async def test_every_figure_has_the_labels_that_it_is_asked_by() -> None:
             chosen = re.findall(r"[{,](\w+)=~?\"", target.expr)
             told = re.findall(r"\{\{(\w+)\}\}", target.legend_format)
             assert {*grouped, *chosen, *told} <= found, f"{panel.title}: {target.expr}"
-            # Who groups loses all other labels; a legend can't show them.
+            # Grouping drops all other labels, so a legend cannot show them.
             assert not grouped or set(told) <= set(grouped), f"{panel.title}: {target.legend_format}"
 
 
-def test_jobs_are_those_that_are_scraped() -> None:
+def test_queried_jobs_are_scraped() -> None:
     jobs = {job for each in documents.expressions() for job in re.findall(r'job="(\w+)"', each)}
     assert jobs <= {each.job_name for each in documents.scrapes()}
     assert jobs
 
 
 @pytest.mark.parametrize("expression", documents.expressions())
-def test_totals_are_asked_for_their_growth_and_nothing_else_is(expression: str) -> None:
+def test_totals_are_queried_as_rates_and_other_metrics_directly(expression: str) -> None:
     for name, growth in re.findall(r"((?:\w+\()?)\b(?:reballast_)(\w+)", expression):
         is_total = growth.endswith(("_total", "_bucket"))
         assert is_total == (name in {"rate(", "increase("}), expression
     assert expression.count("(") == expression.count(")")
 
 
-async def test_the_readme_tells_of_every_figure_and_of_no_other() -> None:
+async def test_readme_lists_every_metric_and_no_other() -> None:
     told: set[str] = set()
     for line in (documents.FOLDER / "README.md").read_text().splitlines():
         family = ""
-        # After a whole name, one with a line in front is another of the same family.
+        # A name with a leading underscore continues the family of the full name before it.
         for name in re.findall(r"`(?:\w+:\d+/)?(\w+)(?:\{[\w,]+\})?`", line.partition(" | ")[0]):
             whole = f"{family}{name}" if name.startswith("_") else name
             if whole.startswith("reballast_"):
                 family = "_".join(whole.split("_")[:2])
                 told.add(whole)
-    # Of a histogram there are three; when each of them began is of no use here.
+    # A histogram has three metrics; their creation times are not used here.
     names = {re.sub(r"_(?:bucket|count|sum)$", "", each) for each in await shown()}
     assert told == {each for each in names if each.startswith("reballast_") and not each.endswith("_created")}

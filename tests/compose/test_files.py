@@ -1,6 +1,6 @@
-"""The compose file agrees with itself, with the specification, and with the program that it starts.
+"""The compose file is consistent with itself, with the specification, and with the program that it starts.
 
-``compose-spec.json`` is the schema of the Compose Specification, under the Apache License 2.0, unchanged.
+``compose-spec.json`` is the unchanged schema of the Compose Specification, under the Apache License 2.0.
 """
 
 import base64
@@ -25,18 +25,18 @@ OPTION: Final = re.compile(r"--[a-z-]+")
 
 
 def listens_on(service: documents.Service) -> int:
-    """The port of a command line of ours."""
+    """Return the port of one of our command lines."""
     words = service.command
     return int(next(words[i + 1] for i, word in enumerate(words) if word in {"--port", "--metrics-port"}))
 
 
-def test_it_is_what_the_specification_calls_a_compose_file() -> None:
+def test_compose_file_matches_the_specification() -> None:
     schema = json.loads((Path(__file__).parent / "compose-spec.json").read_bytes())
     assert is_valid(schema, documents.raw())
     assert not is_valid(schema, {"services": {"kafka": {"imge": "apache/kafka:4.3.1"}}})
 
 
-def test_there_are_three_brokers_two_workers_an_api_and_metrics() -> None:
+def test_services_are_three_brokers_two_workers_an_api_and_metrics() -> None:
     assert len(COMPOSE.brokers) == 3
     assert COMPOSE.services["worker"].deploy == {"replicas": 2}
     assert "--members" in COMPOSE.services["api"].command
@@ -44,7 +44,7 @@ def test_there_are_three_brokers_two_workers_an_api_and_metrics() -> None:
 
 
 @pytest.mark.parametrize("name", COMPOSE.services)
-def test_each_service_is_pinned_watched_and_restarted(name: str) -> None:
+def test_each_service_is_pinned_health_checked_and_restarted(name: str) -> None:
     service = COMPOSE.services[name]
     _, _, tag = service.image.partition(":")
     assert re.fullmatch(r"v?\d+\.\d+\.\d+", tag), service.image
@@ -52,13 +52,13 @@ def test_each_service_is_pinned_watched_and_restarted(name: str) -> None:
     assert service.healthcheck is not None
 
 
-def test_the_image_of_ours_has_the_release_as_its_tag() -> None:
+def test_own_image_is_tagged_with_the_release() -> None:
     assert {each.image for each in COMPOSE.ours.values()} == {f"reballast:{release.RELEASE}"}
     assert f"reballast:{release.RELEASE}" in (documents.FOLDER / "Containerfile").read_text()
 
 
 @pytest.mark.parametrize("name", COMPOSE.ours)
-def test_each_command_line_is_one_of_ours(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_own_command_line_is_parsed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     service = COMPOSE.services[name]
     for variable, value in service.environment.items():
         monkeypatch.setenv(variable, str(value))
@@ -74,14 +74,14 @@ def test_each_command_line_is_one_of_ours(name: str, monkeypatch: pytest.MonkeyP
     assert given <= bound.arguments.keys() | names
 
 
-def test_each_variable_of_ours_is_one_that_the_program_reads() -> None:
+def test_each_own_variable_is_read_by_the_program() -> None:
     sources = "".join(path.read_text() for path in trees.modules() if "engine" in path.parts)
     named = {name for each in COMPOSE.ours.values() for name in each.environment}
     named |= {each.environment for each in COMPOSE.secrets.values()}
     assert {name for name in named if f'"{name}"' not in sources} == set()
 
 
-def test_what_is_shared_is_there() -> None:
+def test_mounted_files_and_volumes_exist() -> None:
     kept = [place.split(":")[0] for each in COMPOSE.services.values() for place in each.volumes]
     files = {name for name in kept if name.startswith(".")}
     assert sorted(set(kept) - files) == sorted(COMPOSE.volumes)
@@ -103,7 +103,7 @@ def test_nothing_listens_beyond_the_loopback() -> None:
     assert len(set(published)) == len(published)
 
 
-def test_the_brokers_are_one_cluster_and_found_where_they_say() -> None:
+def test_brokers_form_one_cluster_at_their_advertised_addresses() -> None:
     voters: set[str] = set()
     for number, (name, broker) in enumerate(COMPOSE.brokers.items(), 1):
         said = {key: str(value) for key, value in broker.environment.items()}
@@ -133,7 +133,7 @@ def test_the_brokers_are_one_cluster_and_found_where_they_say() -> None:
     assert set(str(others[0]["KAFKA_CONTROLLER_QUORUM_VOTERS"]).split(",")) == voters
 
 
-def test_the_cluster_has_an_id_as_kafka_writes_them() -> None:
+def test_cluster_id_has_the_format_of_kafka() -> None:
     (found,) = {str(each.environment["CLUSTER_ID"]) for each in COMPOSE.brokers.values()}
     uuid = base64.urlsafe_b64decode(f"{found}==")
     assert len(uuid) == 16
@@ -141,7 +141,7 @@ def test_the_cluster_has_an_id_as_kafka_writes_them() -> None:
 
 
 @pytest.mark.parametrize("name", COMPOSE.ours)
-def test_each_health_check_asks_where_the_process_listens(name: str) -> None:
+def test_each_health_check_queries_the_port_of_its_process(name: str) -> None:
     service = COMPOSE.services[name]
     assert service.healthcheck is not None
     assert f"http://127.0.0.1:{listens_on(service)}/readyz" in service.healthcheck.test[-1]
@@ -149,22 +149,22 @@ def test_each_health_check_asks_where_the_process_listens(name: str) -> None:
     assert service.healthcheck.test[:3] == ["CMD", "python", "-c"]
 
 
-def test_prometheus_asks_each_part_where_it_listens() -> None:
+def test_prometheus_scrapes_each_process_at_its_port() -> None:
     scrapes = {each.job_name: each for each in documents.scrapes()}
     assert set(scrapes) == {"worker", "api", "agent"} == {*COMPOSE.ours, "agent"}
     for name in COMPOSE.ours:
         assert scrapes[name].places == [f"{name}:{listens_on(COMPOSE.services[name])}"]
-    # Agents are not started here: whoever starts one is told where it is asked.
+    # Agents are not started here; their documented address is used.
     (place,) = scrapes["agent"].places
     port = place.removeprefix("agent:")
     readme = (documents.FOLDER / "README.md").read_text()
     assert f"`{place}/metrics`" in readme
     assert f"--metrics-port {port}" in readme
-    # One address for each worker, however many there are.
+    # One address per worker, for any number of workers.
     assert scrapes["worker"].dns_sd_configs[0].type == "A"
 
 
-def test_prometheus_has_the_token_that_the_api_asks_for() -> None:
+def test_prometheus_has_the_token_of_the_api() -> None:
     authorization = next(each for each in documents.scrapes() if each.job_name == "api").authorization
     assert authorization is not None
     secret = authorization.credentials_file.removeprefix("/run/secrets/")
@@ -190,7 +190,7 @@ def test_grafana_finds_prometheus_and_the_dashboard() -> None:
     assert [f"uid: {uid}" in sources for uid in used] == [True]
 
 
-def test_the_panels_lie_side_by_side() -> None:
+def test_panels_do_not_overlap() -> None:
     panels = documents.dashboard().panels
     assert len({panel.id for panel in panels}) == len(panels)
     assert len({panel.title for panel in panels}) == len(panels)
@@ -201,7 +201,7 @@ def test_the_panels_lie_side_by_side() -> None:
     assert all(panel.grid_pos["x"] + panel.grid_pos["w"] <= 24 for panel in panels)
 
 
-def test_the_image_is_made_of_what_the_repository_has() -> None:
+def test_image_is_built_from_files_of_the_repository() -> None:
     text = (documents.FOLDER / "Containerfile").read_text()
     build = COMPOSE.services["api"].build
     assert build is not None

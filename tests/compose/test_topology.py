@@ -1,4 +1,4 @@
-"""What the compose file starts, as processes of this machine: its command lines, on brokers with its settings."""
+"""The topology of the compose file as local processes: its command lines, on brokers with its settings."""
 
 import re
 import time
@@ -52,7 +52,7 @@ Values = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 class Part(Process):
-    """A service of the compose file, with a port and a directory that are free here."""
+    """A service of the compose file, with a free local port and directory."""
 
     def __init__(self, service: str, number: int, log: str, directory: Path) -> None:
         words = [{"8080": "0", "9100": "0"}.get(word, word) for word in COMPOSE.services[service].command]
@@ -63,7 +63,7 @@ class Part(Process):
         self.http = httpx.Client(trust_env=False, headers={"authorization": f"Bearer {TOKEN}"})
 
     def is_ready(self) -> bool:
-        """Asks what the health check of the compose file asks."""
+        """Query the health check of the compose file."""
         found = re.search(r"url=http://127\.0\.0\.1:(\d+)|watched\s+.*port=(\d+)", self.plain())
         if found is None:
             return False
@@ -74,11 +74,11 @@ class Part(Process):
             return False
 
     def plain(self) -> str:
-        """What it said, without colours."""
+        """Return the output without colours."""
         return re.sub(r"\x1b\[[0-9;]*m", "", self.said())
 
     def figures(self) -> Values:
-        """What Prometheus gets."""
+        """Return the metrics as Prometheus scrapes them."""
         text = self.http.get("/metrics").text
         return {
             (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -87,7 +87,7 @@ class Part(Process):
         }
 
     def figure(self, name: str) -> float:
-        """The sum of a figure over its labels."""
+        """Return the sum of a metric over its labels."""
         return sum(value for (found, _), value in self.figures().items() if found == f"reballast_{name}")
 
 
@@ -110,14 +110,14 @@ class Topology:
             time.sleep(0.1)
 
     def placed(self) -> dict[str, int]:
-        """Where the binding is, and its replicas there; empty while there is none."""
+        """Return the placement of the binding; empty if there is none."""
         answer = self.api.http.get(f"/api/v1/bindings/{KEY}")
         if not answer.is_success:
             return {}
         return {each["name"]: each["replicas"] for each in answer.json()["spec"].get("clusters", [])}
 
     def traces(self) -> dict[str, str]:
-        """The trace of the first event of each type that touched the binding."""
+        """Return the trace of the first event of each type about the binding."""
         found: dict[str, str] = {}
         for each in self.api.http.get(f"/api/v1/timeline/{KEY}").json()["items"]:
             found.setdefault(each["type"], each.get("trace", ""))
@@ -126,7 +126,7 @@ class Topology:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Topology]:
-    """All of it, ready, and something applied and decided."""
+    """The whole topology, ready, with an applied and decided Deployment."""
     (broker, *_) = COMPOSE.brokers.values()
     with LocalBrokers(len(COMPOSE.brokers), properties=documents.properties(broker.environment)) as brokers:
         found = Topology(brokers, tmp_path_factory.mktemp("compose"))
@@ -147,7 +147,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Topology]:
                 part.http.close()
 
 
-def test_the_brokers_know_every_setting(running: Topology) -> None:
+def test_brokers_know_every_setting(running: Topology) -> None:
     words = ["--describe", "--all", "--broker", "1", "--bootstrap-server", running.brokers.servers]
     told = running.brokers.run_tool("kafka.admin.ConfigCommand", *words)
     (broker, *_) = COMPOSE.brokers.values()
@@ -155,19 +155,19 @@ def test_the_brokers_know_every_setting(running: Topology) -> None:
         assert f" {name}={value} " in told
 
 
-def test_what_was_applied_is_decided_and_each_shard_has_one_owner(running: Topology) -> None:
+def test_applied_object_is_decided_and_each_shard_has_one_owner(running: Topology) -> None:
     running.until(lambda: sum(running.shards()) == topics.SHARDS and min(running.shards()) > 0)
     owner = ("reballast_worker_owns", (("shard", str(keys.shard_of(KEY))),))
     assert [owner in each.figures() for each in running.workers].count(True) == 1
 
-    # Whoever was started again since counts from zero, but then the other one decided something.
+    # A restarted worker counts from zero, but then the other one has decided something.
     assert sum(each.figure("worker_decided_keys_total") for each in running.workers) >= 1
     assert sum(each.figure("worker_decision_latency_seconds_count") for each in running.workers) >= 1
     assert running.api.figure("sequence_numbers_total") > 0
     running.until(lambda: running.api.figure("shard_lag_records") == 0)
 
 
-def test_decisions_works_and_reports_stand_in_the_trace_of_the_request(running: Topology) -> None:
+def test_decisions_works_and_reports_have_the_trace_of_the_request(running: Topology) -> None:
     names = ("template-applied", "schedule-decided", "work-applied", "workload-reported")
     wanted = {f"io.reballast.{name}.v1" for name in names}
     # The members report when their pods have started.
@@ -175,14 +175,14 @@ def test_decisions_works_and_reports_stand_in_the_trace_of_the_request(running: 
     assert {name: running.traces()[name] for name in wanted} == dict.fromkeys(wanted, TRACE)
 
 
-def test_each_figure_of_the_dashboard_is_shown_by_one_of_them(running: Topology) -> None:
+def test_each_metric_of_the_dashboard_is_exported_by_a_process(running: Topology) -> None:
     shown = {name for part in running.parts for name, _ in part.figures()}
-    # Agents run where their clusters are; theirs are looked at in test_figures.
+    # Agents run elsewhere; their metrics are checked in test_figures.
     agents = {sample.name for metric in Figures(["member1"]).collect() for sample in metric.samples}
     assert documents.metrics_named() - shown - agents == set()
 
 
-def test_the_api_asks_for_the_token_and_workers_for_none(running: Topology) -> None:
+def test_metrics_need_a_token_on_the_api_and_none_on_workers(running: Topology) -> None:
     with httpx.Client(trust_env=False) as stranger:
         assert (
             stranger.get(running.api.http.base_url.join("/metrics")).status_code == httpx.codes.UNAUTHORIZED
@@ -191,7 +191,7 @@ def test_the_api_asks_for_the_token_and_workers_for_none(running: Topology) -> N
             assert stranger.get(worker.http.base_url.join("/metrics")).is_success
 
 
-def test_a_worker_that_stops_leaves_its_shards_to_the_other(running: Topology) -> None:
+def test_stopped_worker_hands_its_shards_to_the_other(running: Topology) -> None:
     running.until(lambda: sum(running.shards()) == topics.SHARDS and min(running.shards()) > 0)
     stopped, other = running.workers
     assert stopped.stop() == 0
