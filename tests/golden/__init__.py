@@ -1,4 +1,4 @@
-"""One record of each type and version of event that was ever written, read again for ever.
+"""One record of each type and version of event ever written; all must stay readable forever.
 
-``python -m tests.golden.add`` writes those that are missing; what is there is never written again.
+``python -m tests.golden.add`` writes the missing ones; existing ones are never rewritten.
 """

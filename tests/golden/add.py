@@ -1,4 +1,4 @@
-"""``python -m tests.golden.add``: writes the golden files that are missing, and touches no other."""
+"""``python -m tests.golden.add``: write the missing golden files, and change no others."""
 
 import sys
 

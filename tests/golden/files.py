@@ -1,4 +1,4 @@
-"""Golden files: a record as it was written, in JSON."""
+"""Golden files: records as they were written, in JSON."""
 
 from pathlib import Path
 from typing import Final
@@ -36,7 +36,7 @@ def record_of(golden: Golden) -> records.Record:
 
 
 def write(event_type: str) -> Path:
-    """Writes the sample of a type as it is encoded today; raises FileExistsError where there is one."""
+    """Write the sample of a type in its present encoding; raises FileExistsError if the file exists."""
     data = samples.SAMPLES[event_type]
     key, partition = samples.place_of(data)
     record = codec.encode(data, samples.envelope_of(event_type), partition=partition, key=key)

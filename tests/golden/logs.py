@@ -1,4 +1,4 @@
-"""Golden logs: what each release wrote for the histories, as SQLite files of its own making."""
+"""Golden logs: the SQLite files that each release wrote for the histories."""
 
 import gzip
 from pathlib import Path
@@ -12,7 +12,7 @@ _HISTORIES: Final = Path(__file__).parent / "histories"
 
 
 class Placement(Struct, frozen=True, order=True):
-    """Where a binding was shown: replicas by cluster, 0 for workloads without replicas."""
+    """The placement of a binding: replicas by cluster, 0 for workloads without replicas."""
 
     kind: str
     namespace: str
@@ -35,7 +35,7 @@ class _Metadata(Struct):
 
 
 class Binding(Struct):
-    """What is compared of a ResourceBinding or ClusterResourceBinding."""
+    """The compared fields of a ResourceBinding or ClusterResourceBinding."""
 
     kind: str
     metadata: _Metadata
@@ -49,28 +49,28 @@ class BindingList(Struct):
 
 
 def placement_of(binding: Binding) -> Placement:
-    """The clusters of a binding."""
+    """Return the clusters of a binding."""
     clusters = {target.name: target.replicas for target in binding.spec.clusters}
     return Placement(binding.kind, binding.metadata.namespace, binding.metadata.name, clusters)
 
 
 def histories() -> list[Path]:
-    """The scripts that each release plays."""
+    """Return the scripts that each release plays."""
     return sorted(_HISTORIES.glob("*.yaml"))
 
 
 def recorded() -> list[Path]:
-    """The golden logs of all releases."""
+    """Return the golden logs of all releases."""
     return sorted(DIRECTORY.glob("*/*.sqlite.gz"))
 
 
 def unpack(log: Path, data: Path) -> None:
-    """Make a data directory with this log."""
+    """Create a data directory with this log."""
     data.mkdir(mode=0o700)
     (data / "log.sqlite").write_bytes(gzip.decompress(log.read_bytes()))
 
 
 def shown_with(log: Path) -> list[Placement]:
-    """The bindings that the release showed at the end of the history."""
+    """Return the bindings that the release showed at the end of the history."""
     shown = log.with_name(log.name.replace(".sqlite.gz", ".bindings.json"))
     return msgspec.json.decode(shown.read_bytes(), type=list[Placement])

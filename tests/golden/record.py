@@ -1,8 +1,8 @@
-"""Record golden logs: play the histories on a release as its users run it, and keep the log that it wrote.
+"""Record golden logs: play the histories on a release as its users run it, and keep its log.
 
-``python -m tests.golden.record CHECKOUT`` takes the release of that checkout (its ``events/release.py``) and writes
-``logs/RELEASE/HISTORY.sqlite.gz`` with the bindings that its own CLI showed at the end. Existing logs are never
-written again. A history takes up to two minutes, since it runs in real time.
+``python -m tests.golden.record CHECKOUT`` takes the release of that checkout (its ``events/release.py``) and
+writes ``logs/RELEASE/HISTORY.sqlite.gz`` with the bindings that its own CLI showed at the end. Existing logs
+are never rewritten. A history takes up to two minutes, since it runs in real time.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Recorder:
         time.sleep(_PAUSE_S)
 
     def _run(self, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command; a release that does not know it refuses it, which is part of its history."""
+        """Run a command; a release that does not know it refuses it, as part of its history."""
         done = subprocess.run(
             (*_COMMAND, *arguments, "--data", str(self._data)),
             cwd=self._data.parent,
@@ -86,7 +86,7 @@ class Recorder:
 
 
 def record(checkout: Path, history: Path) -> None:
-    """Record one history, unless its log exists."""
+    """Record a history, unless its log exists."""
     release = _release_of(checkout)
     target = logs.DIRECTORY / release / f"{history.stem}.sqlite.gz"
     if target.exists():

@@ -436,7 +436,7 @@ SAMPLES: Final[dict[str, shapes.Event]] = {
 
 
 def place_of(data: shapes.Event) -> tuple[str, int]:
-    """The key and the partition of a sample."""
+    """Return key and partition of a sample."""
     topic = topics.TOPICS[types.BY_STRUCT[type(data)].topic]
     match data:
         case works.WorkApplied() | works.WorkRemoved() | works.WorkSuspended():
@@ -453,7 +453,7 @@ def place_of(data: shapes.Event) -> tuple[str, int]:
 
 
 def envelope_of(event_type: str) -> Envelope:
-    """An envelope with a value in every attribute that the first release had."""
+    """Return an envelope with a value in every attribute of the first release."""
     trace = hashlib.sha256(event_type.encode()).hexdigest()
     return Envelope(
         id=f"sample-{event_type}",

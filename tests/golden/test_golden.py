@@ -1,4 +1,4 @@
-"""What was ever written can be read, and says what it said."""
+"""Every record ever written is readable, with unchanged content."""
 
 import json
 from pathlib import Path
@@ -14,13 +14,13 @@ COMMAND = "python -m tests.golden.add"
 
 
 @pytest.mark.parametrize("event_type", catalogue.BY_TYPE)
-def test_each_type_of_event_has_a_golden_file(event_type: str) -> None:
+def test_each_event_type_has_a_golden_file(event_type: str) -> None:
     assert event_type in samples.SAMPLES, f"add a sample of {event_type} to tests/golden/samples.py"
     assert files.path_of(event_type) in PATHS, f"no golden file of {event_type}; run `{COMMAND}`"
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_a_golden_record_is_read(path: Path) -> None:
+def test_golden_record_is_decoded(path: Path) -> None:
     golden = files.load(path)
     record = files.record_of(golden)
     decoded = codec.decode(record)
@@ -30,12 +30,12 @@ def test_a_golden_record_is_read(path: Path) -> None:
     assert decoded.envelope.type == path.stem
     assert catalogue.BY_STRUCT[type(decoded.data)].topic == golden.topic
     if path.stem not in upcasters.UPCASTERS:
-        # Nothing was lost, and nothing that later versions of the program add is written into it.
+        # Encoding it again loses nothing and adds no fields of later releases.
         assert codec.encode_data(decoded.data).decode() == golden.value
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_a_golden_record_of_the_newest_version_has_each_field(path: Path) -> None:
+def test_golden_record_of_the_newest_version_has_each_field(path: Path) -> None:
     entry = catalogue.BY_TYPE.get(path.stem)
     if entry is None:
         assert path.stem in upcasters.UPCASTERS
@@ -52,16 +52,16 @@ def test_each_sample_has_a_value_in_every_field(event_type: str, data: msgspec.S
     assert not absent, f"{event_type}: give {sorted(absent)} a value that is not the default"
 
 
-def test_golden_files_are_never_written_again() -> None:
+def test_golden_files_are_never_rewritten() -> None:
     with pytest.raises(FileExistsError):
         files.write(PATHS[0].stem)
 
 
-def test_samples_stand_in_every_topic() -> None:
+def test_every_topic_has_a_golden_record() -> None:
     assert {files.load(path).topic for path in PATHS} == set(topics.TOPICS)
 
 
-def test_every_superseded_version_leads_to_one_that_is_known() -> None:
+def test_every_superseded_version_leads_to_a_known_one() -> None:
     for old, (new, _) in upcasters.UPCASTERS.items():
         assert old not in catalogue.BY_TYPE
         assert new in catalogue.BY_TYPE or new in upcasters.UPCASTERS

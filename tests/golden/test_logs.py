@@ -1,4 +1,4 @@
-"""Logs of all releases are read, folded and verified; rules that decide them otherwise belong to a new release."""
+"""Golden logs of all releases are read, folded and verified; a changed rule needs a new release."""
 
 import asyncio
 import re
@@ -35,7 +35,7 @@ def name_of(log: Path) -> str:
 
 @asynccontextmanager
 async def opened(recorded: Path) -> AsyncGenerator[sqlite.SqliteLog]:
-    """A golden log, opened as by a server that goes on with the data of a former release."""
+    """A golden log, opened as by a server that continues with the data of a former release."""
     with tempfile.TemporaryDirectory() as scratch:
         data = Path(scratch) / "data"
         await asyncio.to_thread(logs.unpack, recorded, data)
@@ -47,7 +47,7 @@ async def opened(recorded: Path) -> AsyncGenerator[sqlite.SqliteLog]:
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=name_of)
-async def test_golden_log_verifies_but_for_the_differences_that_are_explained(recorded: Path) -> None:
+async def test_golden_log_verifies_except_for_explained_differences(recorded: Path) -> None:
     async with opened(recorded) as log:
         report = await verification.verify(log)
     assert report.findings == []
@@ -57,7 +57,7 @@ async def test_golden_log_verifies_but_for_the_differences_that_are_explained(re
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=name_of)
-async def test_views_of_a_golden_log_show_the_placements_that_its_release_showed(recorded: Path) -> None:
+async def test_views_of_a_golden_log_show_the_placements_of_its_release(recorded: Path) -> None:
     store = await asyncio.to_thread(Store)
     async with opened(recorded) as log:
         projector = Projector(log, store, manifests.check)
