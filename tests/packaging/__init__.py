@@ -1,1 +1,1 @@
-"""What is shipped: the lock files, and the wheel as users get it."""
+"""The shipped files: lock files, and the wheel as users install it."""

@@ -1,4 +1,4 @@
-"""The lock files: complete, hashed, at one with one another, and free of addresses."""
+"""The lock files: complete, hashed, consistent with each other, and without URLs."""
 
 import re
 import tomllib
@@ -28,7 +28,7 @@ def _wanted(*, tests: bool) -> list[Requirement]:
 
 
 @pytest.mark.parametrize("lock", _LOCKS)
-def test_every_dependency_is_locked_in_the_range_that_the_project_names(lock: str) -> None:
+def test_every_dependency_is_locked_within_its_declared_range(lock: str) -> None:
     pins = _pins(lock)
     for wanted in _wanted(tests=lock != _LOCKS[0]):
         versions = pins.get(canonicalize_name(wanted.name), set())
@@ -36,13 +36,13 @@ def test_every_dependency_is_locked_in_the_range_that_the_project_names(lock: st
         assert all(wanted.specifier.contains(version) for version in versions), f"{wanted} but {versions}"
 
 
-def test_tests_run_with_what_users_get() -> None:
+def test_tests_use_the_shipped_versions() -> None:
     used, shipped = _pins(_LOCKS[1]), _pins(_LOCKS[0])
     assert {name: used.get(name) for name in shipped} == shipped
 
 
 @pytest.mark.parametrize("lock", _LOCKS)
-def test_every_pin_has_a_hash_and_no_address(lock: str) -> None:
+def test_every_pin_has_a_hash_and_no_url(lock: str) -> None:
     text = (trees.ROOT / lock).read_text()
     entries = re.split(r"\n(?=[a-zA-Z0-9])", text)
     assert len(entries) == sum(len(versions) for versions in _pins(lock).values())

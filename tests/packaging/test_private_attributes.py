@@ -1,6 +1,6 @@
-"""What our code uses of aiokafka that its authors have not promised: each attribute by name, with where it is used.
+"""Private attributes of aiokafka that our code uses: each one by name, with its users.
 
-They may go with any release, so the library is pinned; whoever raises the pin looks here first.
+They may disappear with any release, so the library is pinned; check this list before raising the pin.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -35,7 +35,7 @@ UNDOCUMENTED = [
 ]
 
 
-async def test_every_private_attribute_is_there() -> None:
+async def test_every_private_attribute_exists() -> None:
     producer = AIOKafkaProducer(enable_idempotence=True, transactional_id="a")
     accumulator = producer._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     batch = MessageBatch(None, None, 1.0, 0)
@@ -48,15 +48,15 @@ async def test_every_private_attribute_is_there() -> None:
 
 
 @pytest.mark.parametrize(("owner", "name"), UNDOCUMENTED, ids=[name for _, name in UNDOCUMENTED])
-def test_what_is_undocumented_is_there(owner: object, name: str) -> None:
+def test_every_undocumented_attribute_exists(owner: object, name: str) -> None:
     assert hasattr(owner, name)
 
 
-def test_all_that_is_used_is_named_here() -> None:
+def test_list_of_private_attributes_is_complete() -> None:
     assert _used() == PRIVATE
 
 
-def test_the_library_is_pinned_as_long_as_any_is_used() -> None:
+def test_library_is_pinned_while_private_attributes_are_used() -> None:
     project = tomllib.loads((trees.ROOT / "pyproject.toml").read_text())
     (wanted,) = (
         Requirement(each) for each in project["project"]["dependencies"] if each.startswith("aiokafka")
@@ -65,7 +65,7 @@ def test_the_library_is_pinned_as_long_as_any_is_used() -> None:
 
 
 def _used() -> dict[str, set[str]]:
-    """Private attributes of anything but the object itself, in the modules that import the library."""
+    """Return the private attributes of other objects, in the modules that import the library."""
     found: dict[str, set[str]] = {}
     for path in trees.modules():
         name, text = trees.name_of(path), path.read_text()

@@ -1,4 +1,4 @@
-"""The wheel that users install: everything that runs, nothing that doesn't."""
+"""The wheel that users install: all files of the packages, and no others."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ _SHIPPED = ("engine", "events", "projections")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built as CI builds it."""
+    """The wheel, built as in CI."""
     out = tmp_path_factory.mktemp("wheel")
     command = [
         sys.executable,
@@ -33,14 +33,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_it_carries_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
+def test_wheel_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     carried = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     ours = {trees.name_of(path) for path in trees.files() if trees.name_of(path).startswith(_SHIPPED)}
     assert carried == ours
 
 
 @pytest.mark.slow
-def test_it_installs_the_command_and_carries_the_licence(wheel: Path) -> None:
+def test_wheel_installs_the_command_and_has_the_licence(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     about = {name.partition("/")[2]: name for name in archive.namelist() if ".dist-info/" in name}
     assert "reballast = engine.cli.main:main" in archive.read(about["entry_points.txt"]).decode()
