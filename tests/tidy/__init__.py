@@ -1,1 +1,1 @@
-"""Style as tests: what a linter has no rule for. Limits here may be lowered, never raised."""
+"""Style rules without a linter rule, as tests. Limits here may be lowered, never raised."""

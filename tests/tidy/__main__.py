@@ -1,4 +1,4 @@
-"""``python -m tests.tidy report``: sizes, repetitions and words of the shipped packages."""
+"""``python -m tests.tidy report``: sizes, repetitions and private words of the shipped packages."""
 
 import argparse
 
@@ -9,7 +9,7 @@ from tests.tidy import language, measures
 
 
 def report() -> Table:
-    """All figures as a table."""
+    """Return all measures as a table."""
     table = Table("WHAT", "FIGURE", "WHERE", box=None)
     untyped, functions = measures.untyped_signatures()
     constants, cycles = measures.repeated_constants(), measures.cycles()

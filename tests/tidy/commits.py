@@ -19,7 +19,7 @@ _SUBJECT: Final = re.compile(r"[a-z][\w./-]*: [a-z0-9].*[^.]")
 
 
 def faults(subjects: Iterator[str] | list[str]) -> list[str]:
-    """What is wrong with each subject that breaks the rule."""
+    """Return the fault of each subject that breaks the rule."""
     found: list[str] = []
     for subject in subjects:
         if len(subject) > CHARACTERS_MAX:
@@ -30,7 +30,7 @@ def faults(subjects: Iterator[str] | list[str]) -> list[str]:
 
 
 def main() -> int:
-    """Print the faults; return 1 where there are some."""
+    """Print the faults; return 1 if there are any."""
     command = ["git", "log", "--no-merges", "--format=%s", f"--since={SINCE}"]
     subjects = subprocess.run(command, cwd=trees.ROOT, capture_output=True, text=True, check=True).stdout
     found = faults(subjects.splitlines())

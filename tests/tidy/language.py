@@ -1,4 +1,4 @@
-"""Words and openings that the contributor guide replaces, counted in docstrings and comments."""
+"""Private words and openings that the contributor guide replaces, counted in docstrings and comments."""
 
 import ast
 import io
@@ -26,7 +26,7 @@ _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFuncti
 
 
 def docstrings(path: Path) -> Iterator[str]:
-    """All docstrings of a module, those of attributes included."""
+    """Yield all docstrings of a module, including those of attributes."""
     for node in ast.walk(trees.tree(path)):
         body: object = getattr(node, "body", None)
         if not isinstance(body, list):
@@ -41,7 +41,7 @@ def docstrings(path: Path) -> Iterator[str]:
 
 
 def comments(path: Path) -> Iterator[str]:
-    """All comments of a module, but those for tools."""
+    """Yield all comments of a module, except those for tools."""
     for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
         if token.type == tokenize.COMMENT and not re.match(r"#\s*(?:noqa|pyright|type):?", token.string):
             yield token.string.lstrip("# ")
@@ -49,7 +49,7 @@ def comments(path: Path) -> Iterator[str]:
 
 @cache
 def counts() -> Counter[str]:
-    """How often each word, and each opening, is found in the packages that are shipped."""
+    """Count each private word and each opening in the shipped packages."""
     found: Counter[str] = Counter()
     for path in trees.modules():
         if trees.name_of(path).startswith("tests/"):

@@ -18,7 +18,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def sources() -> dict[str, ast.Module]:
-    """The syntax tree of each shipped module, by its dotted name."""
+    """Return the syntax tree of each shipped module by its dotted name."""
     found: dict[str, ast.Module] = {}
     for path in trees.modules():
         name = trees.name_of(path)
@@ -28,18 +28,18 @@ def sources() -> dict[str, ast.Module]:
 
 
 def lines() -> int:
-    """Lines of all shipped modules."""
+    """Return the number of lines of all shipped modules."""
     return sum(len(path.read_text().splitlines()) for path in _paths())
 
 
 def longest_files() -> list[tuple[int, str]]:
-    """The longest modules, with their lines."""
+    """Return the longest modules, with their numbers of lines."""
     counted = [(len(path.read_text().splitlines()), trees.name_of(path)) for path in _paths()]
     return sorted(counted, reverse=True)[:LONGEST]
 
 
 def longest_functions() -> list[tuple[int, str]]:
-    """The longest functions, with their lines."""
+    """Return the longest functions, with their numbers of lines."""
     counted = [
         ((each.end_lineno or each.lineno) - each.lineno + 1, f"{name}.{each.name}")
         for name, each in _functions()
@@ -48,13 +48,13 @@ def longest_functions() -> list[tuple[int, str]]:
 
 
 def untyped_signatures() -> tuple[int, int]:
-    """How many functions take or return untyped JSON, and how many functions there are."""
+    """Return the number of functions that take or return untyped JSON, and the number of all functions."""
     functions = [each for _, each in _functions()]
     return sum(_is_untyped(each) for each in functions), len(functions)
 
 
 def repeated_constants() -> dict[str, list[str]]:
-    """Constants that several modules define with the same name and literal value."""
+    """Return the constants that several modules define with the same name and literal value."""
     found: dict[str, list[str]] = defaultdict(list)
     for module, tree in sources().items():
         for node in tree.body:
@@ -69,7 +69,7 @@ def repeated_constants() -> dict[str, list[str]]:
 
 
 def cycles() -> list[list[str]]:
-    """Modules that import each other, also where only types are imported."""
+    """Return the cycles of modules that import each other, type-only imports included."""
     graph = {name: sorted(_imported(name, tree)) for name, tree in sources().items()}
     return [sorted(group) for group in _components(graph) if len(group) > 1]
 

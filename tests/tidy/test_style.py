@@ -1,4 +1,4 @@
-"""Sizes, docstrings, places and words; the counts here only ever tighten."""
+"""Sizes, docstrings, file locations and words; the limits here are only tightened."""
 
 import ast
 import re
@@ -35,7 +35,7 @@ TOP_LEVEL: Final = frozenset(
     }
 )
 
-# Written with a class of one letter, so that this file does not find itself.
+# Written with character classes of one letter, so that this file does not match itself.
 _MACHINES: Final = re.compile(
     r"/wor[k]/|/hom[e]/\w|/User[s]/\w|/roo[t]/|/tmp/[b]riefs|\.\./[s]hared|\.interna[l]\b"
 )
@@ -44,7 +44,7 @@ _UNFINISHED: Final = re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X])\b")
 
 @pytest.fixture(scope="module", autouse=True)
 def _all_is_read() -> None:
-    """Every module is parsed once, before the first test's time runs: there are many."""
+    """Parse every module before the first test, so that it does not count as test time."""
     for path in trees.modules():
         trees.tree(path)
     language.counts()
@@ -73,7 +73,7 @@ def _lines_with(pattern: re.Pattern[str]) -> list[str]:
     ]
 
 
-def test_a_function_fits_on_a_screen() -> None:
+def test_functions_are_short() -> None:
     too_long = [
         f"{trees.name_of(path)}: {name} has {lines} lines"
         for path in trees.modules()
@@ -83,12 +83,12 @@ def test_a_function_fits_on_a_screen() -> None:
     assert not too_long
 
 
-def test_a_file_has_one_job() -> None:
+def test_files_are_short() -> None:
     counts = {path: len(path.read_text().splitlines()) for path in trees.modules()}
     assert not [f"{trees.name_of(path)}: {n} lines" for path, n in counts.items() if n > FILE_LINES_MAX]
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     silent = [trees.name_of(path) for path in trees.modules() if not ast.get_docstring(trees.tree(path))]
     assert not silent
 
@@ -98,19 +98,19 @@ def test_every_folder_of_modules_is_a_package() -> None:
     assert not [trees.name_of(folder) for folder in folders if not (folder / "__init__.py").exists()]
 
 
-def test_the_top_level_holds_only_what_belongs_there() -> None:
+def test_top_level_contains_only_known_entries() -> None:
     assert not sorted(set(trees.entries()) - TOP_LEVEL)
 
 
-def test_nothing_names_a_machine_or_a_place_outside() -> None:
+def test_no_file_names_a_machine_or_an_outside_path() -> None:
     assert not _lines_with(_MACHINES)
 
 
-def test_nothing_is_left_unfinished() -> None:
+def test_no_file_has_unfinished_marks() -> None:
     assert not _lines_with(_UNFINISHED)
 
 
-def test_commit_subjects_name_a_package_and_what_the_commit_does() -> None:
+def test_commit_subjects_are_checked() -> None:
     assert commits.faults(["deciders: drop offers once a binding may not preempt"]) == []
     wrong = ["Fix it", "deciders: Drop offers", "deciders: drop offers.", f"log: {'x' * 70}"]
     assert len(commits.faults(wrong)) == len(wrong)

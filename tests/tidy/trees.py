@@ -24,13 +24,13 @@ MADE_BY_TOOLS: Final = frozenset(
 
 @cache
 def entries() -> tuple[str, ...]:
-    """What stands at the top, without what tools make there."""
+    """Return the top-level entries, without those created by tools."""
     return tuple(sorted(path.name for path in ROOT.iterdir() if path.name not in MADE_BY_TOOLS))
 
 
 @cache
 def files() -> tuple[Path, ...]:
-    """Every file of the repository, without what tools make."""
+    """Return every file of the repository, without those created by tools."""
     return tuple(
         path
         for path in sorted(ROOT.rglob("*"))
@@ -40,16 +40,16 @@ def files() -> tuple[Path, ...]:
 
 @cache
 def modules() -> tuple[Path, ...]:
-    """Every Python file of ours."""
+    """Return every Python file of the repository."""
     return tuple(path for path in files() if path.suffix == ".py")
 
 
 @cache
 def tree(path: Path) -> ast.Module:
-    """The syntax tree of a module; parsed once for all tests."""
+    """Return the syntax tree of a module; parsed once for all tests."""
     return ast.parse(path.read_text(), filename=str(path))
 
 
 def name_of(path: Path) -> str:
-    """The path as people write it, from the top of the repository."""
+    """Return the path relative to the repository root."""
     return path.relative_to(ROOT).as_posix()
