@@ -1,1 +1,1 @@
-"""Tests, sorted by concern; each reads as an example of what holds."""
+"""Tests, grouped by package or concern; each test is an example of one behaviour."""

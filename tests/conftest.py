@@ -1,4 +1,4 @@
-"""What holds for every test: no test is slow unawares, and nothing of ours blocks the event loop."""
+"""Rules for every test: time limits without the mark ``slow``, no blocking calls in event loops, no logged secrets."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ import pytest
 import structlog
 from blockbuster import blockbuster_ctx
 
-# Before the loggers of the tests are set up: it sets up those of a process.
+# Imported before the loggers of the tests are configured: the import configures those of a process.
 from engine import diagnostics  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from tests import leaks
 from tests.brokers import caches
@@ -26,25 +26,26 @@ pytest_plugins: Final = ["tests.brokers.fixtures"]
 
 _OURS: Final = ["engine", "events", "projections"]
 
-# A shared machine stalls now and then, so no example has a deadline of its own; the limits above hold.
+# A shared machine stalls now and then, so examples have no deadline of their own; the limits above apply.
 hypothesis.settings.register_profile("reballast", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("reballast")
 
-# Thousands of simulated starts and stops have nothing to tell; what a test expects of the log it captures itself.
+# Simulated starts and stops would log thousands of lines; a test that checks log events captures them itself.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
-# The tests start hundreds of processes. Each would compile all sources again where the environment says that nothing
-# may be written beside them; here they are compiled once, and kept elsewhere.
+# The tests start hundreds of processes. If the environment forbids bytecode files beside the sources, each
+# process would compile all sources again; here they are compiled once, into a cache directory.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(caches.directory() / "bytecode"))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_blocks_the_loop() -> Iterator[None]:
-    """A blocking call that our code makes inside a running loop raises BlockingError.
+    """Raise BlockingError if our code makes a blocking call inside a running loop.
 
-    The door looks at the few objects that it writes without a thread, which would take longer than the look.
+    The write API checks the few objects that it writes without a thread, which would take longer than the
+    check.
     """
     with blockbuster_ctx(_OURS) as blocking:
         for function in blocking.functions.values():
@@ -55,7 +56,7 @@ def _nothing_blocks_the_loop() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_secret_is_logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fails the run where a process of any test logged a token, a key, or local variables."""
+    """Fail the run if a process of any test logged a token, a key, or local variables."""
     yield
     found = leaks.leaks(tmp_path_factory.getbasetemp())
     assert not found, "secrets in logs:\n" + "\n".join(found)
@@ -75,7 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Fails a test that passed but lasted too long, unless it is marked slow."""
+    """Fail a test that passed but took too long, unless it is marked slow."""
     cpu, wall = time.process_time(), time.perf_counter()
     yield
     if item.get_closest_marker("slow") is not None:

@@ -1,7 +1,7 @@
-"""Secrets in what processes of the tests logged: looked for when a run ends, over all of its directories.
+"""Secrets in the logs of processes: all directories of a run are searched at its end.
 
-A process that a test starts writes what it logs into a file whose name ends as ``LOGS`` says, somewhere below the
-run's temporary directory. The tokens are those that lie in the directories of servers and agents.
+The output file of a process that a test starts has a suffix in ``LOGS``, somewhere below the run's temporary
+directory. The tokens are read from the directories of servers and agents.
 """
 
 import json
@@ -26,7 +26,7 @@ _ALWAYS: Final = (
 
 
 def secrets(root: Path) -> set[str]:
-    """The tokens of all servers and agents below a directory."""
+    """Return the tokens of all servers and agents below a directory."""
     found = {path.read_text("ascii", errors="replace").strip() for path in root.rglob("server.token")}
     for path in (*root.rglob("endpoint.json"), *root.rglob("*agent.json")):
         with suppress(ValueError):
@@ -35,7 +35,7 @@ def secrets(root: Path) -> set[str]:
 
 
 def leaks(root: Path) -> list[str]:
-    """Each place where a log has a secret, with the line and what the secret is; the secret itself is left out."""
+    """Return each line of a log with a secret, with its position; the secret itself is masked."""
     wanted = [*map(re.escape, sorted(secrets(root))), *_ALWAYS]
     pattern = re.compile("|".join(wanted))
     return [f"{path}:{number}: {line}" for path in _logs(root) for number, line in _lines(path, pattern)]

@@ -1,7 +1,7 @@
-"""How often a test plays a fault, or tries a chance: few times in the suite, many by hand.
+"""Number of repetitions of randomised and fault tests: few in the suite, many by hand.
 
-``REBALLAST_TEST_ROUNDS=20 pytest tests/scaleout`` is a long run. Each test says how many of its own repetitions make a
-round.
+``REBALLAST_TEST_ROUNDS=20 pytest tests/scaleout`` is a long run. Each test defines how many of its
+repetitions make a round.
 """
 
 import os

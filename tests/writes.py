@@ -1,4 +1,4 @@
-"""Writes as the command line makes them, for tests that need no process of its own for each."""
+"""Writes as the command line makes them, for tests that need no process per command."""
 
 import msgspec
 
@@ -9,23 +9,23 @@ from engine.cli.kube_objects import KubeObjects
 
 
 def apply(client: Client, content: bytes | Json) -> list[Json]:
-    """Apply YAML, or an object; the result of each object."""
+    """Apply YAML or an object; return the result of each object."""
     return cli_apply.apply_files(KubeObjects(client), [("", _bytes(content))], "default")
 
 
 def delete(client: Client, content: bytes | Json) -> list[Json]:
-    """Delete what YAML, or an object, names; the result of each object."""
+    """Delete the objects of YAML or an object; return the result of each object."""
     return cli_apply.delete_files(KubeObjects(client), [("", _bytes(content))], "default")
 
 
 def taint(client: Client, cluster: str, key: str, value: str) -> list[Json]:
-    """Give a cluster a NoExecute taint."""
+    """Add a NoExecute taint to a cluster."""
     added: list[Json] = [{"key": key, "value": value, "effect": "NoExecute"}]
     return _retainted(client, cluster, added, [])
 
 
 def untaint(client: Client, cluster: str, key: str) -> list[Json]:
-    """Take the taints with a key away from a cluster."""
+    """Remove the taints with a key from a cluster."""
     return _retainted(client, cluster, [], [{"key": key, "effect": ""}])
 
 

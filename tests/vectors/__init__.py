@@ -1,6 +1,6 @@
-"""Recorded decisions of the reference scheduler, read where a test asks for them.
+"""Recorded decisions of the reference scheduler.
 
-The environment's ``REBALLAST_VECTORS`` names another directory with files of the same names.
+The environment variable ``REBALLAST_VECTORS`` names another directory with files of the same names.
 """
 
 import gzip
@@ -12,7 +12,7 @@ import msgspec
 
 
 class Vector(msgspec.Struct, frozen=True):
-    """One case: what was asked, and every legal answer. Only scheduling passes have a ``trigger``."""
+    """A case: the request, and every valid answer. Only scheduling passes have a ``trigger``."""
 
     id: str
     feature: str
@@ -22,23 +22,23 @@ class Vector(msgspec.Struct, frozen=True):
 
 
 def directory() -> Path:
-    """Where the vectors are."""
+    """Return the directory of the vectors."""
     return Path(os.environ.get("REBALLAST_VECTORS") or Path(__file__).parent)
 
 
 def groups(kind: str) -> list[str]:
-    """The groups of a kind that are there: ``schedule`` gives ``schedule-affinity`` and so on."""
+    """Return the existing groups of a kind: ``schedule`` gives ``schedule-affinity`` and so on."""
     return sorted(path.name.removesuffix(".jsonl.gz") for path in directory().glob(f"{kind}-*.jsonl.gz"))
 
 
 def load(group: str) -> list[Vector]:
-    """The cases of one group, in the order of the file."""
+    """Return the cases of a group, in file order."""
     lines = gzip.decompress((directory() / f"{group}.jsonl.gz").read_bytes()).splitlines()
     return [msgspec.json.decode(line, type=Vector) for line in lines]
 
 
 def by_feature(vectors: Iterable[Vector]) -> dict[str, list[Vector]]:
-    """The cases of each feature, features in name order."""
+    """Return the cases of each feature, with features in name order."""
     found: dict[str, list[Vector]] = {}
     for vector in vectors:
         found.setdefault(vector.feature, []).append(vector)
