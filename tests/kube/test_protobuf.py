@@ -51,7 +51,7 @@ def test_recorded_body_is_decoded() -> None:
 
 
 def test_bytes_become_base64_and_times_become_text() -> None:
-    config = type_tables.named("core.ConfigMap")
+    config = parsing.named("core.ConfigMap")
     metadata = _bytes(8, bytes([8, 60]))
     entry = _bytes(1, b"key") + _bytes(2, b"\x00\xff")
     read = protobuf.decode(_body(_bytes(1, metadata) + _bytes(3, entry)), config, depth_max=8)
