@@ -56,7 +56,7 @@ class InterpreterChanged(Struct, frozen=True, gc=False):
 
 
 class HealthReported(Struct, frozen=True, gc=False):
-    """A health report of a cluster; ``is_news``: its status differs from the previous one."""
+    """A health report of a cluster; ``is_change``: its status differs from the previous one."""
 
     name: str
     health: member_facts.Health
@@ -175,7 +175,7 @@ class Facts:
 
     def __init__(self, state: FactsState | None = None) -> None:
         self.fleet = fleet.Fleet()
-        self.answers = decision_cache.Answers(self.fleet)
+        self.answers = decision_cache.DecisionCache(self.fleet)
         self.policies = claims.PolicyIndex()
         self.known: dict[PolicyRef, KnownPolicy] = {}
         self.interpreters: dict[tuple[str, str], Interpreter] = {}

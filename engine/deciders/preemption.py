@@ -46,7 +46,7 @@ def decide(binding: Binding, facts: Facts, placements: Placements, emit: step_ou
     shortage = missing_capacity.Shortage(request, facts.fleet)
     if is_answered and want is not None:
         _choose(binding, want, shortage, emit)
-    elif shortage.is_there:
+    elif shortage.exists:
         _request_capacity(binding, want, shortage, emit)
 
 
@@ -61,20 +61,20 @@ def victims(
     """
     lower = {(each.key, each.cluster): each for each in occupants if each.priority < priority}
     leaving = {place: _leaving(each) for place, each in lower.items()}
-    if not shortage.is_over_without(leaving.values()):
+    if not shortage.is_resolved_without(leaving.values()):
         return ()
-    worth = {place: shortage.worth(each) for place, each in leaving.items()}
+    worth = {place: shortage.replicas_gained(each) for place, each in leaving.items()}
     # Among equals the first keys leave, so the last ones are kept first.
     last_first = sorted(leaving, reverse=True)
     for place in sorted(last_first, key=lambda place: (-lower[place].priority, worth[place])):
         kept = leaving.pop(place)
-        if not shortage.is_over_without(leaving.values()):
+        if not shortage.is_resolved_without(leaving.values()):
             leaving[place] = kept
     return tuple(lower[place] for place in sorted(leaving, key=lambda place: (lower[place].priority, place)))
 
 
-def _leaving(occupant: shapes.Occupant) -> missing_capacity.Leaving:
-    return missing_capacity.Leaving(
+def _leaving(occupant: shapes.Occupant) -> missing_capacity.Victim:
+    return missing_capacity.Victim(
         cluster=occupant.cluster,
         replicas=occupant.replicas,
         requests=requests.parse_requests(occupant.requests),
@@ -110,7 +110,7 @@ def _choose(
 ) -> None:
     chosen: tuple[shapes.Occupant, ...] = ()
     reason = ROOM_CAME
-    if shortage.is_there:
+    if shortage.exists:
         offered = [each for shard in sorted(want.offers) for each in want.offers[shard]]
         chosen = victims(shortage, binding.priority, offered)
         reason = "" if chosen else NOT_ENOUGH

@@ -16,7 +16,7 @@ KEPT: Final = "kept"
 SCALE_UP: Final = "scale up"
 SCALE_DOWN: Final = "scale down"
 FRESH: Final = "do fresh scale"
-ALL_ALIKE: Final = "duplicated"
+DUPLICATED: Final = "duplicated"
 BY_WEIGHT: Final = "static weight"
 
 
@@ -46,15 +46,15 @@ def assign(context: scheduling_context.Context, chosen: encoded_columns.Integers
         return [_share(context, chosen, context.request.replicas, None)]
     order = context.order if chosen is None else chosen
     tiers = context.tiers[order]
-    left = context.request.replicas
+    remaining = context.request.replicas
     shares: list[Share] = []
     for tier in np.unique(tiers).tolist():
         members = order[tiers == tier]
-        taken = min(left, int(context.available[members].sum()))
-        if taken:
-            shares.append(_share(context, members, taken, tier))
-            left -= taken
-    if left:
+        divided = min(remaining, int(context.available[members].sum()))
+        if divided:
+            shares.append(_share(context, members, divided, tier))
+            remaining -= divided
+    if remaining:
         msg = "failed to assign replicas: Clusters available replicas are not enough to schedule."
         raise failures.UnschedulableError(msg)
     return shares
@@ -70,16 +70,16 @@ def _share(
         case compiled.DUPLICATED:
             column = np.full(len(context.index), replicas, dtype=np.int64)
             return Share(
-                kind=ALL_ALIKE,
+                kind=DUPLICATED,
                 seats=replicas,
                 votes=None,
                 kept=None,
-                replicas=_only(column, chosen),
+                replicas=_masked(column, chosen),
                 tier=tier,
             )
         case compiled.STATIC:
-            votes = _only(_static_votes(context, chosen), chosen)
-            return _divided(context, BY_WEIGHT, votes, replicas, None, tier)
+            votes = _masked(_static_votes(context, chosen), chosen)
+            return _divide(context, BY_WEIGHT, votes, replicas, None, tier)
         case compiled.DYNAMIC | compiled.AGGREGATED:
             return _by_capacity(context, chosen, replicas, tier)
         case _:
@@ -103,28 +103,30 @@ def _by_capacity(
 
     The weights are free replicas; in a scale-down the running replicas, in fresh mode the sum of both.
     """
-    room = _only(context.free, chosen)
-    own = None if context.own is None else _only(context.own, chosen)
-    held = 0 if own is None else int(own.sum())
+    free = _masked(context.free, chosen)
+    running = None if context.running is None else _masked(context.running, chosen)
+    running_total = 0 if running is None else int(running.sum())
     if context.request.fresh:
-        kind, votes, seats, kept = FRESH, room if own is None else room + own, replicas, None
-    elif own is not None and held > replicas:
-        kind, votes, seats, kept = SCALE_DOWN, own, replicas, None
-    elif held == replicas:
-        replicas_kept = np.zeros_like(room) if own is None else own
-        return Share(kind=KEPT, seats=0, votes=None, kept=own, replicas=replicas_kept, tier=tier)
+        kind, votes, seats, kept = FRESH, free if running is None else free + running, replicas, None
+    elif running is not None and running_total > replicas:
+        kind, votes, seats, kept = SCALE_DOWN, running, replicas, None
+    elif running_total == replicas:
+        replicas_kept = np.zeros_like(free) if running is None else running
+        return Share(kind=KEPT, seats=0, votes=None, kept=running, replicas=replicas_kept, tier=tier)
     else:
-        kind, votes, seats, kept = SCALE_UP, room, replicas - held, own
+        kind, votes, seats, kept = SCALE_UP, free, replicas - running_total, running
     total = int(votes.sum())
     if total < seats:
-        lack = f"Clusters available replicas {total} are not enough to schedule."
-        raise failures.UnschedulableError(f"failed to assign replicas: failed to {kind}: {lack}")
+        reason = f"Clusters available replicas {total} are not enough to schedule."
+        raise failures.UnschedulableError(f"failed to assign replicas: failed to {kind}: {reason}")
     if context.masks.strategy == compiled.AGGREGATED:
-        votes = _only(votes, _shortest_prefix(votes, _aggregated_order(context, chosen, kind, votes), seats))
-    return _divided(context, kind, votes, seats, kept, tier)
+        votes = _masked(
+            votes, _shortest_prefix(votes, _aggregated_order(context, chosen, kind, votes), seats)
+        )
+    return _divide(context, kind, votes, seats, kept, tier)
 
 
-def _divided(
+def _divide(
     context: scheduling_context.Context,
     kind: str,
     votes: encoded_columns.Integers,
@@ -133,8 +135,8 @@ def _divided(
     tier: int | None,
 ) -> Share:
     descending = division.breaks_ties_descending(context.request.resource.uid)
-    given = division.divide(votes, seats, descending=descending)
-    replicas = given if kept is None else given + kept
+    divided = division.divide(votes, seats, descending=descending)
+    replicas = divided if kept is None else divided + kept
     return Share(kind=kind, seats=seats, votes=votes, kept=kept, replicas=replicas, tier=tier)
 
 
@@ -144,8 +146,8 @@ def _static_votes(
     """Static weights of the candidates; equal weights if no rule matches any chosen cluster."""
     weights = context.masks.weights
     votes = np.zeros(len(context.index), dtype=np.int64) if weights is None else weights[context.index]
-    among = votes if chosen is None else votes[chosen]
-    return votes if among.any() else np.ones_like(votes)
+    considered = votes if chosen is None else votes[chosen]
+    return votes if considered.any() else np.ones_like(votes)
 
 
 def _aggregated_order(
@@ -160,18 +162,18 @@ def _aggregated_order(
     their own order.
     """
     if kind == SCALE_DOWN:
-        order = _once(context.held.positions)
+        order = _without_repeats(context.previous.positions)
         return order[np.argsort(-votes[order], kind="stable")]
-    if chosen is None and not len(context.held.positions):
+    if chosen is None and not len(context.previous.positions):
         return context.order
     order = context.order if chosen is None else chosen
     order = order[np.argsort(-votes[order], kind="stable")]
-    if kind == SCALE_UP and context.own is not None:
-        order = order[np.argsort(context.own[order] == 0, kind="stable")]
+    if kind == SCALE_UP and context.running is not None:
+        order = order[np.argsort(context.running[order] == 0, kind="stable")]
     return order
 
 
-def _once(positions: encoded_columns.Integers) -> encoded_columns.Integers:
+def _without_repeats(positions: encoded_columns.Integers) -> encoded_columns.Integers:
     """Remove repeated positions; keep the first of each."""
     if (positions[1:] > positions[:-1]).all():
         return positions
@@ -186,7 +188,7 @@ def _shortest_prefix(
     return order[: int(np.searchsorted(np.cumsum(votes[order]), seats)) + 1]
 
 
-def _only(
+def _masked(
     column: encoded_columns.Integers, chosen: encoded_columns.Integers | None
 ) -> encoded_columns.Integers:
     """A copy of the column with zeros at all positions that are not chosen."""

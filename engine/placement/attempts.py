@@ -32,11 +32,11 @@ class Attempt:
         masks: compiled.Compiled,
         group: int,
         fleet: "fleets.Fleet",
-        room: encoded_columns.Integers | None = None,
+        free: encoded_columns.Integers | None = None,
     ) -> None:
         """Filter, select and divide; ``error`` is the reason of a failure, or None.
 
-        ``room`` overrides the free replicas of the candidates, which otherwise follow from the clusters'
+        ``free`` overrides the free replicas of the candidates, which otherwise follow from the clusters'
         reports.
         """
         self.request = request
@@ -48,19 +48,19 @@ class Attempt:
         self.error: failures.PlacementError | None = None
         resource = request.resource
         pool = masks.pool(group, resource.api_version, resource.kind, overflowing=request.is_workload)
-        self.found = filters.candidates(pool, request, fleet)
+        self.candidates = filters.candidates(pool, request, fleet)
         try:
-            self.result = self._run(masks, fleet, room)
+            self.result = self._run(masks, fleet, free)
         except failures.PlacementError as error:
             self.error = error
 
     def _run(
-        self, masks: compiled.Compiled, fleet: "fleets.Fleet", room: encoded_columns.Integers | None
+        self, masks: compiled.Compiled, fleet: "fleets.Fleet", free: encoded_columns.Integers | None
     ) -> decisions.Chosen:
-        if not len(self.found.index):
-            raise failures.NoClusterFitError(filters.fit_message(len(fleet), self.found.excluded))
+        if not len(self.candidates.index):
+            raise failures.NoClusterFitError(filters.fit_message(len(fleet), self.candidates.excluded))
         context = self.context = scheduling_context.Context(
-            self.request, masks, self.group, self.found, fleet, room
+            self.request, masks, self.group, self.candidates, fleet, free
         )
         chosen = self.chosen = spread.select(context)
         if chosen is not None and not len(chosen):
@@ -69,8 +69,8 @@ class Attempt:
         if not self.request.is_workload or self.request.components > 1:
             return _result(context, None if chosen is None else np.sort(chosen), 0)
         self.shares = assign.assign(context, chosen)
-        alike = context.tiers is None and masks.strategy == compiled.DUPLICATED
-        if alike and chosen is None and self.request.replicas:
+        is_duplicated = context.tiers is None and masks.strategy == compiled.DUPLICATED
+        if is_duplicated and chosen is None and self.request.replicas:
             return _result(context, None, self.request.replicas)
         replicas = self.shares[0].replicas if self.shares else np.zeros(len(context.index), dtype=np.int64)
         for share in self.shares[1:]:
@@ -88,14 +88,14 @@ def _result(
     replicas: encoded_columns.Integers | int,
 ) -> decisions.Chosen:
     """The chosen positions (None: all) as columns; available replicas only if they were estimated."""
-    room = context.free if context.request.replicas else None
+    free = context.free if context.request.replicas else None
     if positions is None or len(positions) == len(context.index):
-        told = context.found.pool.cache if context.index is context.found.pool.index else None
-        return decisions.Chosen(context.names, context.index, replicas, room, told=told)
+        cache = context.candidates.pool.cache if context.index is context.candidates.pool.index else None
+        return decisions.Chosen(context.names, context.index, replicas, free, cache=cache)
     return decisions.Chosen(
         context.names,
         context.index[positions],
         replicas if isinstance(replicas, int) else replicas[positions],
-        room,
+        free,
         positions=positions,
     )

@@ -14,7 +14,7 @@ from engine.objects import clusters
 UNITS_MAX: Final = 2**62 - 1
 """Upper bound of free units in a column, so that int64 holds them."""
 
-ROOM_MAX: Final = 2**44
+FREE_MAX: Final = 2**44
 """Upper bound of free replicas in one cluster, so that sums over a fleet are exact in int64."""
 
 
@@ -70,8 +70,8 @@ def _grades(
     grades: list[Grade] = []
     for model in sorted(models, key=lambda model: model.grade) if free else ():
         holds = {
-            held.name: _bounded(quantity.counted_units(held.name, quantity.nano_units(held.min)))
-            for held in model.ranges
+            minimum.name: _bounded(quantity.counted_units(minimum.name, quantity.nano_units(minimum.min)))
+            for minimum in model.ranges
         }
         grades.append(Grade(sum(nodes.count for nodes in free if nodes.grade == model.grade), holds))
     return tuple(grades)

@@ -23,7 +23,7 @@ class Region(msgspec.Struct, frozen=True, gc=False):
     score: int
 
 
-def choose(found: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
+def choose(regions: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
     """Return the best combination of regions, ordered by score; empty if none has enough clusters.
 
     If even the smallest regions, as few as allowed, have enough clusters, then all combinations of that
@@ -31,25 +31,25 @@ def choose(found: list[Region], least: int, most: int, clusters_min: int) -> lis
     names. `search` gives the same.
     """
     count = max(least, 1)
-    sizes = sorted([region.size for region in found])
-    if count > len(found) or count > most or sum(sizes[:count]) < clusters_min:
-        return search(found, least, most, clusters_min)
-    keys = sorted([(-region.score, -region.size, region.name, place) for place, region in enumerate(found)])
-    best = [found[place] for *_, place in keys[:count]]
+    sizes = sorted([region.size for region in regions])
+    if count > len(regions) or count > most or sum(sizes[:count]) < clusters_min:
+        return search(regions, least, most, clusters_min)
+    keys = sorted([(-region.score, -region.size, region.name, index) for index, region in enumerate(regions)])
+    best = [regions[index] for *_, index in keys[:count]]
     return best if len({score for score, *_ in keys[:count]}) == count else _by_score(best)
 
 
-def search(found: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
+def search(regions: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
     """Return the best of all combinations, tried one by one.
 
     Combinations are visited depth first. A combination that is a proper prefix of the best one replaces it,
     since it needs fewer regions.
     """
-    found = sorted(found, key=lambda region: (region.size, -region.score, region.name))
+    regions = sorted(regions, key=lambda region: (region.size, -region.score, region.name))
     # Entries differ in `number`, so tuples are never compared by their members.
     ranked = [
         (-score, -clusters, number, members)
-        for number, (score, clusters, members) in enumerate(_combinations(found, least, most, clusters_min))
+        for number, (score, clusters, members) in enumerate(_combinations(regions, least, most, clusters_min))
     ]
     if not ranked:
         return []
@@ -67,38 +67,38 @@ def _by_score(members: list[Region]) -> list[Region]:
 
 
 def _combinations(
-    found: list[Region], least: int, most: int, clusters_min: int
+    regions: list[Region], least: int, most: int, clusters_min: int
 ) -> Iterator[tuple[int, int, list[Region]]]:
-    """Yield combinations that satisfy both constraints, depth first in the order of ``found``.
+    """Yield combinations that satisfy both constraints, depth first in the order of ``regions``.
 
     Each has its total score and its number of clusters; a combination is yielded as soon as it satisfies the
     constraints.
     """
-    count = len(found)
+    count = len(regions)
     if count == least:
-        clusters = sum(region.size for region in found)
+        clusters = sum(region.size for region in regions)
         if clusters >= clusters_min:
-            yield sum(region.score for region in found), clusters, found
+            yield sum(region.score for region in regions), clusters, regions
         return
-    path: list[Region] = []
-    places: list[int] = []
+    members: list[Region] = []
+    indexes: list[int] = []
     score = clusters = depth = following = 0
     for _ in range(STEPS_MAX):
         if depth < most and following < count and depth + count - following >= least:
-            region = found[following]
-            path.append(region)
-            places.append(following)
+            region = regions[following]
+            members.append(region)
+            indexes.append(following)
             score += region.score
             clusters += region.size
             depth += 1
             following += 1
             if depth < least or clusters < clusters_min:
                 continue
-            yield score, clusters, path[:]
+            yield score, clusters, members[:]
         elif not depth:
             return
-        region = path.pop()
+        region = members.pop()
         score -= region.score
         clusters -= region.size
         depth -= 1
-        following = places.pop() + 1
+        following = indexes.pop() + 1

@@ -104,17 +104,19 @@ class Pool:
             if rule.excused:
                 self.excusable |= failing
             counts = np.bincount(rule.codes[failing & ~failed], minlength=len(rule.texts)).tolist()
-            self.excluded.update({text: n for text, n in zip(rule.texts, counts, strict=True) if n})
+            self.excluded.update(
+                {text: count for text, count in zip(rule.texts, counts, strict=True) if count}
+            )
             failed |= failing
         self.fits = present & ~failed
         self.index = np.flatnonzero(self.fits)
         self.whole = len(self.index) == len(present)
         self.excludable = bool(self.excusable.any())
 
-    def first_reason(self, place: int, *, excused: bool) -> str:
+    def first_reason(self, position: int, *, excused: bool) -> str:
         """Return the first message that excludes a cluster; empty if it passes."""
         for rule in self.filters:
-            code = 0 if excused and rule.excused else int(rule.codes[place])
+            code = 0 if excused and rule.excused else int(rule.codes[position])
             if code:
                 return rule.texts[code]
         return ""
@@ -128,7 +130,7 @@ class Compiled:
         self.preference = placement.replica_scheduling
         self.strategy = strategy(self.preference)
         self.duplicates = placement.replica_scheduling is None or self.strategy == DUPLICATED
-        self.spread = {each.spread_by_field: each for each in placement.spread_constraints}
+        self.spread = {constraint.spread_by_field: constraint for constraint in placement.spread_constraints}
         self.ignores_spread = not placement.spread_constraints or _ignores_spread(
             placement.replica_scheduling
         )
@@ -136,7 +138,9 @@ class Compiled:
         self.groups = _groups(placement, fleet)
         self._tolerated = _taint_filter(placement, fleet)
         self._properties = [
-            _property_filter(each, fleet) for each in placement.spread_constraints if _property(each)
+            _property_filter(constraint, fleet)
+            for constraint in placement.spread_constraints
+            if _property(constraint)
         ]
         self.weights = _static_weights(placement, fleet)
         self.regions = _region_ranks(fleet) if "region" in self.spread else None
@@ -146,8 +150,8 @@ class Compiled:
     def pool(self, group: int, api_version: str, kind: str, *, overflowing: bool) -> Pool:
         """Return the clusters of a group for a kind of template; ``overflowing`` includes its overflow tiers."""
         key = (group, api_version, kind, overflowing)
-        known = self._pools.get(key)
-        if known is None:
+        pool = self._pools.get(key)
+        if pool is None:
             selected = self.groups[group].selected if overflowing else self.groups[group].inline
             filters = [
                 api_filter(self._fleet, api_version, kind),
@@ -157,8 +161,8 @@ class Compiled:
             ]
             if len(self._pools) >= POOLS_MAX:
                 self._pools.clear()
-            known = self._pools[key] = Pool(filters, self.present)
-        return known
+            pool = self._pools[key] = Pool(filters, self.present)
+        return pool
 
 
 def presence(fleet: "fleets.Fleet") -> encoded_columns.Column[bool]:
@@ -211,11 +215,11 @@ def api_filter(fleet: "fleets.Fleet", api_version: str, kind: str) -> Filter:
 
 def _groups(placement: placements.Placement, fleet: "fleets.Fleet") -> list[Group]:
     """The affinity groups in order; a single affinity, or none, is one group without a name."""
-    only = placement.cluster_affinity
-    mask = np.ones(len(fleet), dtype=np.bool_) if only is None else affinity_mask(only, fleet)
+    affinity = placement.cluster_affinity
+    mask = np.ones(len(fleet), dtype=np.bool_) if affinity is None else affinity_mask(affinity, fleet)
     if not placement.cluster_affinities:
         return [Group("", mask, [])]
-    if only is not None:
+    if affinity is not None:
         return [Group(term.affinity_name, mask, []) for term in placement.cluster_affinities]
     return [
         Group(
@@ -242,12 +246,12 @@ def _field_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> en
         case "zone":
             return fleet.column("zones", lambda it: it.spec.zones).mask(requirement.matches)
         case "provider":
-            held = fleet.column("provider", lambda it: it.spec.provider)
+            column = fleet.column("provider", lambda it: it.spec.provider)
         case "region":
-            held = fleet.column("region", lambda it: it.spec.region)
+            column = fleet.column("region", lambda it: it.spec.region)
         case _:
-            held = fleet.column("unknown field", lambda _: "")
-    return held.mask(lambda value: requirement.matches((value,) if value else ()))
+            column = fleet.column("unknown field", lambda _: "")
+    return column.mask(lambda value: requirement.matches((value,) if value else ()))
 
 
 def _name_mask(names: tuple[str, ...], fleet: "fleets.Fleet") -> encoded_columns.Mask:
@@ -264,12 +268,12 @@ def _taint_filter(placement: placements.Placement, fleet: "fleets.Fleet") -> Fil
     def first_untolerated(taints: tuple[tuple[str, str, str], ...]) -> int:
         for key, value, effect in taints:
             if effect in _REPELLING and tolerations.first(key, value, effect) is None:
-                shown = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
-                return codes.setdefault(f"cluster(s) had untolerated taint {{{shown}}}", len(codes))
+                text = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
+                return codes.setdefault(f"cluster(s) had untolerated taint {{{text}}}", len(codes))
         return 0
 
     taints = fleet.column(
-        "taints", lambda it: tuple((each.key, each.value, each.effect) for each in it.spec.taints)
+        "taints", lambda it: tuple((taint.key, taint.value, taint.effect) for taint in it.spec.taints)
     )
     numbers = taints.numbers(first_untolerated)
     return Filter(numbers, list(codes), excused=True)

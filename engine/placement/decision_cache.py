@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from engine.placement import compiled
     from engine.placement import fleet as fleets
 
-ANSWERS_MAX: Final = 4_096
+DECISIONS_MAX: Final = 4_096
 CELLS_MAX: Final = 2**20
 """Most cached decisions; fewer for large fleets, since a decision has columns. Beyond it the cache is cleared."""
 
 
-class Answers:
+class DecisionCache:
     """Decisions over one fleet by request, dropped when any fact of a cluster changes."""
 
     def __init__(self, fleet: "fleets.Fleet") -> None:
         self._fleet = fleet
-        self._moves = fleet.moves
-        self._known: dict[tuple[object, ...], decisions.Decision] = {}
+        self._changes = fleet.changes
+        self._decisions: dict[tuple[object, ...], decisions.Decision] = {}
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._decisions)
 
     def decide(self, request: requests.Request) -> decisions.Decision:
         """Return `schedule.schedule(request, fleet)`, cached. The decision is shared: callers must not modify it."""
@@ -36,19 +36,19 @@ class Answers:
             # Comparing a long previous assignment costs more than deciding again.
             return schedule.schedule(request, fleet)
         # Capacity changes count as well: a decision reads free replicas.
-        if fleet.moves != self._moves:
-            self._moves = fleet.moves
-            self._known.clear()
-        question = _question(request, fleet.compile(request.placement))
-        answer = self._known.get(question)
-        if answer is None:
-            if len(self._known) >= min(ANSWERS_MAX, CELLS_MAX // max(len(fleet), 1)):
-                self._known.clear()
-            answer = self._known[question] = schedule.schedule(request, fleet)
-        return answer
+        if fleet.changes != self._changes:
+            self._changes = fleet.changes
+            self._decisions.clear()
+        key = _cache_key(request, fleet.compile(request.placement))
+        decision = self._decisions.get(key)
+        if decision is None:
+            if len(self._decisions) >= min(DECISIONS_MAX, CELLS_MAX // max(len(fleet), 1)):
+                self._decisions.clear()
+            decision = self._decisions[key] = schedule.schedule(request, fleet)
+        return decision
 
 
-def _question(request: requests.Request, masks: "compiled.Compiled") -> tuple[object, ...]:
+def _cache_key(request: requests.Request, masks: "compiled.Compiled") -> tuple[object, ...]:
     """The key of a request: everything that a decision reads.
 
     Of the uid only the order of ties matters. The masks represent the placement: equal placements share one

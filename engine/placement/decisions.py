@@ -15,7 +15,7 @@ from engine.placement import compiled, explain
 
 SUCCESS: Final = "Success"
 SCHEDULED_MESSAGE: Final = "Binding has been scheduled successfully."
-ALIKE_MAX: Final = 16
+CACHED_MAX: Final = 16
 """Most cached results with equal replicas in all clusters, per set of clusters."""
 
 Columns: TypeAlias = tuple[Sequence[str], Sequence[int]]
@@ -47,12 +47,12 @@ class Chosen:
         available: npt.NDArray[np.int64] | None,
         *,
         positions: npt.NDArray[np.int64] | None = None,
-        told: compiled.PoolCache | None = None,
+        cache: compiled.PoolCache | None = None,
     ) -> None:
         """``index`` points into ``names``; an integer ``replicas`` applies to all chosen clusters.
 
         ``available`` is None if nothing was estimated; ``positions`` are the chosen clusters' indexes into it
-        (None: it has exactly the chosen ones). The arrays must not change afterwards. ``told`` caches results
+        (None: it has exactly the chosen ones). The arrays must not change afterwards. ``cache`` holds results
         for exactly these clusters.
         """
         self._names = names
@@ -60,7 +60,7 @@ class Chosen:
         self._replicas = replicas
         self._free = available
         self._positions = positions
-        self._cache = told
+        self._cache = cache
         self._columns: Columns | None = None
         self._pairs: tuple[tuple[str, int], ...] | None = None
         self._available: dict[str, int] | None = None
@@ -76,9 +76,9 @@ class Chosen:
 
     def numbers(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return fleet positions and replicas as arrays; shared, so callers must not modify them."""
-        given = self._replicas
-        everywhere = np.full(len(self), given, dtype=np.int64) if isinstance(given, int) else given
-        return self._index, everywhere
+        replicas = self._replicas
+        column = np.full(len(self), replicas, dtype=np.int64) if isinstance(replicas, int) else replicas
+        return self._index, column
 
     def pairs(self) -> tuple[tuple[str, int], ...]:
         """Return (name, replicas) in name order."""
@@ -92,8 +92,8 @@ class Chosen:
             if self._free is None:
                 self._available = {}
             else:
-                room = self._free if self._positions is None else self._free[self._positions]
-                self._available = dict(zip(self._name_list(), room.tolist(), strict=True))
+                free = self._free if self._positions is None else self._free[self._positions]
+                self._available = dict(zip(self._name_list(), free.tolist(), strict=True))
         return self._available
 
     def _build_pairs(self) -> tuple[tuple[str, int], ...]:
@@ -102,7 +102,7 @@ class Chosen:
 
         if self._cache is None or not isinstance(self._replicas, int):
             return build()
-        return _kept(self._cache.pairs, self._replicas, build)
+        return _cached(self._cache.pairs, self._replicas, build)
 
     def _numbers(self) -> Sequence[int]:
         number = self._replicas
@@ -110,7 +110,7 @@ class Chosen:
             return number.tolist()
         if self._cache is None:
             return (number,) * len(self)
-        return _kept(self._cache.numbers, number, lambda: (number,) * len(self))
+        return _cached(self._cache.numbers, number, lambda: (number,) * len(self))
 
     def _name_list(self) -> Sequence[str]:
         if self._cache is None:
@@ -120,14 +120,14 @@ class Chosen:
         return self._cache.names
 
 
-def _kept(known: dict[int, Result], number: int, build: Callable[[], Result]) -> Result:
+def _cached(cache: dict[int, Result], number: int, build: Callable[[], Result]) -> Result:
     """Return the cached result for equal replicas, built if missing."""
-    found = known.get(number)
-    if found is None:
-        if len(known) >= ALIKE_MAX:
-            known.clear()
-        found = known[number] = build()
-    return found
+    result = cache.get(number)
+    if result is None:
+        if len(cache) >= CACHED_MAX:
+            cache.clear()
+        result = cache[number] = build()
+    return result
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

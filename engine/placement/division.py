@@ -45,15 +45,15 @@ def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> 
     strength = (votes if all_vote else votes[voting]).astype(np.float64)
     if descending:
         strength = strength[::-1]
-    shares, quotients, left = _above_bar(strength, seats)
-    _give_rest(strength, shares, quotients, left)
+    shares, quotients, remaining = _above_bar(strength, seats)
+    _give_rest(strength, shares, quotients, remaining)
     if descending:
         shares = shares[::-1]
     if all_vote:
         return shares.astype(np.int64)
-    given = np.zeros(len(votes), dtype=np.int64)
-    given[voting] = shares
-    return given
+    seats_of = np.zeros(len(votes), dtype=np.int64)
+    seats_of[voting] = shares
+    return seats_of
 
 
 def _above_bar(
@@ -112,32 +112,32 @@ def _give_rest(
     strength: encoded_columns.Floats,
     shares: encoded_columns.Floats,
     quotients: encoded_columns.Floats,
-    left: int,
+    remaining: int,
 ) -> None:
     """Assign the remaining seats by descending quotient, in place."""
-    if not left:
+    if not remaining:
         return
-    if left >= len(shares):
+    if remaining >= len(shares):
         contenders = np.arange(len(shares))
         threshold = 0.0
     else:
-        threshold = float(np.partition(quotients, len(shares) - left)[len(shares) - left])
+        threshold = float(np.partition(quotients, len(shares) - remaining)[len(shares) - remaining])
         contenders = np.flatnonzero(quotients >= threshold)
-        if len(contenders) > left:
+        if len(contenders) > remaining:
             above = contenders[quotients[contenders] > threshold]
             level = contenders[quotients[contenders] == threshold]
-            level = level[np.argsort(shares[level], kind="stable")][: left - len(above)]
+            level = level[np.argsort(shares[level], kind="stable")][: remaining - len(above)]
             contenders = np.concatenate((above, level))
     following = strength[contenders] / (2 * shares[contenders] + 3)
-    if len(contenders) == left and not (following >= threshold).any():
+    if len(contenders) == remaining and not (following >= threshold).any():
         shares[contenders] += 1
         return
-    held = shares[contenders].tolist()
+    assigned = shares[contenders].tolist()
     weights = strength[contenders].tolist()
     ranks = contenders.tolist()
-    queue = [(-w / (2 * n + 1), n, rank, w) for w, n, rank in zip(weights, held, ranks, strict=True)]
+    queue = [(-w / (2 * n + 1), n, rank, w) for w, n, rank in zip(weights, assigned, ranks, strict=True)]
     heapq.heapify(queue)
-    for _ in range(left):
+    for _ in range(remaining):
         _, n, rank, w = queue[0]
         heapq.heapreplace(queue, (-w / (2 * n + 3), n + 1, rank, w))
     for _, n, rank, _ in queue:
@@ -154,17 +154,17 @@ def _divide_few(votes: list[float], seats: int, *, descending: bool) -> list[int
     raised = 1.0
     while True:
         shares = [_reaching(vote, bar) for vote in votes]
-        left = seats - sum(shares)
-        if left >= 0:
+        remaining = seats - sum(shares)
+        if remaining >= 0:
             break
-        bar *= 1 - raised * left / seats
+        bar *= 1 - raised * remaining / seats
         raised *= 2
     queue = [
         (-vote / (2 * n + 1), n, rank)
         for rank, (vote, n) in enumerate(zip(votes, shares, strict=True))
         if vote
     ]
-    for _ in range(left):
+    for _ in range(remaining):
         first = min(queue)
         n, rank = first[1:]
         shares[rank] = n + 1

@@ -27,15 +27,15 @@ class Column(Generic[Value]):
 
     def __init__(self, facts: Iterable[Value]) -> None:
         """Encode the facts by first appearance."""
-        known: dict[Value, int] = {}
-        codes = [known.setdefault(fact, len(known)) for fact in facts]
+        code_of: dict[Value, int] = {}
+        codes = [code_of.setdefault(fact, len(code_of)) for fact in facts]
         self.codes: Integers = np.array(codes, dtype=np.int64)
-        self.values: list[Value] = list(known)
+        self.values: list[Value] = list(code_of)
 
     def mask(self, predicate: Callable[[Value], bool]) -> Mask:
         """Return the mask of the clusters whose value satisfies the predicate."""
         return np.array([predicate(value) for value in self.values], dtype=np.bool_)[self.codes]
 
-    def numbers(self, number: Callable[[Value], int]) -> Integers:
+    def numbers(self, number_of: Callable[[Value], int]) -> Integers:
         """Return a number per cluster, computed from its value."""
-        return np.array([number(value) for value in self.values], dtype=np.int64)[self.codes]
+        return np.array([number_of(value) for value in self.values], dtype=np.int64)[self.codes]

@@ -24,36 +24,36 @@ def allocatable(
     """Return the free replicas of each candidate, without those that already run there, as a new array."""
     if request.replicas == 0 and not request.components:
         return np.full(len(candidates.index), UNLIMITED, dtype=np.int64)
-    asked = request.requests or ()
-    room = fleet.pods.copy() if candidates.whole else fleet.pods[candidates.index]
-    for resource, amount in asked:
+    resource_requests = request.requests or ()
+    free = fleet.pods.copy() if candidates.whole else fleet.pods[candidates.index]
+    for resource, amount in resource_requests:
         column = fleet.units(resource)
         if column is None:
-            room.fill(0)
+            free.fill(0)
             break
-        np.minimum(room, (column if candidates.whole else column[candidates.index]) // amount, out=room)
+        np.minimum(free, (column if candidates.whole else column[candidates.index]) // amount, out=free)
     models = fleet.nodes()
     if models is not None:
-        nodes = np.minimum(models.replicas(asked), fleet.pods[models.positions])
-        _put(room, nodes, models.positions, candidates)
+        nodes = np.minimum(models.replicas(resource_requests), fleet.pods[models.positions])
+        _replace_modelled(free, nodes, models.positions, candidates)
     if fleet.reaches_sentinel:
-        np.minimum(room, capacity.ROOM_MAX, out=room)
+        np.minimum(free, capacity.FREE_MAX, out=free)
         # Karmada uses this value for "not estimated" and replaces it by the requested replicas, even if it is
         # the real number of pods.
-        room[room == UNLIMITED] = request.replicas
-    return room
+        free[free == UNLIMITED] = request.replicas
+    return free
 
 
-def _put(
-    room: encoded_columns.Integers,
+def _replace_modelled(
+    free: encoded_columns.Integers,
     nodes: encoded_columns.Integers,
-    places: encoded_columns.Integers,
+    modelled: encoded_columns.Integers,
     candidates: filters.Candidates,
 ) -> None:
     """Replace the free replicas of candidates with a resource model."""
     if candidates.whole:
-        room[places] = nodes
+        free[modelled] = nodes
         return
-    positions = np.searchsorted(candidates.index, places)
-    inside = np.append(candidates.index, -1)[positions] == places
-    room[positions[inside]] = nodes[inside]
+    positions = np.searchsorted(candidates.index, modelled)
+    are_candidates = np.append(candidates.index, -1)[positions] == modelled
+    free[positions[are_candidates]] = nodes[are_candidates]

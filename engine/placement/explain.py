@@ -74,28 +74,28 @@ def _group(
     attempt: "attempts.Attempt", request: "requests.Request", fleet: "fleets.Fleet"
 ) -> GroupExplanation:
     chosen = _chosen(attempt)
-    positions = {place: position for position, place in enumerate(attempt.found.index.tolist())}
-    told = [
-        _cluster(attempt, positions[place], name, chosen=chosen)
-        if place in positions
+    positions = {index: position for position, index in enumerate(attempt.candidates.index.tolist())}
+    explanations = [
+        _cluster(attempt, positions[index], name, chosen=chosen)
+        if index in positions
         else ClusterExplanation(
             name=name,
-            terminating=not attempt.found.pool.present[place],
-            failed=tuple(filters.failures(attempt.found.pool, request, place, name)),
+            terminating=not attempt.candidates.pool.present[index],
+            failed=tuple(filters.failures(attempt.candidates.pool, request, index, name)),
         )
-        for name, place in fleet.positions.items()
+        for name, index in fleet.positions.items()
     ]
     return GroupExplanation(
         affinity_name=attempt.group.name,
         error=str(attempt.error or ""),
         steps=tuple(Step(kind=share.kind, seats=share.seats, tier=share.tier) for share in attempt.shares),
-        clusters=tuple(told),
+        clusters=tuple(explanations),
     )
 
 
 def _chosen(attempt: "attempts.Attempt") -> encoded_columns.Mask:
     """The mask of the candidates that the spread constraints selected."""
-    mask = np.ones(len(attempt.found.index), dtype=np.bool_)
+    mask = np.ones(len(attempt.candidates.index), dtype=np.bool_)
     if attempt.chosen is not None:
         mask[:] = False
         mask[attempt.chosen] = True
@@ -108,10 +108,10 @@ def _cluster(
     context = attempt.context
     if context is None:
         return ClusterExplanation(name=name)
-    shares = [
+    candidates = [
         share for share in attempt.shares if share.tier is None or _tier(context, position) == share.tier
     ]
-    share = shares[0] if shares and chosen[position] else None
+    share = candidates[0] if candidates and chosen[position] else None
     return ClusterExplanation(
         name=name,
         score=scheduling_context.SCORE_OF_CURRENT if context.current[position] else 0,

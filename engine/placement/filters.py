@@ -38,13 +38,13 @@ def candidates(pool: compiled.Pool, request: requests.Request, fleet: "fleets.Fl
         return Candidates(pool=pool, index=pool.index, excluded=pool.excluded, whole=pool.whole)
     fits = pool.fits.copy()
     excluded = dict(pool.excluded)
-    for place, reason in exceptions.items():
-        before = pool.first_reason(place, excused=False)
-        if before:
-            excluded[before] -= 1
+    for position, reason in exceptions.items():
+        previous_reason = pool.first_reason(position, excused=False)
+        if previous_reason:
+            excluded[previous_reason] -= 1
         if reason:
             excluded[reason] = excluded.get(reason, 0) + 1
-        fits[place] = not reason
+        fits[position] = not reason
     index = np.flatnonzero(fits)
     return Candidates(
         pool=pool,
@@ -54,15 +54,15 @@ def candidates(pool: compiled.Pool, request: requests.Request, fleet: "fleets.Fl
     )
 
 
-def failures(pool: compiled.Pool, request: requests.Request, place: int, name: str) -> list[str]:
+def failures(pool: compiled.Pool, request: requests.Request, position: int, name: str) -> list[str]:
     """Return the messages of all filters that exclude a cluster, in the order of the filters."""
-    excused = any(name == held for held, _ in request.current)
-    failed = [EVICTED] if name in request.evicting else []
+    excused = any(name == cluster for cluster, _ in request.current)
+    messages = [EVICTED] if name in request.evicting else []
     for rule in pool.filters:
-        code = int(rule.codes[place])
+        code = int(rule.codes[position])
         if code and not (excused and rule.excused):
-            failed.append(rule.texts[code])
-    return failed
+            messages.append(rule.texts[code])
+    return messages
 
 
 def fit_message(total: int, excluded: Mapping[str, int]) -> str:
@@ -77,11 +77,11 @@ def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: "fleets.F
     """Positions where the binding differs from the pool, with the reason that now applies (empty: it fits)."""
     exceptions: dict[int, str] = {}
     if pool.excludable:
-        known = fleet.previous(request.current).known
-        for place in known[pool.excusable[known]].tolist():
-            exceptions[place] = pool.first_reason(place, excused=True)
+        previous = fleet.previous(request.current).known
+        for position in previous[pool.excusable[previous]].tolist():
+            exceptions[position] = pool.first_reason(position, excused=True)
     for name in request.evicting:
-        place = fleet.positions.get(name)
-        if place is not None and pool.present[place]:
-            exceptions[place] = EVICTED
+        position = fleet.positions.get(name)
+        if position is not None and pool.present[position]:
+            exceptions[position] = EVICTED
     return exceptions

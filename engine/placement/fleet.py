@@ -38,11 +38,11 @@ class Fleet:
     def __init__(self) -> None:
         self.revision = 0
         # Increases with every change of a cluster, including its capacity.
-        self.moves = 0
+        self.changes = 0
         self._manifests: dict[str, clusters.ClusterManifest] = {}
         self._capacities: dict[str, capacity.Capacity] = {}
         self._ordered = True
-        self._forget()
+        self._drop_compiled()
         self._arrange()
 
     def __len__(self) -> int:
@@ -54,43 +54,43 @@ class Fleet:
         Raises `quantity.QuantityError` if its capacity is malformed, `FleetFullError` beyond 65,536 clusters.
         """
         name = cluster.metadata.name
-        known = self._manifests.get(name)
-        if known is None and len(self) >= CLUSTERS_MAX:
+        previous = self._manifests.get(name)
+        if previous is None and len(self) >= CLUSTERS_MAX:
             msg = f"cluster {name}: a fleet holds at most {CLUSTERS_MAX} clusters; remove some first"
             raise FleetFullError(msg)
-        room = capacity.capacity(cluster)
-        self.moves += 1
+        free_capacity = capacity.capacity(cluster)
+        self.changes += 1
         self._manifests[name] = cluster
-        self._capacities[name] = room
-        if known is None:
+        self._capacities[name] = free_capacity
+        if previous is None:
             self._ordered = False
-        if known is not None and _same_facts(known, cluster):
-            self._refill(name, room)
+        if previous is not None and _same_facts(previous, cluster):
+            self._refill(name, free_capacity)
         else:
-            self._refill(name, room)
-            self._forget()
+            self._refill(name, free_capacity)
+            self._drop_compiled()
 
     def report(self, name: str, summary: clusters.ResourceSummary | None) -> None:
         """Set a known cluster's capacity; compiled placements stay valid.
 
         Raises `KeyError` if the cluster is unknown, `quantity.QuantityError` if a quantity is malformed.
         """
-        known = self._manifests[name]
-        status = msgspec.structs.replace(known.status, resource_summary=summary)
-        cluster = msgspec.structs.replace(known, status=status)
-        room = capacity.capacity(cluster)
-        self.moves += 1
+        previous = self._manifests[name]
+        status = msgspec.structs.replace(previous.status, resource_summary=summary)
+        cluster = msgspec.structs.replace(previous, status=status)
+        free_capacity = capacity.capacity(cluster)
+        self.changes += 1
         self._manifests[name] = cluster
-        self._capacities[name] = room
-        self._refill(name, room)
+        self._capacities[name] = free_capacity
+        self._refill(name, free_capacity)
 
     def remove(self, name: str) -> None:
         """Remove a cluster; does nothing if it is unknown."""
         if self._manifests.pop(name, None) is not None:
             del self._capacities[name]
-            self.moves += 1
+            self.changes += 1
             self._ordered = False
-            self._forget()
+            self._drop_compiled()
 
     def get(self, name: str) -> clusters.ClusterManifest | None:
         """Return a cluster; None if it is unknown."""
@@ -98,18 +98,18 @@ class Fleet:
 
     def names(self) -> tuple[str, ...]:
         """Return all clusters in bytewise name order."""
-        self._settle()
+        self._ensure_order()
         return tuple(self.positions)
 
     def matches(self, affinity: placements.ClusterAffinity | None, name: str) -> bool:
         """Return whether a known cluster is selected by an affinity; no affinity selects all."""
-        self._settle()
-        place = self.positions.get(name)
-        return place is not None and (affinity is None or bool(self._mask(affinity)[place]))
+        self._ensure_order()
+        position = self.positions.get(name)
+        return position is not None and (affinity is None or bool(self._mask(affinity)[position]))
 
     def compile(self, placement: placements.Placement) -> compiled.Compiled:
         """Return the masks of a placement, cached until a cluster fact other than capacity changes."""
-        self._settle()
+        self._ensure_order()
         by_identity = self._by_identity.get(id(placement))
         if by_identity is not None:
             return by_identity[1]
@@ -130,11 +130,11 @@ class Fleet:
         self, fact: str, read: Callable[[clusters.ClusterManifest], Fact]
     ) -> encoded_columns.Column[Fact]:
         """Return one fact of all clusters as a column, cached under the name ``fact``."""
-        self._settle()
-        known = self._columns.get(fact)
-        if known is None:
-            known = self._columns[fact] = encoded_columns.Column(map(read, self._in_order()))
-        return known  # pyright: ignore[reportReturnType]  # the name stands for the type of the fact
+        self._ensure_order()
+        column = self._columns.get(fact)
+        if column is None:
+            column = self._columns[fact] = encoded_columns.Column(map(read, self._in_order()))
+        return column  # pyright: ignore[reportReturnType]  # the name stands for the type of the fact
 
     def units(self, resource: str) -> encoded_columns.Integers | None:
         """Return the free units of a resource in each cluster; None if no cluster reports it."""
@@ -142,30 +142,30 @@ class Fleet:
 
     def previous(self, pairs: previous_assignment.Pairs) -> previous_assignment.PreviousAssignment:
         """Return a previous assignment as columns in the current order of clusters."""
-        self._settle()
-        return self._previous_assignments.of(pairs)
+        self._ensure_order()
+        return self._previous_assignments.columns(pairs)
 
     def learn(
         self,
         pairs: previous_assignment.Pairs,
-        places: encoded_columns.Integers,
+        positions: encoded_columns.Integers,
         replicas: encoded_columns.Integers,
     ) -> None:
-        """Cache the columns of a new result; call it before the fleet changes, as ``places`` are current positions."""
-        self._previous_assignments.learn(pairs, places, replicas)
+        """Cache the columns of a new result; call it before the fleet changes, as ``positions`` are current ones."""
+        self._previous_assignments.learn(pairs, positions, replicas)
 
     def nodes(self) -> resource_models.Models | None:
         """Return the nodes of all clusters with a resource model; None if no cluster has one."""
-        self._settle()
+        self._ensure_order()
         if self._models is None and self._graded:
             self._models = resource_models.Models(self._graded)
         return self._models
 
     def _mask(self, affinity: placements.ClusterAffinity) -> encoded_columns.Mask:
         """The mask of an affinity, cached as long as compiled placements."""
-        known = self._masks.get(id(affinity))
-        if known is not None:
-            return known[1]
+        cached = self._masks.get(id(affinity))
+        if cached is not None:
+            return cached[1]
         if len(self._masks) >= max(COMPILED_CELLS_MAX // max(len(self), 1), COMPILED_MIN):
             self._masks.clear()
         mask = compiled.affinity_mask(affinity, self)
@@ -176,12 +176,12 @@ class Fleet:
     def _in_order(self) -> list[clusters.ClusterManifest]:
         return [self._manifests[name] for name in self.positions]
 
-    def _settle(self) -> None:
+    def _ensure_order(self) -> None:
         if not self._ordered:
             self._ordered = True
             self._arrange()
 
-    def _forget(self) -> None:
+    def _drop_compiled(self) -> None:
         """Drop everything computed from facts other than capacity."""
         self.revision += 1
         self._columns: dict[str, encoded_columns.Column[Hashable]] = {}
@@ -191,52 +191,60 @@ class Fleet:
 
     def _arrange(self) -> None:
         """Rebuild the capacity columns in name order."""
-        known = sorted(self._manifests)
-        rooms = [self._capacities[name] for name in known]
+        ordered = sorted(self._manifests)
+        capacities = [self._capacities[name] for name in ordered]
         # New strings, allocated one after another: reading thousands of names is twice as fast from adjacent
         # memory.
-        names = [name.encode().decode() for name in known]
-        self.positions = {name: place for place, name in enumerate(names)}
+        names = [name.encode().decode() for name in ordered]
+        self.positions = {name: position for position, name in enumerate(names)}
         self._previous_assignments = previous_assignment.PreviousAssignments(self.positions)
         self.name_column: npt.NDArray[np.object_] = np.array([*names, None], dtype=np.object_)[:-1]
-        self.pods: encoded_columns.Integers = np.array([room.pods for room in rooms], dtype=np.int64)
-        resources = sorted({resource for room in rooms for resource in room.units})
+        self.pods: encoded_columns.Integers = np.array(
+            [free_capacity.pods for free_capacity in capacities], dtype=np.int64
+        )
+        resources = sorted({resource for free_capacity in capacities for resource in free_capacity.units})
         self._units: dict[str, encoded_columns.Integers] = {
-            resource: np.array([room.units.get(resource, 0) for room in rooms], dtype=np.int64)
+            resource: np.array(
+                [free_capacity.units.get(resource, 0) for free_capacity in capacities], dtype=np.int64
+            )
             for resource in resources
         }
-        self._graded = {place: room.grades for place, room in enumerate(rooms) if room.grades}
+        self._graded = {
+            position: free_capacity.grades
+            for position, free_capacity in enumerate(capacities)
+            if free_capacity.grades
+        }
         self._models: resource_models.Models | None = None
-        self.reaches_sentinel = any(room.pods >= SENTINEL for room in rooms)
+        self.reaches_sentinel = any(free_capacity.pods >= SENTINEL for free_capacity in capacities)
 
-    def _refill(self, name: str, room: capacity.Capacity) -> None:
+    def _refill(self, name: str, free_capacity: capacity.Capacity) -> None:
         """Write one cluster's capacity into the columns."""
         # The columns are rebuilt at their next use anyway.
         if not self._ordered:
             return
-        place = self.positions[name]
-        self.pods[place] = room.pods
-        for resource in room.units.keys() - self._units.keys():
+        position = self.positions[name]
+        self.pods[position] = free_capacity.pods
+        for resource in free_capacity.units.keys() - self._units.keys():
             self._units[resource] = np.zeros(len(self), dtype=np.int64)
         for resource, column in self._units.items():
-            column[place] = room.units.get(resource, 0)
-        if room.grades or place in self._graded:
-            self._regrade(place, room.grades)
-        self.reaches_sentinel = self.reaches_sentinel or room.pods >= SENTINEL
+            column[position] = free_capacity.units.get(resource, 0)
+        if free_capacity.grades or position in self._graded:
+            self._regrade(position, free_capacity.grades)
+        self.reaches_sentinel = self.reaches_sentinel or free_capacity.pods >= SENTINEL
 
-    def _regrade(self, place: int, grades: tuple[capacity.Grade, ...]) -> None:
+    def _regrade(self, position: int, grades: tuple[capacity.Grade, ...]) -> None:
         """Set one cluster's nodes; drop the columns if its grades do not fit into them."""
         if grades:
-            self._graded[place] = grades
+            self._graded[position] = grades
         else:
-            del self._graded[place]
-        if self._models is not None and not self._models.report(place, grades):
+            del self._graded[position]
+        if self._models is not None and not self._models.report(position, grades):
             self._models = None
 
 
-def _same_facts(known: clusters.ClusterManifest, cluster: clusters.ClusterManifest) -> bool:
+def _same_facts(previous: clusters.ClusterManifest, cluster: clusters.ClusterManifest) -> bool:
     return (
-        known.metadata == cluster.metadata
-        and known.spec == cluster.spec
-        and known.status.api_enablements == cluster.status.api_enablements
+        previous.metadata == cluster.metadata
+        and previous.spec == cluster.spec
+        and previous.status.api_enablements == cluster.status.api_enablements
     )

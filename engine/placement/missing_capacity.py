@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PODS: Final = "pods"
 
 
-class Leaving(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Victim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Replicas whose eviction from a cluster is considered, and the requests of each."""
 
     cluster: str
@@ -29,16 +29,16 @@ class Shortage:
     """A workload that lacks capacity, in the group whose error the decision reports."""
 
     def __init__(self, request: requests.Request, fleet: "fleets.Fleet") -> None:
-        """Try to schedule it; ``is_there`` tells whether capacity is what it lacks."""
+        """Try to schedule it; ``exists`` tells whether capacity is what it lacks."""
         self._request = request
         self._fleet = fleet
         self._masks = fleet.compile(request.placement)
         self._group = schedule.first_group(request, self._masks)
         decision = schedule.schedule(request, fleet)
         self._attempt = attempts.Attempt(request, self._masks, self._group, fleet)
-        self._candidates = self._attempt.found.index
+        self._candidates = self._attempt.candidates.index
         error = self._attempt.error
-        self.is_there = (
+        self.exists = (
             decision.reason == failures.UNSCHEDULABLE
             and error is not None
             and error.reason == failures.UNSCHEDULABLE
@@ -50,56 +50,58 @@ class Shortage:
         models = self._fleet.nodes()
         modelled = frozenset(() if models is None else models.positions.tolist())
         names = self._fleet.name_column
-        return tuple(str(names[place]) for place in self._candidates.tolist() if place not in modelled)
+        return tuple(
+            str(names[position]) for position in self._candidates.tolist() if position not in modelled
+        )
 
     @property
     def missing(self) -> int:
         """The number of replicas without capacity, at least 1."""
         context = self._attempt.context
-        there = 0 if context is None else int(context.available.sum())
-        return max(self._request.replicas - there, 1)
+        available = 0 if context is None else int(context.available.sum())
+        return max(self._request.replicas - available, 1)
 
-    def worth(self, leaving: Leaving) -> int:
-        """Return how many of the workload's replicas fit into the capacity that ``leaving`` alone would free."""
-        found = leaving.replicas
-        amounts = dict(leaving.requests)
+    def replicas_gained(self, victim: Victim) -> int:
+        """Return how many of the workload's replicas fit into the capacity that ``victim`` alone would free."""
+        replicas = victim.replicas
+        amounts = dict(victim.requests)
         for resource, amount in self._request.requests or ():
-            found = min(found, leaving.replicas * amounts.get(resource, 0) // amount)
-        return found
+            replicas = min(replicas, victim.replicas * amounts.get(resource, 0) // amount)
+        return replicas
 
-    def is_over_without(self, leaving: Iterable[Leaving]) -> bool:
+    def is_resolved_without(self, victims: Iterable[Victim]) -> bool:
         """Return whether the workload could be scheduled if all of these were evicted."""
-        room = self._capacity_without(_freed(leaving))
-        return attempts.Attempt(self._request, self._masks, self._group, self._fleet, room).error is None
+        free = self._capacity_without(_freed_units(victims))
+        return attempts.Attempt(self._request, self._masks, self._group, self._fleet, free).error is None
 
     def _capacity_without(self, freed: Mapping[str, Mapping[str, int]]) -> encoded_columns.Integers | None:
         context = self._attempt.context
         if context is None:
             return None
-        room = context.free.copy()
-        for position, place in enumerate(self._candidates.tolist()):
-            units = freed.get(str(self._fleet.name_column[place]))
+        free = context.free.copy()
+        for position, fleet_position in enumerate(self._candidates.tolist()):
+            units = freed.get(str(self._fleet.name_column[fleet_position]))
             if units is not None:
-                room[position] = max(room[position], self._replicas(place, units))
-        return room
+                free[position] = max(free[position], self._free_replicas(fleet_position, units))
+        return free
 
-    def _replicas(self, place: int, freed: Mapping[str, int]) -> int:
+    def _free_replicas(self, position: int, freed: Mapping[str, int]) -> int:
         """Return how many replicas a cluster could hold with the freed units added."""
-        found = int(self._fleet.pods[place]) + freed[_PODS]
+        replicas = int(self._fleet.pods[position]) + freed[_PODS]
         for resource, amount in self._request.requests or ():
             column = self._fleet.units(resource)
-            free = 0 if column is None else int(column[place]) + freed.get(resource, 0)
-            found = min(found, free // amount)
-        return min(found, capacity.ROOM_MAX)
+            free = 0 if column is None else int(column[position]) + freed.get(resource, 0)
+            replicas = min(replicas, free // amount)
+        return min(replicas, capacity.FREE_MAX)
 
 
-def _freed(leaving: Iterable[Leaving]) -> dict[str, dict[str, int]]:
+def _freed_units(victims: Iterable[Victim]) -> dict[str, dict[str, int]]:
     """Freed units by cluster and resource; each replica also frees one pod."""
-    found: dict[str, dict[str, int]] = {}
-    for each in leaving:
-        units = found.setdefault(each.cluster, {_PODS: 0})
-        units[_PODS] += each.replicas
-        for resource, amount in each.requests:
+    units_of: dict[str, dict[str, int]] = {}
+    for victim in victims:
+        units = units_of.setdefault(victim.cluster, {_PODS: 0})
+        units[_PODS] += victim.replicas
+        for resource, amount in victim.requests:
             if resource != _PODS:
-                units[resource] = units.get(resource, 0) + each.replicas * amount
-    return found
+                units[resource] = units.get(resource, 0) + victim.replicas * amount
+    return units_of

@@ -18,7 +18,7 @@ Pairs: TypeAlias = tuple[tuple[str, int], ...]
 CELLS_MAX: Final = 2**22
 """Most clusters of all cached assignments, 16 bytes each; beyond it the cache is cleared."""
 
-_NOWHERE: Final = -1
+_UNKNOWN: Final = -1
 
 
 class PreviousAssignment(NamedTuple):
@@ -34,50 +34,50 @@ class PreviousAssignment(NamedTuple):
     @property
     def known(self) -> encoded_columns.Integers:
         """The positions of the known clusters."""
-        return self.positions if self.whole else self.positions[self.positions != _NOWHERE]
+        return self.positions if self.whole else self.positions[self.positions != _UNKNOWN]
 
 
 class PreviousAssignments:
     """Previous assignments over one order of clusters, by the identity of their pairs."""
 
-    def __init__(self, places: Mapping[str, int]) -> None:
-        """``places`` are the clusters' positions by name."""
-        self._positions = places
-        self._kept: dict[int, tuple[Pairs, PreviousAssignment]] = {}
+    def __init__(self, positions: Mapping[str, int]) -> None:
+        """``positions`` are the clusters' positions by name."""
+        self._positions = positions
+        self._cached: dict[int, tuple[Pairs, PreviousAssignment]] = {}
         self._cells = 0
 
-    def of(self, pairs: Pairs) -> PreviousAssignment:
+    def columns(self, pairs: Pairs) -> PreviousAssignment:
         """Return the columns of a previous assignment; short ones are not cached, since computing them is cheaper."""
         if len(pairs) <= encoded_columns.FEW:
-            return self._made(pairs)
-        kept = self._kept.get(id(pairs))
-        if kept is not None:
-            return kept[1]
-        former = self._made(pairs)
-        self._keep(pairs, former)
-        return former
+            return self._build(pairs)
+        cached = self._cached.get(id(pairs))
+        if cached is not None:
+            return cached[1]
+        assignment = self._build(pairs)
+        self._cache(pairs, assignment)
+        return assignment
 
     def learn(
-        self, pairs: Pairs, places: encoded_columns.Integers, replicas: encoded_columns.Integers
+        self, pairs: Pairs, positions: encoded_columns.Integers, replicas: encoded_columns.Integers
     ) -> None:
         """Cache the columns from which the pairs were made; neither may change afterwards."""
         if len(pairs) > encoded_columns.FEW:
-            self._keep(pairs, PreviousAssignment(places, replicas, whole=True))
+            self._cache(pairs, PreviousAssignment(positions, replicas, whole=True))
 
-    def _made(self, pairs: Pairs) -> PreviousAssignment:
-        place_of = self._positions.get
-        places = [place_of(name, _NOWHERE) for name, _ in pairs]
-        replicas = [number for _, number in pairs]
+    def _build(self, pairs: Pairs) -> PreviousAssignment:
+        position_of = self._positions.get
+        positions = [position_of(name, _UNKNOWN) for name, _ in pairs]
+        replicas = [count for _, count in pairs]
         return PreviousAssignment(
-            np.array(places, dtype=np.int64),
+            np.array(positions, dtype=np.int64),
             np.array(replicas, dtype=np.int64),
-            whole=_NOWHERE not in places,
+            whole=_UNKNOWN not in positions,
         )
 
-    def _keep(self, pairs: Pairs, former: PreviousAssignment) -> None:
+    def _cache(self, pairs: Pairs, assignment: PreviousAssignment) -> None:
         if self._cells + len(pairs) > CELLS_MAX:
-            self._kept.clear()
+            self._cached.clear()
             self._cells = 0
         # Keep a reference to the tuple: the cache is keyed by id(), which CPython reuses after collection.
-        self._kept[id(pairs)] = (pairs, former)
+        self._cached[id(pairs)] = (pairs, assignment)
         self._cells += len(pairs)

@@ -27,24 +27,24 @@ def select(
     """
     clusters = cluster_constraint or placements.SpreadConstraint(spread_by_field="cluster")
     if len(context.index) <= FEW:
-        by_region, found = _score_few(context, constraint, clusters, ranks)
+        by_region, regions = _score_few(context, constraint, clusters, ranks)
     else:
-        by_region, found = _score(context, constraint, clusters, ranks)
-    if len(found) < constraint.min_groups:
+        by_region, regions = _score(context, constraint, clusters, ranks)
+    if len(regions) < constraint.min_groups:
         msg = "the number of feasible region is less than spreadConstraint.MinGroups"
         raise failures.SpreadError(msg)
-    chosen = combinations.choose(found, constraint.min_groups, constraint.max_groups, clusters.min_groups)
+    chosen = combinations.choose(regions, constraint.min_groups, constraint.max_groups, clusters.min_groups)
     if not chosen:
         msg = "the number of clusters is less than the cluster spreadConstraint.MinGroups"
         raise failures.SpreadError(msg)
     best = by_region[[region.start for region in chosen]]
-    more = min(sum(region.size for region in chosen), clusters.max_groups) - len(best)
-    if more <= 0:
+    extra = min(sum(region.size for region in chosen), clusters.max_groups) - len(best)
+    if extra <= 0:
         return best
-    left = np.zeros(len(by_region), dtype=np.bool_)
+    others = np.zeros(len(by_region), dtype=np.bool_)
     for region in chosen:
-        left[by_region[region.start + 1 : region.start + region.size]] = True
-    return np.concatenate((best, context.order[left[context.order]][:more]))
+        others[by_region[region.start + 1 : region.start + region.size]] = True
+    return np.concatenate((best, context.order[others[context.order]][:extra]))
 
 
 def _target(context: scheduling_context.Context, constraint: placements.SpreadConstraint) -> int:
@@ -65,38 +65,41 @@ def _score_few(
     for position in context.order.tolist():
         members.setdefault(coded[position], []).append(position)
     available = context.available.tolist()
-    current = set(context.held.positions.tolist())
+    current = set(context.previous.positions.tolist())
     target = _target(context, constraint)
     least = max(clusters.min_groups, constraint.min_groups, 1)
     by_region: list[int] = []
-    found: list[combinations.Region] = []
+    regions: list[combinations.Region] = []
     for code in sorted(members):
-        inside = members[code]
-        rooms = [available[position] for position in inside]
-        held = [position in current for position in inside]
+        positions = members[code]
+        capacities = [available[position] for position in positions]
+        are_current = [position in current for position in positions]
         if context.masks.duplicates:
-            able = [
-                held_here
-                for room, held_here in zip(rooms, held, strict=True)
-                if room >= context.request.replicas
+            fitting = [
+                is_current
+                for free, is_current in zip(capacities, are_current, strict=True)
+                if free >= context.request.replicas
             ]
-            score = _duplicated_score(len(able), sum(able))
+            score = _duplicated_score(len(fitting), sum(fitting))
         else:
-            score = _divided_score(rooms, held, target, least)
-        found.append(combinations.Region(names[code], len(by_region), len(inside), score))
-        by_region += inside
-    return np.array(by_region, dtype=np.int64), found
+            score = _divided_score(capacities, are_current, target, least)
+        regions.append(combinations.Region(names[code], len(by_region), len(positions), score))
+        by_region += positions
+    return np.array(by_region, dtype=np.int64), regions
 
 
-def _divided_score(rooms: list[int], held: list[bool], target: int, least: int) -> int:
+def _divided_score(capacities: list[int], are_current: list[bool], target: int, least: int) -> int:
     """Score of a region: 1000 per replica of its share that fits, plus the mean score of the clusters used."""
     total = used = 0
-    for room in rooms:
+    for free in capacities:
         if used >= least and total >= target:
             break
-        total += room
+        total += free
         used += 1
-    return min(sum(rooms), target) * 1000 + scheduling_context.SCORE_OF_CURRENT * sum(held[:used]) // used
+    return (
+        min(sum(capacities), target) * 1000
+        + scheduling_context.SCORE_OF_CURRENT * sum(are_current[:used]) // used
+    )
 
 
 def _score(
@@ -116,9 +119,12 @@ def _score(
     starts = np.cumsum(sizes) - sizes
     if context.masks.duplicates:
         takes_all = context.available[by_region] >= context.request.replicas
-        able = np.add.reduceat(takes_all, starts, dtype=np.int64).tolist()
+        fitting = np.add.reduceat(takes_all, starts, dtype=np.int64).tolist()
         current = np.add.reduceat(takes_all & context.current[by_region], starts, dtype=np.int64).tolist()
-        scores = [_duplicated_score(able_here, held) for able_here, held in zip(able, current, strict=True)]
+        scores = [
+            _duplicated_score(clusters_fitting, clusters_current)
+            for clusters_fitting, clusters_current in zip(fitting, current, strict=True)
+        ]
     else:
         least = max(clusters.min_groups, constraint.min_groups, 1)
         scores = _divided_scores(context, by_region, _target(context, constraint), least, starts, sizes)
@@ -130,9 +136,9 @@ def _score(
     ]
 
 
-def _duplicated_score(able: int, current: int) -> int:
+def _duplicated_score(fitting: int, current: int) -> int:
     """Score of a region: 1000 per cluster that can hold all replicas, plus the mean of these clusters' scores."""
-    return able * 1000 + scheduling_context.SCORE_OF_CURRENT * current // able if able else 0
+    return fitting * 1000 + scheduling_context.SCORE_OF_CURRENT * current // fitting if fitting else 0
 
 
 def _divided_scores(
@@ -144,8 +150,8 @@ def _divided_scores(
     sizes: encoded_columns.Integers,
 ) -> list[int]:
     """The same as `_divided_score` for all regions at once."""
-    sums = _running(context.available[by_region])
-    current = _running(context.current[by_region])
+    sums = _prefix_sums(context.available[by_region])
+    current = _prefix_sums(context.current[by_region])
     reached = np.searchsorted(sums[1:], sums[starts] + target) - starts + 1
     used = np.minimum(np.maximum(reached, least), sizes)
     fit = scheduling_context.SCORE_OF_CURRENT * (current[starts + used] - current[starts]) // used
@@ -153,6 +159,6 @@ def _divided_scores(
     return [replicas * 1000 + score for replicas, score in zip(placed.tolist(), fit.tolist(), strict=True)]
 
 
-def _running(column: encoded_columns.Integers | encoded_columns.Mask) -> encoded_columns.Integers:
+def _prefix_sums(column: encoded_columns.Integers | encoded_columns.Mask) -> encoded_columns.Integers:
     """Prefix sums of a column, beginning with 0."""
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(column, dtype=np.int64)))

@@ -22,7 +22,7 @@ _Kind = tuple[tuple[str, int], ...]
 class Models:
     """The nodes of all clusters with a resource model.
 
-    ``places`` are these clusters' fleet positions, ascending. Counts and kinds have one row per grade, lowest
+    ``positions`` are these clusters' fleet positions, ascending. Counts and kinds have one row per grade, lowest
     first, and one column per cluster; a cluster with fewer grades has no nodes in the last rows.
     """
 
@@ -30,56 +30,56 @@ class Models:
         """Encode the kinds of nodes by first appearance; ``graded`` maps fleet positions to grades."""
         ordered = sorted(graded)
         self.positions: encoded_columns.Integers = np.array(ordered, dtype=np.int64)
-        self._column = {place: column for column, place in enumerate(ordered)}
+        self._column = {position: column for column, position in enumerate(ordered)}
         rows = max(len(grades) for grades in graded.values())
         # Bound the counts so that the sum over a cluster's nodes cannot overflow int64; more would not matter
         # anyway.
         self._count_max = capacity.UNITS_MAX // (NODE_PODS * rows)
         self._counts: encoded_columns.Integers = np.zeros((rows, len(ordered)), dtype=np.int64)
         self._codes: encoded_columns.Integers = np.zeros((rows, len(ordered)), dtype=np.int64)
-        known: dict[_Kind, int] = {}
-        for column, place in enumerate(ordered):
-            grades = graded[place]
-            self._counts[: len(grades), column] = self._counted(grades)
+        code_of: dict[_Kind, int] = {}
+        for column, position in enumerate(ordered):
+            grades = graded[position]
+            self._counts[: len(grades), column] = self._bounded_counts(grades)
             self._codes[: len(grades), column] = [
-                known.setdefault(_kind(each), len(known)) for each in grades
+                code_of.setdefault(_kind(grade), len(code_of)) for grade in grades
             ]
-        self._kinds = list(known)
-        holds = [dict(kind) for kind in known]
+        self._kinds = list(code_of)
+        holds = [dict(kind) for kind in code_of]
         self._holds: dict[str, encoded_columns.Integers] = {
-            resource: np.array([held.get(resource, 0) for held in holds], dtype=np.int64)
-            for resource in sorted({resource for held in holds for resource in held})
+            resource: np.array([node.get(resource, 0) for node in holds], dtype=np.int64)
+            for resource in sorted({resource for node in holds for resource in node})
         }
 
-    def report(self, place: int, grades: tuple[capacity.Grade, ...]) -> bool:
+    def report(self, position: int, grades: tuple[capacity.Grade, ...]) -> bool:
         """Set one cluster's counts; return False if its grades differ from those in the columns."""
-        column = self._column.get(place)
+        column = self._column.get(position)
         if column is None or not grades or len(grades) > len(self._counts):
             return False
         codes: list[int] = self._codes[: len(grades), column].tolist()
-        if [self._kinds[code] for code in codes] != [_kind(each) for each in grades]:
+        if [self._kinds[code] for code in codes] != [_kind(grade) for grade in grades]:
             return False
         self._counts[:, column] = 0
-        self._counts[: len(grades), column] = self._counted(grades)
+        self._counts[: len(grades), column] = self._bounded_counts(grades)
         return True
 
     def replicas(self, requests: Sequence[tuple[str, int]]) -> encoded_columns.Integers:
         """Return how many replicas the nodes of each cluster hold together, ignoring the cluster's free pods."""
-        each = np.full(len(self._kinds), NODE_PODS, dtype=np.int64)
+        per_node = np.full(len(self._kinds), NODE_PODS, dtype=np.int64)
         for resource, amount in requests:
             if resource not in _NATIVE and not is_extended(resource):
                 continue
-            held = self._holds.get(resource)
-            if held is None:
-                each.fill(0)
+            units = self._holds.get(resource)
+            if units is None:
+                per_node.fill(0)
                 break
-            np.minimum(each, held // amount, out=each)
-        fitting = each[self._codes]
-        fitting *= self._counts
-        return fitting.sum(axis=0)
+            np.minimum(per_node, units // amount, out=per_node)
+        per_grade = per_node[self._codes]
+        per_grade *= self._counts
+        return per_grade.sum(axis=0)
 
-    def _counted(self, grades: tuple[capacity.Grade, ...]) -> list[int]:
-        return [min(each.count, self._count_max) for each in grades]
+    def _bounded_counts(self, grades: tuple[capacity.Grade, ...]) -> list[int]:
+        return [min(grade.count, self._count_max) for grade in grades]
 
 
 def _kind(grade: capacity.Grade) -> _Kind:

@@ -29,16 +29,16 @@ def schedule(
             affinity_name=request.observed_affinity,
         )
     masks = fleet.compile(request.placement)
-    tried: list[attempts.Attempt] = []
+    tried_groups: list[attempts.Attempt] = []
     for group in range(first_group(request, masks), len(masks.groups)):
         attempt = attempts.Attempt(request, masks, group, fleet)
-        tried.append(attempt)
+        tried_groups.append(attempt)
         if attempt.error is None:
             break
-    explanation = explaining.explain(request, tried, fleet) if explain else None
-    if tried[-1].error is None:
-        return _success(request, tried[-1], explanation)
-    return _failure(request, tried, explanation, fleet)
+    explanation = explaining.explain(request, tried_groups, fleet) if explain else None
+    if tried_groups[-1].error is None:
+        return _success(request, tried_groups[-1], explanation)
+    return _failure(request, tried_groups, explanation, fleet)
 
 
 def first_group(request: requests.Request, masks: compiled.Compiled) -> int:
@@ -62,7 +62,7 @@ def _success(
         reason=decisions.SUCCESS,
         message=decisions.SCHEDULED_MESSAGE,
         records_placement=True,
-        excluded=attempt.found.excluded,
+        excluded=attempt.candidates.excluded,
         explanation=explanation,
     )
 
@@ -87,6 +87,6 @@ def _failure(
         message=str(error),
         retry=not unfit,
         records_placement=unfit,
-        excluded=tried[0].found.excluded,
+        excluded=tried[0].candidates.excluded,
         explanation=explanation,
     )

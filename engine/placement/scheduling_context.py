@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 SCORE_OF_CURRENT: Final = 100
 """Score of a cluster in the previous assignment; all others have 0."""
 
-_PLACE_BITS: Final = 16
-_ROOM_BITS: Final = 46
-_PLACES: Final = (1 << _PLACE_BITS) - 1
+_POSITION_BITS: Final = 16
+_NUMBER_BITS: Final = 46
+_POSITIONS_MASK: Final = (1 << _POSITION_BITS) - 1
 
 
-class Held(NamedTuple):
+class PreviousClusters(NamedTuple):
     """The candidates in the previous assignment, as positions in its own order, with their replicas."""
 
     positions: encoded_columns.Integers
     replicas: encoded_columns.Integers
 
 
-NOTHING: Final = Held(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+NO_PREVIOUS: Final = PreviousClusters(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 class Context:
@@ -39,31 +39,33 @@ class Context:
         request: requests.Request,
         masks: compiled.Compiled,
         group: compiled.Group,
-        found: filters.Candidates,
+        candidates: filters.Candidates,
         fleet: "fleets.Fleet",
-        room: encoded_columns.Integers | None = None,
+        free: encoded_columns.Integers | None = None,
     ) -> None:
-        """Estimate the free replicas of the candidates, or use ``room``; the previous assignment is resolved lazily."""
+        """Estimate the free replicas of the candidates, or use ``free``; the previous assignment is resolved lazily."""
         self.request = request
         self.masks = masks
         self.group = group
-        self.found = found
-        self.index = found.index
+        self.candidates = candidates
+        self.index = candidates.index
         self.names = fleet.name_column
-        self.free = estimate.allocatable(request, found, fleet) if room is None else room
+        self.free = estimate.allocatable(request, candidates, fleet) if free is None else free
         self._fleet = fleet
 
     @functools.cached_property
-    def held(self) -> Held:
+    def previous(self) -> PreviousClusters:
         """The clusters of the previous assignment that are candidates, in its order."""
         return (
-            _held(self._fleet.previous(self.request.current), self.found) if self.request.current else NOTHING
+            _previous_candidates(self._fleet.previous(self.request.current), self.candidates)
+            if self.request.current
+            else NO_PREVIOUS
         )
 
     @functools.cached_property
-    def own(self) -> encoded_columns.Integers | None:
+    def running(self) -> encoded_columns.Integers | None:
         """Running replicas in each candidate; None if there are none."""
-        positions, numbers = self.held
+        positions, numbers = self.previous
         if not len(positions):
             return None
         column = np.zeros(len(self.index), dtype=np.int64)
@@ -74,13 +76,13 @@ class Context:
     @functools.cached_property
     def available(self) -> encoded_columns.Integers:
         """Free plus running replicas."""
-        return self.free if self.own is None else self.free + self.own
+        return self.free if self.running is None else self.free + self.running
 
     @functools.cached_property
     def current(self) -> encoded_columns.Mask:
         """Mask of the candidates in the previous assignment, with or without replicas."""
         mask = np.zeros(len(self.index), dtype=np.bool_)
-        mask[self.held.positions] = True
+        mask[self.previous.positions] = True
         return mask
 
     @functools.cached_property
@@ -103,24 +105,26 @@ class Context:
         Sorts packed integers of score, number and inverted position, so the numbers must stay below 2**46.
         """
         last = len(numbers) - 1
-        keys = numbers << _PLACE_BITS
+        keys = numbers << _POSITION_BITS
         keys |= np.arange(last, -1, -1, dtype=np.int64)
-        if len(self.held.positions):
-            keys += self.current.astype(np.int64) << (_PLACE_BITS + _ROOM_BITS)
+        if len(self.previous.positions):
+            keys += self.current.astype(np.int64) << (_POSITION_BITS + _NUMBER_BITS)
         keys.sort()
-        return last - (keys[::-1] & _PLACES)
+        return last - (keys[::-1] & _POSITIONS_MASK)
 
 
-def _held(before: previous_assignment.PreviousAssignment, found: filters.Candidates) -> Held:
+def _previous_candidates(
+    assignment: previous_assignment.PreviousAssignment, candidates: filters.Candidates
+) -> PreviousClusters:
     """Keep the clusters of the previous assignment that are candidates."""
-    places, replicas, whole = before
-    if found.whole:
+    fleet_positions, replicas, whole = assignment
+    if candidates.whole:
         if whole:
-            return Held(places, replicas)
-        positions, inside = places, places >= 0
+            return PreviousClusters(fleet_positions, replicas)
+        positions, are_candidates = fleet_positions, fleet_positions >= 0
     else:
-        positions = np.searchsorted(found.index, places)
-        inside = np.append(found.index, len(found.pool.fits))[positions] == places
-    if inside.all():
-        return Held(positions, replicas)
-    return Held(positions[inside], replicas[inside])
+        positions = np.searchsorted(candidates.index, fleet_positions)
+        are_candidates = np.append(candidates.index, len(candidates.pool.fits))[positions] == fleet_positions
+    if are_candidates.all():
+        return PreviousClusters(positions, replicas)
+    return PreviousClusters(positions[are_candidates], replicas[are_candidates])

@@ -34,33 +34,33 @@ def _select_clusters(
     if len(context.index) < constraint.min_groups:
         msg = "the number of feasible clusters is less than spreadConstraint.MinGroups"
         raise failures.SpreadError(msg)
-    wanted = max(min(len(context.index), constraint.max_groups), 0)
+    count = max(min(len(context.index), constraint.max_groups), 0)
     order = context.order
     if not context.masks.duplicates:
-        order = _with_more_capacity(order, context.available, wanted, context.request.replicas)
+        order = _with_more_capacity(order, context.available, count, context.request.replicas)
         if order is None:
-            msg = f"no enough resource when selecting {wanted} clusters"
+            msg = f"no enough resource when selecting {count} clusters"
             raise failures.SpreadError(msg)
-    return order[:wanted]
+    return order[:count]
 
 
 def _with_more_capacity(
-    order: encoded_columns.Integers, available: encoded_columns.Integers, wanted: int, replicas: int
+    order: encoded_columns.Integers, available: encoded_columns.Integers, count: int, replicas: int
 ) -> encoded_columns.Integers | None:
     """Replace the last chosen clusters by ones with more capacity until all replicas fit; None if they never do."""
-    rooms = available[order]
-    sums = int(rooms[:wanted].sum())
-    if sums >= replicas:
+    capacities = available[order]
+    total = int(capacities[:count].sum())
+    if total >= replicas:
         # Karmada reports insufficient resources also if no cluster is to be chosen, even for zero replicas.
-        return order if wanted else None
+        return order if count else None
     order = order.copy()
-    for slot in range(wanted - 1, -1, -1):
-        if sums >= replicas or wanted == len(order):
+    for slot in range(count - 1, -1, -1):
+        if total >= replicas or count == len(order):
             break
-        rival = wanted + int(np.argmax(rooms[wanted:]))
-        gain = int(rooms[rival]) - int(rooms[slot])
+        replacement = count + int(np.argmax(capacities[count:]))
+        gain = int(capacities[replacement]) - int(capacities[slot])
         if gain > 0:
-            sums += gain
-            order[[slot, rival]] = order[[rival, slot]]
-            rooms[[slot, rival]] = rooms[[rival, slot]]
-    return order if sums >= replicas else None
+            total += gain
+            order[[slot, replacement]] = order[[replacement, slot]]
+            capacities[[slot, replacement]] = capacities[[replacement, slot]]
+    return order if total >= replicas else None

@@ -65,8 +65,8 @@ def placement_changed(
         or applied.replica_scheduling != placement.replica_scheduling
     ):
         return True
-    before = _term(applied, observed_affinity)
-    return before is None or before != _term(placement, observed_affinity)
+    applied_term = _term(applied, observed_affinity)
+    return applied_term is None or applied_term != _term(placement, observed_affinity)
 
 
 def _term(placement: placements.Placement, name: str) -> placements.ClusterAffinityTerm | None:
@@ -89,5 +89,7 @@ def _any_terminating(names: Iterable[str], fleet: "fleets.Fleet") -> bool:
     """Whether any of the clusters is being deleted; unknown clusters do not count."""
     if all(compiled.presence(fleet).values):
         return False
-    known = (fleet.get(name) for name in names)
-    return any(cluster is not None and cluster.metadata.deletion_timestamp is not None for cluster in known)
+    clusters = (fleet.get(name) for name in names)
+    return any(
+        cluster is not None and cluster.metadata.deletion_timestamp is not None for cluster in clusters
+    )

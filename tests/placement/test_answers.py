@@ -17,7 +17,7 @@ def test_cached_decision_equals_a_fresh_one(
     changed: list[tuple[str, clusters.ClusterManifest]],
     asked: list[requests.Request],
 ) -> None:
-    remembering = decision_cache.Answers(known)
+    remembering = decision_cache.DecisionCache(known)
     for kind, cluster in [("put", strategies.roomy("a")), *changed]:
         strategies.change(known, kind, cluster)
         for request in [*asked, *asked]:
@@ -34,7 +34,7 @@ def test_cached_decision_equals_a_fresh_one(
 def test_workloads_that_differ_only_by_name_share_a_decision(
     known: fleet.Fleet, request: requests.Request
 ) -> None:
-    remembering = decision_cache.Answers(known)
+    remembering = decision_cache.DecisionCache(known)
     other = msgspec.structs.replace(request.resource, name="other", namespace="elsewhere")
     first = remembering.decide(request)
 
@@ -44,9 +44,9 @@ def test_workloads_that_differ_only_by_name_share_a_decision(
 def test_number_of_cached_decisions_is_limited() -> None:
     known = fleet.Fleet()
     known.put(strategies.roomy("a"))
-    remembering = decision_cache.Answers(known)
+    remembering = decision_cache.DecisionCache(known)
     resource = requests.Resource(api_version="apps/v1", kind="Deployment")
-    for replicas in range(1, decision_cache.ANSWERS_MAX + 2):
+    for replicas in range(1, decision_cache.DECISIONS_MAX + 2):
         request = requests.Request(resource=resource, placement=placements.Placement(), replicas=replicas)
         remembering.decide(request)
-        assert len(remembering) <= decision_cache.ANSWERS_MAX
+        assert len(remembering) <= decision_cache.DECISIONS_MAX

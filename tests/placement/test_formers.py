@@ -12,8 +12,8 @@ PLACES = {name: place for place, name in enumerate(strategies.NAMES)}
 MANY = tuple((name, number) for number, name in enumerate(strategies.NAMES))
 
 
-def test_clusters_become_positions_and_unknown_ones_are_marked() -> None:
-    former = previous_assignment.PreviousAssignments({"a": 0, "b": 1}).of(
+def test_clusters_become_places_and_unknown_ones_are_told_apart() -> None:
+    former = previous_assignment.PreviousAssignments({"a": 0, "b": 1}).columns(
         (("b", 3), ("gone", 7), ("a", 0), ("b", 1))
     )
     assert former.positions.tolist() == [1, -1, 0, 1]
@@ -23,14 +23,14 @@ def test_clusters_become_positions_and_unknown_ones_are_marked() -> None:
 
 def test_columns_of_a_long_assignment_are_cached() -> None:
     kept = previous_assignment.PreviousAssignments(PLACES)
-    assert kept.of(MANY) is kept.of(MANY)
-    assert kept.of(MANY[:3]) is not kept.of(MANY[:3])
+    assert kept.columns(MANY) is kept.columns(MANY)
+    assert kept.columns(MANY[:3]) is not kept.columns(MANY[:3])
 
 
 def test_other_tuple_has_its_own_columns() -> None:
     kept = previous_assignment.PreviousAssignments(PLACES)
     for start in range(10):
-        assert kept.of(MANY[start:]).replicas.tolist() == list(range(start, len(MANY)))
+        assert kept.columns(MANY[start:]).replicas.tolist() == list(range(start, len(MANY)))
 
 
 def uneven() -> fleet.Fleet:
@@ -55,7 +55,7 @@ def test_rescale_with_cached_columns_equals_one_without(replicas: int, data: st.
     places, numbers = first.chosen.numbers()
     made = previous_assignment.PreviousAssignments(
         {name: place for place, name in enumerate(known.names())}
-    ).of(first.clusters)
+    ).columns(first.clusters)
     assert (made.positions.tolist(), made.replicas.tolist()) == (places.tolist(), numbers.tolist())
     known.learn(first.clusters, places, numbers)
     for name in (None, *first.columns[0][:2]):

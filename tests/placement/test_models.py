@@ -78,7 +78,7 @@ def free_replicas(cluster: clusters.ClusterManifest, asked: requests.Requests) -
     else:
         units = {"cpu": 8_000, "memory": 16 << 30, "pods": pods}
         pods = min([pods, *(units.get(resource, 0) // amount for resource, amount in asked)])
-    return min(pods, capacity.ROOM_MAX)
+    return min(pods, capacity.FREE_MAX)
 
 
 members = st.lists(
