@@ -25,31 +25,31 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
     cause = Cause(f"{changed.topic}/0/{changed.offset}", changed.story, changed.trace, changed.at_ms)
     match changed.change:
         case facts.ClusterChanged() as change:
-            for key in _of_cluster(change, indexes, placements):
+            for key in _cluster_keys(change, indexes, placements):
                 intake.touch_by(shard, key, states.CLUSTER, cause)
             _touch_watches(shard, indexes, change, cause)
             _touch_departure(shard, change, cause)
         case facts.CapacityGrew():
             _touch_blocked(shard, indexes, cause)
         case facts.PolicyChanged() as change:
-            for key in _of_policy(change, indexes):
+            for key in _policy_keys(change, indexes):
                 intake.touch_by(shard, key, states.POLICY, cause)
         case facts.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)
         case facts.HealthReported() | facts.TaintPolicyChanged() as change:
             _touch_watches(shard, indexes, change, cause)
         case _:
-            _touch_read(shard, indexes, changed.change, cause)
+            _touch_readers(shard, indexes, changed.change, cause)
 
 
-def _touch_read(shard: ShardState, indexes: Indexes, change: facts.Change, cause: Cause) -> None:
+def _touch_readers(shard: ShardState, indexes: Indexes, change: facts.Change, cause: Cause) -> None:
     """Touch templates whose interpreter or override policy changed."""
     match change:
         case facts.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.templates.of_kind(api_version, kind):
                 intake.touch_by(shard, key, states.SPEC, cause)
         case facts.OverrideChanged():
-            for key in _overridden(change, shard, indexes):
+            for key in _override_keys(change, shard, indexes):
                 intake.touch_by(shard, key, states.OVERRIDE, cause)
         case _:
             return
@@ -57,9 +57,9 @@ def _touch_read(shard: ShardState, indexes: Indexes, change: facts.Change, cause
 
 def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
     """Touch the class's own template, which may differ from the fact, and all bindings without a known class."""
-    home = keys.binding_key(priorities.KIND, "", name)
-    if keys.shard_of(home) == shard.shard:
-        intake.touch_by(shard, home, states.PRIORITY, cause)
+    class_key = keys.binding_key(priorities.KIND, "", name)
+    if keys.shard_of(class_key) == shard.shard:
+        intake.touch_by(shard, class_key, states.PRIORITY, cause)
     for key in indexes.unranked:
         intake.touch_by(shard, key, states.PRIORITY, cause)
 
@@ -70,33 +70,33 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
         binding = shard.bindings[key]
         if not binding.ready_to_retry:
             binding.ready_to_retry = True
-            intake.touch_by(shard, key, states.ROOM, cause)
+            intake.touch_by(shard, key, states.CAPACITY, cause)
 
 
-def _of_cluster(change: facts.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
+def _cluster_keys(change: facts.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
     """Return bindings in the cluster, those whose affinity matches the old or new cluster, and blocked ones."""
-    found = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
-    versions = [_alone(manifest) for manifest in (change.old, change.new) if manifest]
+    touched = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
+    versions = [_fleet_of_one(manifest) for manifest in (change.old, change.new) if manifest]
     for (digest, affinity_name), group in indexes.by_group.items():
         affinity = placements.affinity(digest, affinity_name)
         if any(version.matches(affinity, change.name) for version in versions):
-            found |= group
-    return found
+            touched |= group
+    return touched
 
 
-def _alone(manifest: manifests.ClusterManifest) -> fleet.Fleet:
-    alone = fleet.Fleet()
-    alone.put(manifest)
-    return alone
+def _fleet_of_one(manifest: manifests.ClusterManifest) -> fleet.Fleet:
+    single = fleet.Fleet()
+    single.put(manifest)
+    return single
 
 
-def _of_policy(change: facts.PolicyChanged, indexes: Indexes) -> set[str]:
+def _policy_keys(change: facts.PolicyChanged, indexes: Indexes) -> set[str]:
     """Return the bindings that the policy has claimed and the templates that it selects or selected."""
     selected = (indexes.templates.selected(selection) for selection in change.selections)
     return set(indexes.by_policy.get(change.policy, ())).union(*selected)
 
 
-def _overridden(change: facts.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
+def _override_keys(change: facts.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
     """Return the templates that the policy selects or selected and that are claimed or needed."""
     selected = set[str]().union(*map(indexes.templates.selected, change.selections))
     return {key for key in selected if shard.bindings[key].claim is not None or key in shard.needs}
@@ -122,7 +122,7 @@ def _touch_watches(
                 intake.touch_by(shard, key, states.CLUSTER, cause)
             if change.old is None or new is None:
                 indexes.crowd = cause
-            elif _evicting(change.old) != _evicting(new):
+            elif _evicting_taints(change.old) != _evicting_taints(new):
                 indexes.emptied = cause
         case facts.HealthReported():
             _apply_health_report(shard, indexes, change, cause)
@@ -135,14 +135,14 @@ def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cau
     """Start or end the departure of a cluster; every shard takes part, also one without works there."""
     name = change.name
     if change.new is None:
-        is_news = name in shard.departures or name in shard.removals
+        is_change = name in shard.departures or name in shard.removals
         shard.departures.pop(name, None)
         shard.removals.pop(name, None)
     else:
-        is_news = change.new.metadata.deletion_timestamp is not None and name not in shard.departures
-        if is_news:
+        is_change = change.new.metadata.deletion_timestamp is not None and name not in shard.departures
+        if is_change:
             shard.departures[name] = Departure(cause)
-    if is_news:
+    if is_change:
         intake.touch_by(shard, keys.cluster_key(name), states.CLUSTER, cause)
 
 
@@ -175,22 +175,22 @@ def _apply_health_report(
 
 
 def touch_troubled(
-    shard: ShardState, indexes: Indexes, known: facts.Facts, *, are_all_told: bool = False
+    shard: ShardState, indexes: Indexes, cluster_facts: facts.Facts, *, touches_all: bool = False
 ) -> None:
     """Touch clusters in trouble, once per step: all of them if the crowd began or ended, else the next one.
 
     So a report costs the same however many clusters are in trouble; the others have timers for their turn.
     The cause is the newest input that changed the numbers, unless a newer input touched the cluster.
-    ``are_all_told`` touches all, as former releases did (for their replay).
+    ``touches_all`` touches all of them, as earlier releases did (for their replay).
     """
-    cause = indexes.crowd if are_all_told else indexes.crowd or indexes.emptied
+    cause = indexes.crowd if touches_all else indexes.crowd or indexes.emptied
     indexes.crowd = indexes.emptied = None
     if cause is None:
         return
-    is_crowd = cluster_health.is_crowd(known)
+    is_crowd = cluster_health.is_crowd(cluster_facts)
     concerned = indexes.troubled
-    if is_crowd == shard.is_crowd and not are_all_told:
-        concerned = concerned & {keys.cluster_key(cluster_health.first(known))}
+    if is_crowd == shard.is_crowd and not touches_all:
+        concerned = concerned & {keys.cluster_key(cluster_health.next_to_empty(cluster_facts))}
     shard.is_crowd = is_crowd
     for key in concerned:
         touched = shard.touched.get(key)
@@ -198,7 +198,7 @@ def touch_troubled(
         intake.touch_by(shard, key, states.CLUSTER, touched.cause if touched and is_newer else cause)
 
 
-def _evicting(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
+def _evicting_taints(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
     """Return the taints of a cluster that evict."""
     return tuple(taint for taint in cluster.spec.taints if taint.effect == _NO_EXECUTE)
 

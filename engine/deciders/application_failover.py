@@ -26,7 +26,7 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
     if failover is None:
         return
     replicas = dict(binding.clusters)
-    before = state_preservation.before(binding, failover.preserved)
+    before = state_preservation.clusters_before(binding, failover.preserved)
     for cluster, deadline_ms in list(_deadlines(binding, failover)):
         if deadline_ms > emit.time_ms:
             continue

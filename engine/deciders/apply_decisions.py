@@ -26,14 +26,14 @@ from events import decisions, keys, shapes
 SUCCESS = "Success"
 
 
-def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
+def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
     """Apply one decision of the step ``(term, step)``; other records of a step change nothing here."""
     # Ordered by frequency: the most frequent decisions come first.
     match data:
         case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.RescheduleTriggered():
-            _evolve_schedule(shard.bindings[data.key], data)
-        case decisions.BindingDispatched(key=key, digest=digest, works=told):
-            _dispatch(shard, key, digest, told, (term, step))
+            _apply_schedule(shard.bindings[data.key], data)
+        case decisions.BindingDispatched(key=key, digest=digest, works=works):
+            _apply_dispatch(shard, key, digest, works, (term, step))
         case decisions.StatusAggregated(key=key):
             shard.bindings[key].shown = shown_digest(data)
         case (
@@ -42,25 +42,25 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             | decisions.BindingReleased()
             | decisions.PriorityResolved()
         ):
-            _evolve_claim(shard, shard.bindings[data.key], data)
+            _apply_claim(shard, shard.bindings[data.key], data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
-            _evolve_eviction(shard.bindings[data.key], data)
+            _apply_eviction(shard.bindings[data.key], data)
         case decisions.CapacityWanted() | decisions.PreemptionDecided():
-            _evolve_want(shard, data)
+            _apply_capacity_request(shard, data)
         case decisions.BindingWithdrawn(key=key):
             _withdraw(shard.bindings[key])
             needs.forget_applied(shard, key)
         case decisions.DependenciesDistributed() | decisions.BindingRequired():
-            _evolve_dependencies(shard, data)
+            _apply_dependencies(shard, data)
         case (
             decisions.RebalanceStarted()
             | decisions.WorkloadRebalanced()
             | decisions.RebalanceFinished()
             | decisions.RebalancerExpired()
         ):
-            _evolve_rebalancer(shard, data)
+            _apply_rebalance(shard, data)
         case decisions.ClusterSilenced() | decisions.ClusterJudged() | decisions.ClusterVacated():
-            _evolve_cluster(shard, data)
+            _apply_to_cluster(shard, data)
         case _:
             return
 
@@ -124,7 +124,7 @@ def placement_digest(placement: msgspec.Raw | bytes) -> str:
     return hashlib.blake2b(placement, digest_size=8).hexdigest()
 
 
-def _evolve_claim(
+def _apply_claim(
     shard: ShardState,
     binding: Binding,
     data: decisions.BindingDeclared
@@ -169,7 +169,9 @@ def _evolve_claim(
             binding.rank = None if data.priority is None else data
 
 
-def _evolve_want(shard: ShardState, data: decisions.CapacityWanted | decisions.PreemptionDecided) -> None:
+def _apply_capacity_request(
+    shard: ShardState, data: decisions.CapacityWanted | decisions.PreemptionDecided
+) -> None:
     match data:
         case decisions.CapacityWanted():
             shard.wants[data.key] = Want(data.number, data.again_ms, data.attempt)
@@ -181,7 +183,7 @@ def _evolve_want(shard: ShardState, data: decisions.CapacityWanted | decisions.P
             want.offers = {}
 
 
-def _evolve_dependencies(
+def _apply_dependencies(
     shard: ShardState, data: decisions.DependenciesDistributed | decisions.BindingRequired
 ) -> None:
     binding = shard.bindings[data.key]
@@ -190,7 +192,9 @@ def _evolve_dependencies(
             binding.distributed = data if data.dependencies else None
         case decisions.BindingRequired():
             binding.generation += 1
-            needs.apply(shard, data.key, ((each.by, each.clusters) for each in data.required_by))
+            needs.apply(
+                shard, data.key, ((required_by.by, required_by.clusters) for required_by in data.required_by)
+            )
 
 
 def _withdraw(binding: Binding) -> None:
@@ -212,7 +216,7 @@ def _withdraw(binding: Binding) -> None:
     binding.shown = ""
 
 
-def _evolve_schedule(
+def _apply_schedule(
     binding: Binding,
     data: decisions.ScheduleDecided | decisions.ScheduleFailed | decisions.RescheduleTriggered,
 ) -> None:
@@ -251,7 +255,7 @@ def _unblock(binding: Binding) -> None:
     binding.retry_at_ms = 0
 
 
-def _evolve_eviction(binding: Binding, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
+def _apply_eviction(binding: Binding, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
     match data:
         case decisions.EvictionStarted():
             binding.generation += 1
@@ -276,15 +280,15 @@ def _evolve_eviction(binding: Binding, data: decisions.EvictionStarted | decisio
                 binding.reports[data.cluster] = msgspec.structs.replace(report, unhealthy_ms=0)
 
 
-def _dispatch(
+def _apply_dispatch(
     shard: ShardState,
     key: str,
     digest: str,
-    told: tuple[decisions.DispatchedWork, ...],
+    works: tuple[decisions.DispatchedWork, ...],
     version: tuple[int, int],
 ) -> None:
     binding = shard.bindings[key]
-    for work in told:
+    for work in works:
         if work.told == "removed":
             binding.works.pop(work.cluster, None)
             # A later report describes a removed work and must not be taken for one of a new work.
@@ -292,8 +296,8 @@ def _dispatch(
             shard.removals.setdefault(work.cluster, {})[key] = version
         else:
             forget_removal(shard, work.cluster, key)
-            known = binding.works.get(work.cluster)
-            first = known.first if known else version
+            previous = binding.works.get(work.cluster)
+            first = previous.first if previous else version
             suspended = work.told == "suspended"
             binding.works[work.cluster] = Dispatched(
                 digest,
@@ -316,7 +320,7 @@ def forget_removal(shard: ShardState, cluster: str, key: str) -> None:
             del shard.removals[cluster]
 
 
-def _evolve_cluster(
+def _apply_to_cluster(
     shard: ShardState,
     data: decisions.ClusterSilenced | decisions.ClusterJudged | decisions.ClusterVacated,
 ) -> None:
@@ -332,7 +336,7 @@ def _evolve_cluster(
             return
 
 
-def _evolve_rebalancer(
+def _apply_rebalance(
     shard: ShardState,
     data: decisions.RebalanceStarted
     | decisions.WorkloadRebalanced
@@ -347,10 +351,10 @@ def _evolve_rebalancer(
             _start(rebalancer, data)
         case decisions.WorkloadRebalanced(workload=workload, result=result, reason=reason):
             order = states.workload_order(workload)
-            asked = rebalancer.observed[order]
-            seen = rebalancer.observed[order] = Observed(workload, asked.generation, result, reason)
-            if seen in rebalancer.answers:
-                rebalancer.answers.remove(seen)
+            requested = rebalancer.observed[order]
+            observed = rebalancer.observed[order] = Observed(workload, requested.generation, result, reason)
+            if observed in rebalancer.answers:
+                rebalancer.answers.remove(observed)
         case decisions.RebalanceFinished():
             rebalancer.finished = data.generation
             rebalancer.finish_ms = data.finish_ms

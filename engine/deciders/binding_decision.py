@@ -39,7 +39,7 @@ def decide(
         preserved = propagation.decide(binding, flags, facts, emit)
     if flags & _RANKS:
         priority_resolution.decide(binding, facts, emit)
-    left = required_bindings.NOWHERE
+    left = required_bindings.NO_CLUSTERS
     if flags & _REQUIRES and binding.key in emit.shard.needs:
         left = required_bindings.decide(binding, facts, emit)
     is_freed = False

@@ -38,7 +38,7 @@ FIELDS: Final[dict[_Kind, tuple[StatusField, ...]]] = {
 
 _BALANCED: Final = (status_values.ADDRESSES, status_values.HOST_NAMES)
 
-_MORE: Final[dict[_Kind, tuple[str, ...]]] = {
+_PROJECTED: Final[dict[_Kind, tuple[str, ...]]] = {
     ("batch/v1", "Job"): (job_statuses.COMPLETE, job_statuses.COMPLETED, job_statuses.FAILED),
     ("batch/v1", "CronJob"): (
         status_values.ACTIVE,
@@ -55,8 +55,10 @@ _MORE: Final[dict[_Kind, tuple[str, ...]]] = {
 
 READINGS: Final = {
     kind: shapes.Reading(
-        values=tuple(sorted({*(field.json_path for field in FIELDS.get(kind, ())), *_MORE.get(kind, ())}))
+        values=tuple(
+            sorted({*(field.json_path for field in FIELDS.get(kind, ())), *_PROJECTED.get(kind, ())})
+        )
     )
-    for kind in (*FIELDS, *(kind for kind in _MORE if kind not in FIELDS))
+    for kind in (*FIELDS, *(kind for kind in _PROJECTED if kind not in FIELDS))
 }
 """Status values that works request from members, by kind."""

@@ -117,9 +117,9 @@ class PolicyIndex:
     def best(self, template: Template) -> Policy | None:
         """Return the policy that claims the template if it is unclaimed; None if no policy selects it."""
         for kind in _kinds(template):
-            found = self._first(kind, template)
-            if found is not None:
-                return found
+            policy = self._first(kind, template)
+            if policy is not None:
+                return policy
         return None
 
     def preemptor(self, template: Template, holder: Policy) -> Policy | None:
@@ -165,11 +165,11 @@ class PolicyIndex:
         for scope, handle, cell in selection.cells():
             cells = self._scopes[policy.kind, scope]
             entries = cells[handle]
-            place = bisect_left(entries, _rank(policy, handle), key=_rank_of)
+            index = bisect_left(entries, _rank(policy, handle), key=_rank_of)
             # Several selectors of one policy share a rank; find the entry with this very cell.
-            while entries[place][1] is not cell:
-                place += 1
-            del entries[place]
+            while entries[index][1] is not cell:
+                index += 1
+            del entries[index]
             if not entries:
                 del cells[handle]
             if not cells:
@@ -197,9 +197,9 @@ def claim(
     if holder is None:
         best = index.best(template)
         return Verdict(WON if best else UNMATCHED, best)
-    taker = index.preemptor(template, holder) if preemption else None
-    if taker is not None:
-        return Verdict(PREEMPTED, taker)
+    preemptor = index.preemptor(template, holder) if preemption else None
+    if preemptor is not None:
+        return Verdict(PREEMPTED, preemptor)
     if holder.is_deleting or not index.selection(reference(holder)).selects(template):
         return Verdict(LAPSED, holder)
     return Verdict(HELD, holder)

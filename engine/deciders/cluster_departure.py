@@ -24,10 +24,10 @@ def decide(facts: Facts, indexes: Indexes, emit: step_outputs.Emitter) -> None:
     for name in sorted(shard.departures):
         departure = shard.departures[name]
         uid = facts.uid_of(name)
-        emit.because(departure.cause)
+        emit.set_cause(departure.cause)
         if not departure.is_told and _is_clear(name, shard, facts, indexes):
             emit.send(links.ClusterCleared(cluster=name, uid=uid, shard=shard.shard), name, name)
-        cleared = sum(each == uid for each in departure.cleared.values())
+        cleared = sum(cleared_uid == uid for cleared_uid in departure.cleared.values())
         if cleared == topics.SHARDS and not departure.is_decided:
             emit.decide(decisions.ClusterVacated(name=name, uid=uid), name)
             emit.fact(clusters.ClusterLeft(name=name, uid=uid), name)
@@ -37,7 +37,7 @@ def settle(shard: ShardState, facts: Facts, indexes: Indexes) -> None:
     """End a step: mark reported clusters, and forget awaited removals of clusters that are no longer members."""
     for name, departure in shard.departures.items():
         departure.is_told = departure.is_told or _is_clear(name, shard, facts, indexes)
-    for name in [each for each in shard.removals if facts.fleet.get(each) is None]:
+    for name in [cluster for cluster in shard.removals if facts.fleet.get(cluster) is None]:
         del shard.removals[name]
 
 

@@ -101,15 +101,15 @@ def is_crowd(facts: Facts) -> bool:
     return troubles >= CROWD_MIN and troubles * 100 >= CROWD_PERCENT * len(facts.fleet)
 
 
-def first(facts: Facts) -> str:
+def next_to_empty(facts: Facts) -> str:
     """Return the cluster that is emptied next; empty if there is none."""
-    return next((name for _, name in facts.waiting(_waits)), "")
+    return next((name for _, name in facts.waiting(_is_to_be_emptied)), "")
 
 
 def _silence(watch: Watch, emit: step_outputs.Emitter) -> None:
     grace = watch.grace_ms // _SECOND_MS
-    told = decisions.ClusterSilenced(name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace)
-    emit.decide(told, watch.name)
+    silenced = decisions.ClusterSilenced(name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace)
+    emit.decide(silenced, watch.name)
     report = clusters.ClusterHealthChanged(
         name=watch.name,
         ready=False,
@@ -129,14 +129,14 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
     counts_ms = known_ms if watch.status == UNKNOWN else known_ms + CONFIRM_MS
     if time_ms < counts_ms:
         return Plan((), (), counts_ms)
-    added, removed = _wanted(cluster, watch.status, facts)
-    if watch.status == READY or not _empties(added):
+    added, removed = _taint_changes(cluster, watch.status, facts)
+    if watch.status == READY or not _has_no_execute(added):
         return Plan(tuple(added), tuple(removed), 0)
-    look_ms = _next_check_ms(watch, facts, time_ms)
-    if look_ms == time_ms:
+    check_ms = _next_check_ms(watch, facts, time_ms)
+    if check_ms == time_ms:
         return Plan(tuple(added), tuple(removed), 0)
     added = [taint for taint in added if taint.effect != _NO_EXECUTE]
-    return Plan(tuple(added), tuple(removed), look_ms, waits=look_ms > 0)
+    return Plan(tuple(added), tuple(removed), check_ms, waits=check_ms > 0)
 
 
 def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
@@ -146,21 +146,21 @@ def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     """
     if is_crowd(facts):
         return 0
-    waiting = facts.waiting(_waits)
-    before = bisect.bisect_left(waiting, (watch.since_ms, watch.name))
+    waiting = facts.waiting(_is_to_be_emptied)
+    position = bisect.bisect_left(waiting, (watch.since_ms, watch.name))
     emptied_ms, emptied = facts.emptied
     # Each cluster up to this one needs its own interval after the last emptied one; this cluster's own taints
     # do not count.
-    paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (before + 1) * PACE_MS
+    paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (position + 1) * PACE_MS
     # Clusters before it may never be emptied, for example if their shard is quarantined; pass them after a
     # limit.
     are_stuck = (
-        watch.queued_ms and watch.queued_ms + before * STUCK_MS <= time_ms and not _is_late(watch, time_ms)
+        watch.queued_ms and watch.queued_ms + position * STUCK_MS <= time_ms and not _is_late(watch, time_ms)
     )
-    if not before or are_stuck:
+    if not position or are_stuck:
         return max(paced_ms, time_ms)
     # Not its turn: check again when the clusters before it have had theirs, never two in one interval.
-    return max(paced_ms, time_ms + before * PACE_MS)
+    return max(paced_ms, time_ms + position * PACE_MS)
 
 
 def _is_late(watch: Watch, time_ms: int) -> bool:
@@ -171,21 +171,21 @@ def _is_late(watch: Watch, time_ms: int) -> bool:
     return bool(watch.act_ms) and time_ms > watch.act_ms + PACE_MS
 
 
-def _waits(name: str, health: Health, facts: Facts) -> bool:
+def _is_to_be_emptied(name: str, health: Health, facts: Facts) -> bool:
     """Whether a cluster in trouble is to be emptied and is not emptied yet."""
     cluster = facts.fleet.get(name)
-    return cluster is not None and _empties(_wanted(cluster, health.status, facts)[0])
+    return cluster is not None and _has_no_execute(_taint_changes(cluster, health.status, facts)[0])
 
 
-def _empties(added: list[clusters.Taint]) -> bool:
+def _has_no_execute(added: list[clusters.Taint]) -> bool:
     return any(taint.effect == _NO_EXECUTE for taint in added)
 
 
-def _wanted(
+def _taint_changes(
     cluster: manifests.ClusterManifest, status: str, facts: Facts
 ) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
     """Return the taints that the policies add to and remove from the cluster; a taint that one adds is not removed."""
-    has = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
+    present = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
     adding: dict[tuple[str, str], manifests.Taint] = {}
     removing: dict[tuple[str, str], manifests.Taint] = {}
     conditions = {_CONDITION: status}
@@ -195,9 +195,15 @@ def _wanted(
                 adding.setdefault((taint.key, taint.effect), taint)
             if policy.removes(conditions):
                 removing.setdefault((taint.key, taint.effect), taint)
-    added = [_taint(each) for place, each in sorted(adding.items()) if has.get(place) != each.value]
+    added = [
+        _taint(taint_change)
+        for identity, taint_change in sorted(adding.items())
+        if present.get(identity) != taint_change.value
+    ]
     removed = [
-        _taint(each) for place, each in sorted(removing.items()) if place in has and place not in adding
+        _taint(taint_change)
+        for identity, taint_change in sorted(removing.items())
+        if identity in present and identity not in adding
     ]
     return added, removed
 

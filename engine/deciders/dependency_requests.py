@@ -26,62 +26,64 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preser
 
     ``preserved``: the workload is deleted but left running in its clusters; so are its dependencies.
     """
-    told = binding.distributed
-    before = told.dependencies if told else ()
+    previous = binding.distributed
+    previous_refs = previous.dependencies if previous else ()
     clusters = _clusters(binding)
-    refs = _needed(binding, facts, before) if clusters else ()
+    refs = _current_dependencies(binding, facts, previous_refs) if clusters else ()
     clusters = clusters if refs else ()
-    if refs == before and (told is None or told.clusters == clusters):
+    if refs == previous_refs and (previous is None or previous.clusters == clusters):
         return
     distributed = decisions.DependenciesDistributed(key=binding.key, dependencies=refs, clusters=clusters)
     emit.decide(distributed, binding.key)
-    known = (
-        frozenset(before)
-        if told is not None and told.clusters == clusters
+    unchanged = (
+        frozenset(previous_refs)
+        if previous is not None and previous.clusters == clusters
         else frozenset[shapes.WorkloadRef]()
     )
     for ref in refs:
-        if ref not in known:
+        if ref not in unchanged:
             need = links.DependencyNeeded(dependency=ref, by=binding.key, number=emit.step, clusters=clusters)
             _send(need, ref, emit)
     kept = frozenset(refs)
-    for ref in before:
+    for ref in previous_refs:
         if ref not in kept:
-            gone = links.DependencyDropped(
+            dropped = links.DependencyDropped(
                 dependency=ref, by=binding.key, number=emit.step, preserved=preserved
             )
-            _send(gone, ref, emit)
+            _send(dropped, ref, emit)
 
 
-def _needed(
-    binding: Binding, facts: Facts, before: tuple[shapes.WorkloadRef, ...]
+def _current_dependencies(
+    binding: Binding, facts: Facts, previous_refs: tuple[shapes.WorkloadRef, ...]
 ) -> tuple[shapes.WorkloadRef, ...]:
     """Return the current dependencies; the previous ones if the workload has lost its policy."""
     claim, template = binding.claim, binding.template
     if binding.declared is None or template is None:
         return ()
     if claim is None:
-        return before
+        return previous_refs
     if not claim.propagate_deps:
         return ()
     interpreter = facts.interpreter(template.ref)
-    declared = _declared(template, interpreter.dependencies) if interpreter else ()
+    declared = _declared_dependencies(template, interpreter.dependencies) if interpreter else ()
     # The write API refuses more; of what other producers write, the first ones are used.
     return tuple(map(_reference, (*template.dependencies, *declared)[: limits.DEPENDENCIES_MAX]))
 
 
-def _declared(template: Template, of_kind: tuple[interpreters.Dependency, ...]) -> tuple[Dependency, ...]:
+def _declared_dependencies(
+    template: Template, declared: tuple[interpreters.Dependency, ...]
+) -> tuple[Dependency, ...]:
     """Return dependencies at the paths that the custom kind's interpreter declares, without those already known."""
-    if not of_kind or not template.custom:
+    if not declared or not template.custom:
         return ()
     value: object = msgspec.json.decode(template.custom)
-    found = {
-        Dependency(each.api_version, each.kind, template.ref.namespace, name)
-        for each in of_kind
-        for name in json_paths.found(value, each.names_path)
+    dependencies = {
+        Dependency(dependency.api_version, dependency.kind, template.ref.namespace, name)
+        for dependency in declared
+        for name in json_paths.found(value, dependency.names_path)
         if isinstance(name, str) and names.is_object_name(name)
     }
-    return tuple(sorted(found.difference(template.dependencies)))
+    return tuple(sorted(dependencies.difference(template.dependencies)))
 
 
 def _clusters(binding: Binding) -> tuple[str, ...]:

@@ -29,21 +29,21 @@ def decide(
     emit: step_outputs.Emitter,
     *,
     preserved: bool = False,
-    left: AbstractSet[str] = required_bindings.NOWHERE,
+    left: AbstractSet[str] = required_bindings.NO_CLUSTERS,
 ) -> None:
     """Emit changed and removed works, and one decision that lists them.
 
     ``preserved``: removed works leave the workload running in their clusters. ``left``: clusters for which
     that holds in any case.
     """
-    told: list[decisions.DispatchedWork] = []
+    dispatched: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
     required = required_bindings.clusters(emit.shard, binding.key)
-    wanted = dict(binding.clusters)
+    assigned = dict(binding.clusters)
     kept = {task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY}
     leaving = binding.works.keys() & facts.leaving
-    for cluster in sorted((binding.works.keys() - wanted.keys() - kept - required) | leaving):
-        told.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
+    for cluster in sorted((binding.works.keys() - assigned.keys() - kept - required) | leaving):
+        dispatched.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
         is_left = cluster in left or (cluster in leaving and binding.preserves)
         _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
@@ -55,14 +55,14 @@ def decide(
             if cluster in facts.leaving:
                 continue
             replicas = count if is_counted else NO_REPLICAS
-            last = binding.works.get(cluster)
+            previous = binding.works.get(cluster)
             overrides: tuple[shapes.OverrideRef, ...] = ()
             if selecting and facts.fleet.get(cluster) is not None:
                 overrides = facts.overrides.holding(selecting, cluster, facts.fleet)
-            elif selecting and last is not None:
+            elif selecting and previous is not None:
                 # Keep the old overrides, so that a cluster that has left gets no new work.
-                overrides = last.overrides
-            wanted_work = decisions.DispatchedWork(
+                overrides = previous.overrides
+            work = decisions.DispatchedWork(
                 cluster=cluster,
                 told="applied",
                 replicas=replicas,
@@ -70,65 +70,65 @@ def decide(
                 labels=state_preservation.labels(binding, cluster),
                 reading=reading,
             )
-            new = _new_work(last, declared, claim, wanted_work)
-            if new is not None:
-                told.append(new)
-                _send(emit, binding.key, cluster, new, declared=declared)
-    if told:
+            new_work = _new_work(previous, declared, claim, work)
+            if new_work is not None:
+                dispatched.append(new_work)
+                _send(emit, binding.key, cluster, new_work, declared=declared)
+    if dispatched:
         digest = declared.digest if declared else ""
         emit.decide(
-            decisions.BindingDispatched(key=binding.key, digest=digest, works=tuple(told)), binding.key
+            decisions.BindingDispatched(key=binding.key, digest=digest, works=tuple(dispatched)), binding.key
         )
 
 
 def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> eviction_rules.Targets:
     """Return the clusters of the binding's own policy, if one claims it, and those in which others need it."""
-    own = binding.clusters if binding.claim is not None else ()
-    others = required - {name for name, _ in own}
-    return (*own, *((name, declared.replicas or 0) for name in sorted(others)))
+    assigned = binding.clusters if binding.claim is not None else ()
+    others = required - {name for name, _ in assigned}
+    return (*assigned, *((name, declared.replicas or 0) for name in sorted(others)))
 
 
 def _new_work(
-    last: Dispatched | None,
+    previous: Dispatched | None,
     declared: Declared,
     claim: Claim | None,
-    wanted: decisions.DispatchedWork,
+    work: decisions.DispatchedWork,
 ) -> decisions.DispatchedWork | None:
     """Return the work to send to a cluster; None if the cluster has it already."""
-    if claim is not None and (claim.suspended or wanted.cluster in claim.suspended_on):
-        if last is not None and last.suspended:
+    if claim is not None and (claim.suspended or work.cluster in claim.suspended_on):
+        if previous is not None and previous.suspended:
             return None
-        return decisions.DispatchedWork(cluster=wanted.cluster, told="suspended", replicas=wanted.replicas)
-    if last is None or last.suspended:
-        return wanted
+        return decisions.DispatchedWork(cluster=work.cluster, told="suspended", replicas=work.replicas)
+    if previous is None or previous.suspended:
+        return work
     is_known = (
-        last.digest == declared.digest
-        and last.replicas == wanted.replicas
-        and last.labels == wanted.labels
-        and last.reading == wanted.reading
+        previous.digest == declared.digest
+        and previous.replicas == work.replicas
+        and previous.labels == work.labels
+        and previous.reading == work.reading
     )
-    if is_known and selection.same(last.overrides, wanted.overrides):
+    if is_known and selection.same(previous.overrides, work.overrides):
         return None
-    return wanted
+    return work
 
 
 def _send(
     emit: step_outputs.Emitter,
     key: str,
     cluster: str,
-    new: decisions.DispatchedWork | None,
+    work: decisions.DispatchedWork | None,
     *,
     declared: Declared | None = None,
     preserved: bool = False,
 ) -> None:
     term, step = emit.term, emit.step
-    if new is None or declared is None:
-        gone = works.WorkRemoved(cluster=cluster, key=key, term=term, step=step, preserved=preserved)
-        emit.send(gone, cluster, key)
-    elif new.told == "suspended":
+    if work is None or declared is None:
+        removed = works.WorkRemoved(cluster=cluster, key=key, term=term, step=step, preserved=preserved)
+        emit.send(removed, cluster, key)
+    elif work.told == "suspended":
         emit.send(works.WorkSuspended(cluster=cluster, key=key, term=term, step=step), cluster, key)
     else:
-        work = works.WorkApplied(
+        applied = works.WorkApplied(
             cluster=cluster,
             key=key,
             template=declared.ref,
@@ -137,9 +137,9 @@ def _send(
             digest=declared.digest,
             term=term,
             step=step,
-            replicas=None if new.replicas == NO_REPLICAS else new.replicas,
-            overrides=new.overrides,
-            labels=new.labels,
-            reading=new.reading,
+            replicas=None if work.replicas == NO_REPLICAS else work.replicas,
+            overrides=work.overrides,
+            labels=work.labels,
+            reading=work.reading,
         )
-        emit.send(work, cluster, key)
+        emit.send(applied, cluster, key)

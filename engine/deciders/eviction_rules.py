@@ -94,8 +94,8 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
         times.from_text(taint.time_added) + toleration.toleration_seconds * _SECOND_MS
         for toleration in used.values()
         if toleration.toleration_seconds is not None
-        for of_key in ([driving[toleration.key]] if toleration.key else driving.values())
-        for taint in of_key
+        for taints_of_key in ([driving[toleration.key]] if toleration.key else driving.values())
+        for taint in taints_of_key
         if taint.time_added is not None and _matches(toleration, taint)
     ]
     return _bounded(min(limits)) if limits else None
@@ -108,7 +108,7 @@ def evict(clusters: Targets, tasks: tuple[Task, ...], task: Task) -> tuple[Targe
     eviction changes nothing.
     """
     remaining = tuple(target for target in clusters if target[0] != task.cluster)
-    if len(remaining) == len(clusters) or any(known.cluster == task.cluster for known in tasks):
+    if len(remaining) == len(clusters) or any(other.cluster == task.cluster for other in tasks):
         return remaining, tasks
     return remaining, (*tasks, task)
 
@@ -140,7 +140,7 @@ def assess(
     for task in tasks:
         verdict = verdicts.get(task.cluster)
         due_ms = _due_ms(task, now_ms, grace_period_ms) if verdict is None else None
-        reason = "" if task.created_ms is None else _ending(task, due_ms, now_ms, is_replaced=is_replaced)
+        reason = "" if task.created_ms is None else _end_reason(task, due_ms, now_ms, is_replaced=is_replaced)
         if reason := verdict or reason:
             ended.append(Ended(task, reason))
             continue
@@ -154,7 +154,7 @@ def _matches(toleration: Toleration, taint: Taint) -> bool:
     return toleration.tolerates(taint.key, taint.value, taint.effect)
 
 
-def _ending(task: Task, due_ms: int | None, now_ms: int, *, is_replaced: bool) -> str:
+def _end_reason(task: Task, due_ms: int | None, now_ms: int, *, is_replaced: bool) -> str:
     if task.suppress_deletion is not None:
         return "" if task.suppress_deletion else DELETION_ALLOWED
     if due_ms is not None and due_ms <= now_ms:

@@ -150,19 +150,19 @@ _NO_EXECUTE: Final = "NoExecute"
 _ROOM: Final = ("allocatable", "allocated", "allocating")
 
 
-def _reading(spec: interpreter_objects.Interpretation) -> shapes.Reading | None:
+def _reading_of(spec: interpreter_objects.Interpretation) -> shapes.Reading | None:
     """Return what members must know to read the kind; None if the built-in rules suffice."""
     health = None
     if spec.health is not None:
         path, values = interpreter_objects.health_path(spec.health)
         health = shapes.HealthRule(path=path, values=values)
-    found = shapes.Reading(
+    reading = shapes.Reading(
         values=tuple(sorted({field.json_path for field in spec.status_fields})),
         health=health,
         retained=spec.retained_fields,
         replicas="" if workloads.is_usual(spec.replicas_path) else spec.replicas_path,
     )
-    return None if found == shapes.Reading() else found
+    return None if reading == shapes.Reading() else reading
 
 
 class Facts:
@@ -175,9 +175,9 @@ class Facts:
 
     def __init__(self, state: FactsState | None = None) -> None:
         self.fleet = fleet.Fleet()
-        self.answers = decision_cache.DecisionCache(self.fleet)
+        self.decision_cache = decision_cache.DecisionCache(self.fleet)
         self.policies = claims.PolicyIndex()
-        self.known: dict[PolicyRef, KnownPolicy] = {}
+        self.known_policies: dict[PolicyRef, KnownPolicy] = {}
         self.interpreters: dict[tuple[str, str], Interpreter] = {}
         self.health: dict[str, member_facts.Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
@@ -186,7 +186,7 @@ class Facts:
         self.priority_classes: dict[str, priorities.PriorityClass] = {}
         self.leaving: set[str] = set()
         self.troubled: set[str] = set()
-        self._ranking: set[PolicyRef] = set()
+        self._prioritizing: set[PolicyRef] = set()
         self._queue = member_facts.Queue()
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
         inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
@@ -194,17 +194,18 @@ class Facts:
             inputs = state.inputs
             self._restore(state)
         self._folds = {
-            each.topic: verdicts.PartitionFold(each, validation_manifests.check) for each in inputs
+            partition.topic: verdicts.PartitionFold(partition, validation_manifests.check)
+            for partition in inputs
         }
 
     @property
     def state(self) -> FactsState:
         """Return the state for a snapshot. It shares its parts with the facts: use it before the next ``take``."""
-        found = (self.fleet.get(name) for name in self.fleet.names())
+        members = (self.fleet.get(name) for name in self.fleet.names())
         return FactsState(
             ends=self.ends,
-            clusters=[cluster for cluster in found if cluster],
-            policies=list(self.known.values()),
+            clusters=[cluster for cluster in members if cluster],
+            policies=list(self.known_policies.values()),
             interpreters=list(self.interpreters.values()),
             inputs=[fold.state for fold in self._folds.values()],
             health=self.health,
@@ -217,17 +218,25 @@ class Facts:
     @property
     def has_priorities(self) -> bool:
         """Whether any policy sets a scheduling priority; if none does, ranking is skipped."""
-        return bool(self._ranking)
+        return bool(self._prioritizing)
 
     def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
         """Return what members must know to read objects of a kind; None if nothing."""
-        known = self.interpreter(ref)
-        return known.reading if known else built_in_statuses.READINGS.get((ref.api_version, ref.kind))
+        interpreter = self.interpreter(ref)
+        return (
+            interpreter.reading
+            if interpreter
+            else built_in_statuses.READINGS.get((ref.api_version, ref.kind))
+        )
 
     def status_fields(self, ref: shapes.WorkloadRef) -> tuple[interpreter_objects.StatusField, ...]:
         """Return the status fields of a kind that are aggregated over all members."""
-        known = self.interpreter(ref)
-        return known.status_fields if known else built_in_statuses.FIELDS.get((ref.api_version, ref.kind), ())
+        interpreter = self.interpreter(ref)
+        return (
+            interpreter.status_fields
+            if interpreter
+            else built_in_statuses.FIELDS.get((ref.api_version, ref.kind), ())
+        )
 
     def interpreter(self, ref: shapes.WorkloadRef) -> Interpreter | None:
         """Return the interpreter of a custom kind; None if there is none."""
@@ -243,16 +252,18 @@ class Facts:
         head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
         return head.uid if head else ""
 
-    def waiting(self, waits: Callable[[str, member_facts.Health, "Facts"], bool]) -> list[tuple[int, str]]:
-        """Return (since_ms, name) of the clusters in trouble for which ``waits`` holds, in order.
+    def waiting(
+        self, is_waiting: Callable[[str, member_facts.Health, "Facts"], bool]
+    ) -> list[tuple[int, str]]:
+        """Return (since_ms, name) of the clusters in trouble for which ``is_waiting`` holds, in order.
 
-        The result is cached per cluster: ``waits`` is evaluated again only for clusters that changed, so all
+        The result is cached per cluster: ``is_waiting`` is evaluated again only for clusters that changed, so all
         calls must pass the same predicate.
         """
 
         def since_ms(name: str) -> int | None:
             health = self.health[name] if name in self.troubled else None
-            return health.since_ms if health and waits(name, health, self) else None
+            return health.since_ms if health and is_waiting(name, health, self) else None
 
         return self._queue.ordered(self.troubled, since_ms)
 
@@ -279,27 +290,27 @@ class Facts:
         self.ends = state.ends
         for cluster in state.clusters:
             self._put_cluster(cluster)
-        for known in state.policies:
+        for known_policy in state.policies:
             # A copy: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
-            spec = replace(known.policy.spec, placement=known.policy.spec.placement.copy())
-            self._know(replace(known, policy=replace(known.policy, spec=spec)))
-        self.interpreters = {(each.api_version, each.kind): each for each in state.interpreters}
+            spec = replace(known_policy.policy.spec, placement=known_policy.policy.spec.placement.copy())
+            self._put_policy(replace(known_policy, policy=replace(known_policy.policy, spec=spec)))
+        self.interpreters = {(spec.api_version, spec.kind): spec for spec in state.interpreters}
         for name, health in state.health.items():
             self._put_health(name, health)
         self.taint_policies = dict(state.taint_policies)
         self.emptied = state.emptied
         self.priority_classes = dict(state.priority_classes)
-        for each in state.overrides:
-            self.overrides.put(replace(each, policy=override_objects.copied(each.policy)))
+        for override in state.overrides:
+            self.overrides.put(replace(override, policy=override_objects.copied(override.policy)))
 
-    def _know(self, known: KnownPolicy) -> None:
-        ref = claims.reference(known.policy)
-        self.known[ref] = known
-        self.policies.put(known.policy)
-        if known.policy.spec.schedule_priority is None:
-            self._ranking.discard(ref)
+    def _put_policy(self, known_policy: KnownPolicy) -> None:
+        ref = claims.reference(known_policy.policy)
+        self.known_policies[ref] = known_policy
+        self.policies.put(known_policy.policy)
+        if known_policy.policy.spec.schedule_priority is None:
+            self._prioritizing.discard(ref)
         else:
-            self._ranking.add(ref)
+            self._prioritizing.add(ref)
 
     def _apply(self, taken: verdicts.Taken) -> list[Change]:
         if taken.record.topic == topics.CLUSTERS:
@@ -309,8 +320,8 @@ class Facts:
             case policies.PolicyApplied(manifest=raw) if taken.head:
                 return self._apply_policy(raw, taken.head)
             case policies.PolicyDeleted(policy=ref):
-                del self.known[ref]
-                self._ranking.discard(ref)
+                del self.known_policies[ref]
+                self._prioritizing.discard(ref)
                 selected = self.policies.selection(ref)
                 self.policies.remove(ref.kind, ref.namespace, ref.name)
                 return [PolicyChanged(ref, (selected,))]
@@ -323,14 +334,14 @@ class Facts:
             case policies.ConfigurationDeleted(object=ref):
                 return self._drop_configuration(ref)
             case _:
-                return self._rank(taken.data)
+                return self._apply_priority_class(taken.data)
 
     def _apply_to_cluster(self, taken: verdicts.Taken) -> list[Change]:
         match taken.data:
             case clusters.CapacityReported() as report:
                 return self._report(report)
-            case clusters.ClusterHealthChanged() as said:
-                return self._apply_health_report(said, taken.at_ms)
+            case clusters.ClusterHealthChanged() as health_change:
+                return self._apply_health_report(health_change, taken.at_ms)
             case clusters.ClusterLeft(name=name):
                 old = self.fleet.get(name)
                 self.fleet.remove(name)
@@ -345,7 +356,7 @@ class Facts:
         policy = policy_objects.decode(raw)
         ref = claims.reference(policy)
         selected = self.policies.selection(ref)
-        self._know(KnownPolicy(policy, head.version, head.uid))
+        self._put_policy(KnownPolicy(policy, head.version, head.uid))
         return [PolicyChanged(ref, (selected, self.policies.selection(ref)))]
 
     def _apply_configuration(self, manifest: objects.Manifest, raw: msgspec.Raw, offset: int) -> list[Change]:
@@ -371,33 +382,33 @@ class Facts:
             del self.taint_policies[ref.name]
             self._queue = member_facts.Queue()
             return [TaintPolicyChanged()]
-        named = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
-        selected = self.overrides.selection(named)
-        self.overrides.remove(named)
+        policy = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
+        selected = self.overrides.selection(policy)
+        self.overrides.remove(policy)
         return [OverrideChanged((selected,))]
 
-    def _rank(self, said: shapes.Event) -> list[Change]:
-        if not isinstance(said, policies.PriorityClassDeclared | policies.PriorityClassGone):
+    def _apply_priority_class(self, event: shapes.Event) -> list[Change]:
+        if not isinstance(event, policies.PriorityClassDeclared | policies.PriorityClassGone):
             # Namespaces and other configuration matter to the write API only.
             return []
-        known = self.priority_classes.pop(said.name, None)
+        previous = self.priority_classes.pop(event.name, None)
         new = None
-        if isinstance(said, policies.PriorityClassDeclared):
-            new = priorities.PriorityClass(said.value, said.global_default, said.preemption_policy)
-            self.priority_classes[said.name] = new
-        return [] if new == known else [PriorityClassChanged(said.name)]
+        if isinstance(event, policies.PriorityClassDeclared):
+            new = priorities.PriorityClass(event.value, event.global_default, event.preemption_policy)
+            self.priority_classes[event.name] = new
+        return [] if new == previous else [PriorityClassChanged(event.name)]
 
-    def _apply_health_report(self, said: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
+    def _apply_health_report(self, report: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
         """Fold a health report.
 
         Scheduling ignores health, as in the reference; only taints exclude a cluster.
         """
-        known = self.health.get(said.name)
-        health = member_facts.health_after(known, said, at_ms)
+        previous = self.health.get(report.name)
+        health = member_facts.health_after(previous, report, at_ms)
         if health is None:
             return []
-        self._put_health(said.name, health)
-        return [HealthReported(said.name, health, known is None or known.status != health.status)]
+        self._put_health(report.name, health)
+        return [HealthReported(report.name, health, previous is None or previous.status != health.status)]
 
     def _apply_interpreter(self, name: str, raw: msgspec.Raw) -> list[Change]:
         changes = self._drop_interpreter(name)
@@ -408,17 +419,17 @@ class Facts:
             *kind,
             spec.replicas_path,
             spec.requests_path,
-            _reading(spec),
+            _reading_of(spec),
             spec.status_fields,
             spec.dependencies,
         )
         return [*changes, InterpreterChanged(*kind)]
 
     def _drop_interpreter(self, name: str) -> list[Change]:
-        gone = [kind for kind, known in self.interpreters.items() if known.name == name]
-        for kind in gone:
+        dropped = [kind for kind, interpreter in self.interpreters.items() if interpreter.name == name]
+        for kind in dropped:
             del self.interpreters[kind]
-        return [InterpreterChanged(*kind) for kind in gone]
+        return [InterpreterChanged(*kind) for kind in dropped]
 
     def _report(self, report: clusters.CapacityReported) -> list[Change]:
         summary = manifests.ResourceSummary(
@@ -426,7 +437,8 @@ class Facts:
             allocated=dict(report.allocated),
             allocating=dict(report.allocating),
             allocatable_modelings=tuple(
-                manifests.GradeCount(grade=each.grade, count=each.count) for each in report.modelings
+                manifests.GradeCount(grade=modeling.grade, count=modeling.count)
+                for modeling in report.modelings
             ),
         )
         self.fleet.report(report.name, summary)

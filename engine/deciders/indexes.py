@@ -53,7 +53,7 @@ class _Group:
         for label in self._by_label.keys() & template.labels.keys():
             _move(self._by_label[label], key, template.labels[label], None)
 
-    def having(self, handle: selector_index.Handle) -> AbstractSet[str]:
+    def with_handle(self, handle: selector_index.Handle) -> AbstractSet[str]:
         """Return the keys of templates that have a handle."""
         closeness, name, value = handle
         if closeness == selector_index.BY_NAME:
@@ -80,13 +80,13 @@ class Templates:
 
     def selected(self, selection: selector_index.Selection) -> set[str]:
         """Return the keys of the templates that a policy selects."""
-        found: set[str] = set()
+        selected: set[str] = set()
         for scope, handle, cell in selection.cells():
             for group in self._in_scope(scope):
-                for key in group.having(handle):
-                    if key not in found and selector_index.is_met(cell, group.keys[key]):
-                        found.add(key)
-        return found
+                for key in group.with_handle(handle):
+                    if key not in selected and selector_index.is_met(cell, group.keys[key]):
+                        selected.add(key)
+        return selected
 
     def move(self, key: str, old: Template | None, new: Template | None) -> None:
         """Replace a key's template; None stands for no template."""
@@ -118,7 +118,7 @@ class Indexes:
     ``blocked`` holds bindings to be retried, ``unranked`` those whose PriorityClass is missing, ``troubled``
     the shard's own clusters that are not ready. ``crowd`` is the newest fact that changed the number of
     clusters in trouble, ``emptied`` the newest that began or ended the emptying of a cluster; both are reset
-    by ``touching.touch_troubled``.
+    by ``affected_keys.touch_troubled``.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
@@ -189,7 +189,7 @@ def _entry(binding: Binding) -> _Entry:
 
 
 def _move(index: dict[_Term, set[str]], key: str, old: _Term | None, new: _Term | None) -> None:
-    _move_all(index, key, _single(old), _single(new))
+    _move_all(index, key, _as_set(old), _as_set(new))
 
 
 def _move_all(index: dict[_Term, set[str]], key: str, old: frozenset[_Term], new: frozenset[_Term]) -> None:
@@ -201,5 +201,5 @@ def _move_all(index: dict[_Term, set[str]], key: str, old: frozenset[_Term], new
         index.setdefault(term, set()).add(key)
 
 
-def _single(term: _Term | None) -> frozenset[_Term]:
+def _as_set(term: _Term | None) -> frozenset[_Term]:
     return frozenset() if term is None else frozenset((term,))

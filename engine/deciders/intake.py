@@ -18,8 +18,8 @@ from engine.objects import dependencies, priorities, workloads
 from events import health, links, objects, shapes, specs, topics
 from events.validation import verdicts
 
-_CUSTOM_GROUPS_END: Final = "."
-_SPARED_SHARE: Final = 8
+_DOMAIN_SEPARATOR: Final = "."
+_REPORTED_SHARE: Final = 8
 """Every n-th decided key comes from the member reports, however many other keys wait."""
 
 
@@ -60,8 +60,8 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
             if removal is not None and (term, step) >= removal:
                 apply_decisions.forget_removal(shard, cluster, key)
             binding = shard.bindings.get(key)
-            known = binding.reports.get(cluster) if binding else None
-            if binding and known and (term, step) >= (known.term, known.step):
+            previous = binding.reports.get(cluster) if binding else None
+            if binding and previous and (term, step) >= (previous.term, previous.step):
                 del binding.reports[cluster]
                 touch(shard, key, states.HEALTH, taken)
         case _:
@@ -78,8 +78,8 @@ def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> Non
 def touch_by(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
     """Queue a key to be decided, caused by an input or a timer."""
     new = Waiting(flags, cause, cause.at_ms)
-    known = shard.touched.get(key)
-    shard.touched[key] = _joined(known, new) if known else new
+    previous = shard.touched.get(key)
+    shard.touched[key] = _merged(previous, new) if previous else new
 
 
 def seal(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> None:
@@ -93,17 +93,17 @@ def seal(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> 
             touched[key] = msgspec.structs.replace(waiting, priority=priority_of(key))
     for key in sorted(touched):
         new = touched[key]
-        known = shard.reported.pop(key, None)
+        previous = shard.reported.pop(key, None)
         queue = shard.waiting if key in shard.waiting or new.flags & ~states.REPORTED else shard.reported
-        known = queue.get(key, known)
-        queue[key] = _joined(known, new) if known else new
+        previous = queue.get(key, previous)
+        queue[key] = _merged(previous, new) if previous else new
     touched.clear()
     if priority_of is not None:
-        _arrange(shard.waiting)
-        _arrange(shard.reported)
+        _sort_by_priority(shard.waiting)
+        _sort_by_priority(shard.reported)
 
 
-def _arrange(queue: dict[str, Waiting]) -> None:
+def _sort_by_priority(queue: dict[str, Waiting]) -> None:
     """Sort a queue by priority, highest first; the sort is stable."""
     if all(earlier.priority >= later.priority for earlier, later in itertools.pairwise(queue.values())):
         return
@@ -112,10 +112,10 @@ def _arrange(queue: dict[str, Waiting]) -> None:
     queue.update(ordered)
 
 
-def _joined(known: Waiting, new: Waiting) -> Waiting:
+def _merged(previous: Waiting, new: Waiting) -> Waiting:
     # The newest cause explains the decision; the oldest time measures how long the key has waited.
-    since_ms = min(known.since_ms, new.since_ms)
-    return Waiting(new.flags | known.flags, new.cause, since_ms, new.priority)
+    since_ms = min(previous.since_ms, new.since_ms)
+    return Waiting(new.flags | previous.flags, new.cause, since_ms, new.priority)
 
 
 def pop(shard: ShardState, count: int) -> Iterator[tuple[str, Waiting]]:
@@ -125,8 +125,8 @@ def pop(shard: ShardState, count: int) -> Iterator[tuple[str, Waiting]]:
     depend on ``count``: a step that ends early and its replay take the same keys.
     """
     waiting, reported = shard.waiting, shard.reported
-    for place in range(1, count + 1):
-        queue = reported if reported and (not waiting or place % _SPARED_SHARE == 0) else waiting
+    for position in range(1, count + 1):
+        queue = reported if reported and (not waiting or position % _REPORTED_SHARE == 0) else waiting
         if not queue:
             return
         key = next(iter(queue))
@@ -164,7 +164,7 @@ def _apply_template(
 def _may_be_custom(api_version: str) -> bool:
     """Whether the API group may be one of custom resources: it is a domain name other than ``*.k8s.io``."""
     group = api_version.partition("/")[0]
-    return _CUSTOM_GROUPS_END in group and not group.endswith(".k8s.io")
+    return _DOMAIN_SEPARATOR in group and not group.endswith(".k8s.io")
 
 
 def _apply_rebalancer(
@@ -177,9 +177,9 @@ def _apply_rebalancer(
     key = taken.record.key
     spec = _REBALANCER.decode(raw).spec
     distinct = {states.workload_order(ref): ref for ref in spec.workloads}
-    wanted = tuple(distinct[order] for order in sorted(distinct))
-    known = shard.rebalancers.get(key)
-    if known is None or known.uid != head.uid:
+    workloads_wanted = tuple(distinct[order] for order in sorted(distinct))
+    rebalancer = shard.rebalancers.get(key)
+    if rebalancer is None or rebalancer.uid != head.uid:
         shard.rebalancers[key] = Rebalancer(
             key=key,
             name=manifest.metadata.name,
@@ -188,16 +188,16 @@ def _apply_rebalancer(
             created_ms=head.created_ms,
             edited_ms=taken.at_ms,
             version=head.version,
-            workloads=wanted,
+            workloads=workloads_wanted,
             ttl_seconds=spec.ttl_seconds_after_finished,
         )
     else:
-        known.generation = head.generation
-        known.version = head.version
-        known.edited_ms = max(known.edited_ms, taken.at_ms)
-        known.workloads = wanted
-        known.ttl_seconds = spec.ttl_seconds_after_finished
-        known.expired = False
+        rebalancer.generation = head.generation
+        rebalancer.version = head.version
+        rebalancer.edited_ms = max(rebalancer.edited_ms, taken.at_ms)
+        rebalancer.workloads = workloads_wanted
+        rebalancer.ttl_seconds = spec.ttl_seconds_after_finished
+        rebalancer.expired = False
     touch(shard, key, states.SPEC, taken)
 
 
@@ -216,15 +216,15 @@ def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> N
         msgspec.structs.replace(task, suppress_deletion=False) if task.cluster == cluster else task
         for task in tasks
     )
-    touch(shard, binding.key, states.ASKED, taken)
+    touch(shard, binding.key, states.REQUESTED, taken)
 
 
 def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.WorkloadReported) -> None:
     binding = shard.bindings.get(report.key)
     work = binding.works.get(report.cluster) if binding else None
-    known = binding.reports.get(report.cluster) if binding else None
+    previous = binding.reports.get(report.cluster) if binding else None
     version = (report.term, report.step)
-    newest = (known.term, known.step) if known else (0, 0)
+    newest = (previous.term, previous.step) if previous else (0, 0)
     if binding is None or work is None or version < max(work.first, newest):
         shard.counters.reports_ignored += 1
         return
@@ -236,7 +236,7 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
         report.ready,
         report.available,
         report.healthy,
-        known.unhealthy_ms if known and not report.healthy else 0,
+        previous.unhealthy_ms if previous and not report.healthy else 0,
         report.fault,
         report.values,
     )
@@ -245,21 +245,25 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
 
 def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
     match taken.data:
-        case links.RescheduleRequested() as asked:
-            binding = shard.bindings.setdefault(asked.key, Binding(asked.key))
-            ask = states.RescheduleRequest(
-                asked.rebalancer, asked.uid, asked.generation, asked.at_ms, asked.workload
+        case links.RescheduleRequested() as reschedule:
+            binding = shard.bindings.setdefault(reschedule.key, Binding(reschedule.key))
+            request = states.RescheduleRequest(
+                reschedule.rebalancer,
+                reschedule.uid,
+                reschedule.generation,
+                reschedule.at_ms,
+                reschedule.workload,
             )
-            binding.asks.append(ask)
-            touch(shard, asked.key, states.ASKED, taken)
+            binding.asks.append(request)
+            touch(shard, reschedule.key, states.REQUESTED, taken)
         case links.RescheduleAnswered() as answer:
             _take_answer(shard, taken, answer)
-        case links.DependencyNeeded() | links.DependencyDropped() as said:
-            _take_need(shard, taken, said)
-        case links.CapacityRequested() | links.CapacityOffered() | links.PreemptionRequested() as said:
-            _take_preemption_link(shard, taken, said)
-        case links.ClusterCleared() as said:
-            _take_clearance(shard, said)
+        case links.DependencyNeeded() | links.DependencyDropped() as link:
+            _take_need(shard, taken, link)
+        case links.CapacityRequested() | links.CapacityOffered() | links.PreemptionRequested() as link:
+            _take_preemption_link(shard, taken, link)
+        case links.ClusterCleared() as link:
+            _take_clearance(shard, link)
         case _:
             message = f"{type(taken.data).__name__} is no input of a shard"
             raise TypeError(message)
@@ -270,65 +274,65 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
     if rebalancer is None or rebalancer.uid != answer.uid:
         shard.counters.answers_ignored += 1
         return
-    said = states.Observed(answer.workload, answer.generation, answer.result, answer.reason)
-    rebalancer.answers.append(said)
-    touch(shard, rebalancer.key, states.ASKED, taken)
+    observed = states.Observed(answer.workload, answer.generation, answer.result, answer.reason)
+    rebalancer.answers.append(observed)
+    touch(shard, rebalancer.key, states.REQUESTED, taken)
 
 
 def _take_need(
-    shard: ShardState, taken: verdicts.Taken, said: links.DependencyNeeded | links.DependencyDropped
+    shard: ShardState, taken: verdicts.Taken, link: links.DependencyNeeded | links.DependencyDropped
 ) -> None:
     """Take a need or its end. Only a link newer than the known one counts, and only a known need can be dropped."""
     key = taken.record.key
-    is_needed = isinstance(said, links.DependencyNeeded)
+    is_needed = isinstance(link, links.DependencyNeeded)
     all_needs = needs.known(shard, key)
-    known = all_needs.get(said.by) if all_needs else None
-    if said.number <= known.number if known else not is_needed:
+    previous = all_needs.get(link.by) if all_needs else None
+    if link.number <= previous.number if previous else not is_needed:
         shard.counters.needs_ignored += 1
         return
     need = Need(
-        ref=said.dependency,
-        number=said.number,
-        clusters=tuple(sorted(set(said.clusters))) if is_needed else (),
-        preserved=not is_needed and said.preserved,
-        applied=known.applied if known else (),
+        ref=link.dependency,
+        number=link.number,
+        clusters=tuple(sorted(set(link.clusters))) if is_needed else (),
+        preserved=not is_needed and link.preserved,
+        applied=previous.applied if previous else (),
     )
-    needs.put(shard, key, said.by, need)
+    needs.put(shard, key, link.by, need)
     touch(shard, key, states.REQUIRED, taken)
 
 
 def _take_preemption_link(
     shard: ShardState,
     taken: verdicts.Taken,
-    said: links.CapacityRequested | links.CapacityOffered | links.PreemptionRequested,
+    link: links.CapacityRequested | links.CapacityOffered | links.PreemptionRequested,
 ) -> None:
     """Take a preemption link.
 
     Of the capacity requests of a binding only the newest counts. Offers count if they answer the binding's
     newest request; it is decided once all shards have answered.
     """
-    match said:
+    match link:
         case links.CapacityRequested():
-            known = shard.questions.get(said.key)
-            if known is None or known.number < said.number:
-                shard.questions[said.key] = said
-                touch(shard, taken.record.key, states.ASKED, taken)
+            previous = shard.questions.get(link.key)
+            if previous is None or previous.number < link.number:
+                shard.questions[link.key] = link
+                touch(shard, taken.record.key, states.REQUESTED, taken)
         case links.CapacityOffered():
-            want = shard.wants.get(said.key)
-            if want is None or want.is_decided or want.number != said.number or said.shard >= topics.SHARDS:
+            want = shard.wants.get(link.key)
+            if want is None or want.is_decided or want.number != link.number or link.shard >= topics.SHARDS:
                 shard.counters.answers_ignored += 1
                 return
-            want.offers[said.shard] = said.occupants
+            want.offers[link.shard] = link.occupants
             if len(want.offers) == topics.SHARDS:
-                touch(shard, said.key, states.ASKED, taken)
+                touch(shard, link.key, states.REQUESTED, taken)
         case links.PreemptionRequested():
-            shard.preemptions.setdefault(said.key, []).append(said)
-            touch(shard, said.key, states.ASKED, taken)
+            shard.preemptions.setdefault(link.key, []).append(link)
+            touch(shard, link.key, states.REQUESTED, taken)
 
 
-def _take_clearance(shard: ShardState, said: links.ClusterCleared) -> None:
-    departure = shard.departures.get(said.cluster)
-    if departure is None or said.shard >= topics.SHARDS:
+def _take_clearance(shard: ShardState, cleared: links.ClusterCleared) -> None:
+    departure = shard.departures.get(cleared.cluster)
+    if departure is None or cleared.shard >= topics.SHARDS:
         shard.counters.answers_ignored += 1
         return
-    departure.cleared[said.shard] = said.uid
+    departure.cleared[cleared.shard] = cleared.uid

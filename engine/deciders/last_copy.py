@@ -46,7 +46,7 @@ def decide_unclaimed(
 
     Claimed bindings are handled by the scheduler.
     """
-    recovered = [each.task for each in ended if each.reason == eviction_rules.RECOVERED]
+    recovered = [ended_task.task for ended_task in ended if ended_task.reason == eviction_rules.RECOVERED]
     if recovered:
         decided = decisions.ScheduleDecided(
             key=binding.key,

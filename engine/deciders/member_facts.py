@@ -42,7 +42,7 @@ class Queue:
         self._order: list[tuple[int, str]] | None = None
         self._positions: dict[str, tuple[int, str]] = {}
 
-    def ordered(self, every: Iterable[str], since_ms: Callable[[str], int | None]) -> list[tuple[int, str]]:
+    def ordered(self, names: Iterable[str], since_ms: Callable[[str], int | None]) -> list[tuple[int, str]]:
         """Return (since_ms, name) of the waiting clusters, sorted.
 
         ``since_ms`` returns None for a cluster that does not wait. The first call evaluates all clusters in
@@ -50,11 +50,11 @@ class Queue:
         others.
         """
         if self._order is None:
-            self._order, self.changed = [], set(every)
+            self._order, self.changed = [], set(names)
         for name in self.changed:
             # Find the old entry by its stored key: the cluster's current values differ already.
-            if (place := self._positions.pop(name, None)) is not None:
-                del self._order[bisect.bisect_left(self._order, place)]
+            if (entry := self._positions.pop(name, None)) is not None:
+                del self._order[bisect.bisect_left(self._order, entry)]
             if (since := since_ms(name)) is not None:
                 self._positions[name] = (since, name)
                 bisect.insort(self._order, (since, name))
@@ -62,15 +62,15 @@ class Queue:
         return self._order
 
 
-def health_after(known: Health | None, said: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
+def health_after(previous: Health | None, report: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
     """Return a cluster's health after a report; None for a silence that a newer report or a departure has overtaken."""
-    if said.silent and (known is None or known.heard_ms > said.heard_ms):
+    if report.silent and (previous is None or previous.heard_ms > report.heard_ms):
         return None
-    status = UNKNOWN if said.silent else str(said.ready)
-    since_ms = known.since_ms if known is not None and known.status == status else at_ms
-    if said.silent and known is not None:
-        return Health(status, since_ms, known.heard_ms, known.grace_seconds)
-    return Health(status, since_ms, at_ms, said.grace_seconds)
+    status = UNKNOWN if report.silent else str(report.ready)
+    since_ms = previous.since_ms if previous is not None and previous.status == status else at_ms
+    if report.silent and previous is not None:
+        return Health(status, since_ms, previous.heard_ms, previous.grace_seconds)
+    return Health(status, since_ms, at_ms, report.grace_seconds)
 
 
 def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> manifests.ClusterManifest:
@@ -97,13 +97,17 @@ def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> man
         case clusters.ClusterDescribed(provider=provider, region=region, zones=zones):
             return replace(old, spec=replace(old.spec, provider=provider, region=region, zones=zones))
         case clusters.ClusterTainted(taint=taint):
-            same = [t for t in old.spec.taints if (t.key, t.effect) == (taint.key, taint.effect)]
-            if same and same[0].value == taint.value:
+            replaced = [
+                other for other in old.spec.taints if (other.key, other.effect) == (taint.key, taint.effect)
+            ]
+            if replaced and replaced[0].value == taint.value:
                 return old
-            others = tuple(t for t in old.spec.taints if t not in same)
+            others = tuple(other for other in old.spec.taints if other not in replaced)
             return replace(old, spec=replace(old.spec, taints=(*others, _taint(taint, taken.at_ms))))
         case clusters.ClusterUntainted(key=key, effect=effect):
-            kept = tuple(t for t in old.spec.taints if t.key != key or effect not in ("", t.effect))
+            kept = tuple(
+                other for other in old.spec.taints if other.key != key or effect not in ("", other.effect)
+            )
             return replace(old, spec=replace(old.spec, taints=kept))
         case _:
             message = f"{type(data).__name__} changes no cluster"

@@ -19,12 +19,12 @@ class Needs(dict[str, Need]):
     decision (None: unknown).
     """
 
-    def __init__(self, known: Iterable[tuple[str, Need]] = ()) -> None:
+    def __init__(self, needs: Iterable[tuple[str, Need]] = ()) -> None:
         super().__init__()
         self.changed: set[str] = set()
         self.ref: WorkloadRef | None = None
         self._applied: Counter[str] = Counter()
-        for by, need in known:
+        for by, need in needs:
             self.put(by, need)
 
     def put(self, by: str, need: Need) -> None:
@@ -58,11 +58,11 @@ class Needs(dict[str, Need]):
 
 def known(shard: ShardState, key: str) -> Needs | None:
     """Return the needs of the object with this key; None if there are none."""
-    found = shard.needs.get(key)
-    if found is None or isinstance(found, Needs):
-        return found
+    needs_of_object = shard.needs.get(key)
+    if needs_of_object is None or isinstance(needs_of_object, Needs):
+        return needs_of_object
     # A snapshot restores plain dicts; build the derived data at first use.
-    shard.needs[key] = needs = Needs(found.items())
+    shard.needs[key] = needs = Needs(needs_of_object.items())
     return needs
 
 

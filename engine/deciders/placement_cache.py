@@ -24,17 +24,17 @@ class Placements:
 
     def get(self, digest: str) -> placements.Placement:
         """Return the placement with this digest; raises KeyError if it does not exist."""
-        found = self._decoded.get(digest)
-        if found is None:
-            found = self._decoded[digest] = _DECODER.decode(self._table[digest])
-        return found
+        placement = self._decoded.get(digest)
+        if placement is None:
+            placement = self._decoded[digest] = _DECODER.decode(self._table[digest])
+        return placement
 
     def deadline_ms(self, digest: str, cluster: str, taints: Sequence[Taint]) -> int | None:
-        """Return when a binding with this placement must leave a cluster (see ``evicting.deadline_ms``)."""
-        known = self._deadlines.get((digest, cluster))
+        """Return when a binding with this placement must leave a cluster (see ``eviction_rules.deadline_ms``)."""
+        cached = self._deadlines.get((digest, cluster))
         # Identity is enough, and cheap: taint tuples are never changed, and the entry keeps its tuple alive.
-        if known is not None and known[0] is taints:
-            return known[1]
+        if cached is not None and cached[0] is taints:
+            return cached[1]
         if len(self._deadlines) >= _DEADLINES_MAX:
             self._deadlines.clear()
         due_ms = eviction_rules.deadline_ms(taints, self.get(digest).cluster_tolerations)

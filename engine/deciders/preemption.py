@@ -24,7 +24,7 @@ VICTIMS_MAX: Final = 256
 
 NOT_ENOUGH: Final = "NotEnough"
 TOO_MANY: Final = "TooMany"
-ROOM_CAME: Final = "RoomCame"
+CAPACITY_APPEARED: Final = "RoomCame"
 
 _PAUSE_MS: Final = 60_000
 _PAUSE_MS_MAX: Final = 600_000
@@ -59,21 +59,26 @@ def victims(
     first, among equals the one that frees least. So a small occupant of the lowest priority stays if a larger
     one suffices.
     """
-    lower = {(each.key, each.cluster): each for each in occupants if each.priority < priority}
-    leaving = {place: _leaving(each) for place, each in lower.items()}
+    lower = {
+        (occupant.key, occupant.cluster): occupant for occupant in occupants if occupant.priority < priority
+    }
+    leaving = {identity: _victim(occupant) for identity, occupant in lower.items()}
     if not shortage.is_resolved_without(leaving.values()):
         return ()
-    worth = {place: shortage.replicas_gained(each) for place, each in leaving.items()}
+    gained = {identity: shortage.replicas_gained(occupant) for identity, occupant in leaving.items()}
     # Among equals the first keys leave, so the last ones are kept first.
     last_first = sorted(leaving, reverse=True)
-    for place in sorted(last_first, key=lambda place: (-lower[place].priority, worth[place])):
-        kept = leaving.pop(place)
+    for identity in sorted(last_first, key=lambda identity: (-lower[identity].priority, gained[identity])):
+        spared = leaving.pop(identity)
         if not shortage.is_resolved_without(leaving.values()):
-            leaving[place] = kept
-    return tuple(lower[place] for place in sorted(leaving, key=lambda place: (lower[place].priority, place)))
+            leaving[identity] = spared
+    return tuple(
+        lower[identity]
+        for identity in sorted(leaving, key=lambda identity: (lower[identity].priority, identity))
+    )
 
 
-def _leaving(occupant: shapes.Occupant) -> missing_capacity.Victim:
+def _victim(occupant: shapes.Occupant) -> missing_capacity.Victim:
     return missing_capacity.Victim(
         cluster=occupant.cluster,
         replicas=occupant.replicas,
@@ -88,7 +93,7 @@ def _request_capacity(
     if not clusters:
         return
     attempt = want.attempt + 1 if want else 1
-    wanted = decisions.CapacityWanted(
+    capacity_wanted = decisions.CapacityWanted(
         key=binding.key,
         number=emit.step,
         priority=binding.priority,
@@ -97,21 +102,21 @@ def _request_capacity(
         again_ms=emit.time_ms + _pause_ms(attempt),
         attempt=attempt,
     )
-    emit.decide(wanted, binding.key)
+    emit.decide(capacity_wanted, binding.key)
     for shard in range(topics.SHARDS):
-        asked = links.CapacityRequested(
+        request = links.CapacityRequested(
             shard=shard, key=binding.key, number=emit.step, priority=binding.priority, clusters=clusters
         )
-        emit.send(asked, keys.capacity_key(shard), binding.key)
+        emit.send(request, keys.capacity_key(shard), binding.key)
 
 
 def _choose(
     binding: Binding, want: Want, shortage: missing_capacity.Shortage, emit: step_outputs.Emitter
 ) -> None:
     chosen: tuple[shapes.Occupant, ...] = ()
-    reason = ROOM_CAME
+    reason = CAPACITY_APPEARED
     if shortage.exists:
-        offered = [each for shard in sorted(want.offers) for each in want.offers[shard]]
+        offered = [occupant for shard in sorted(want.offers) for occupant in want.offers[shard]]
         chosen = victims(shortage, binding.priority, offered)
         reason = "" if chosen else NOT_ENOUGH
         if len(chosen) > VICTIMS_MAX:
@@ -122,7 +127,7 @@ def _choose(
     )
     emit.decide(decided, binding.key)
     for victim in chosen:
-        told = links.PreemptionRequested(
+        request = links.PreemptionRequested(
             key=victim.key,
             cluster=victim.cluster,
             replicas=victim.replicas,
@@ -130,7 +135,7 @@ def _choose(
             priority=binding.priority,
             until_ms=again_ms,
         )
-        emit.send(told, victim.key, victim.key)
+        emit.send(request, victim.key, victim.key)
 
 
 def _pause_ms(attempt: int) -> int:

@@ -27,35 +27,35 @@ _DIRECTLY: Final = "Directly"
 def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
     """Answer all open capacity requests with the lower-priority bindings of this shard."""
     for key in sorted(emit.shard.questions):
-        asked = emit.shard.questions[key]
-        found = sorted(occupants(asked, indexes, emit), key=_victim_order)
+        request = emit.shard.questions[key]
+        candidates = sorted(occupants(request, indexes, emit), key=_victim_order)
         offered = links.CapacityOffered(
-            key=key, number=asked.number, shard=emit.shard.shard, occupants=tuple(found[:OFFERS_MAX])
+            key=key, number=request.number, shard=emit.shard.shard, occupants=tuple(candidates[:OFFERS_MAX])
         )
         emit.send(offered, key, key)
 
 
 def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
     """Evict the binding from the clusters where preemption is requested, if the request is still valid."""
-    asked = emit.shard.preemptions.get(binding.key, [])
-    for each in sorted(asked, key=lambda each: (each.cluster, -each.priority, each.by)):
-        if not _is_valid(binding, each, emit.time_ms):
+    requests = emit.shard.preemptions.get(binding.key, [])
+    for request in sorted(requests, key=lambda request: (request.cluster, -request.priority, request.by)):
+        if not _is_valid(binding, request, emit.time_ms):
             continue
         rules = binding.claim.preserved if binding.claim else ()
-        state = state_preservation.Preserved(binding, each.cluster, rules)
+        state = state_preservation.Preserved(binding, request.cluster, rules)
         started = decisions.EvictionStarted(
             key=binding.key,
-            cluster=each.cluster,
+            cluster=request.cluster,
             reason=PREEMPTED,
             producer=_PRODUCER,
             purge_mode=_DIRECTLY,
             created_ms=emit.time_ms,
-            replicas=dict(binding.clusters)[each.cluster],
+            replicas=dict(binding.clusters)[request.cluster],
             grace_period_seconds=HOLD_SECONDS,
             labels=state.labels,
-            clusters_before=state_preservation.before(binding, rules),
+            clusters_before=state_preservation.clusters_before(binding, rules),
             not_preserved=state.missing,
-            by=each.by,
+            by=request.by,
             held=True,
         )
         emit.decide(started, binding.key)
@@ -70,23 +70,23 @@ def release(binding: Binding, emit: step_outputs.Emitter) -> None:
 
 
 def occupants(
-    asked: links.CapacityRequested, indexes: Indexes, emit: step_outputs.Emitter
+    request: links.CapacityRequested, indexes: Indexes, emit: step_outputs.Emitter
 ) -> Iterator[shapes.Occupant]:
     """Yield the bindings of this shard with lower priority than the requester that can leave one of its clusters."""
     bindings = emit.shard.bindings
-    wanted = frozenset(asked.clusters)
-    for key in {key for cluster in asked.clusters for key in indexes.by_cluster.get(cluster, ())}:
+    clusters = frozenset(request.clusters)
+    for key in {key for cluster in request.clusters for key in indexes.by_cluster.get(cluster, ())}:
         binding = bindings[key]
         declared = binding.declared
         if (
-            key == asked.key
+            key == request.key
             or declared is None
             or not declared.requests
-            or binding.priority >= asked.priority
+            or binding.priority >= request.priority
         ):
             continue
         for cluster, replicas in binding.clusters:
-            if cluster in wanted and replicas and _may_leave(binding, cluster):
+            if cluster in clusters and replicas and _may_leave(binding, cluster):
                 yield shapes.Occupant(
                     key=key,
                     cluster=cluster,
@@ -106,13 +106,13 @@ def _may_leave(binding: Binding, cluster: str) -> bool:
     return claim is not None and not claim.suspended and cluster not in claim.suspended_on
 
 
-def _is_valid(binding: Binding, asked: links.PreemptionRequested, at_ms: int) -> bool:
+def _is_valid(binding: Binding, request: links.PreemptionRequested, at_ms: int) -> bool:
     """Whether the request is in time and the binding still has lower priority and at least as many replicas there."""
-    replicas = dict(binding.clusters).get(asked.cluster, 0)
+    replicas = dict(binding.clusters).get(request.cluster, 0)
     return (
-        at_ms <= asked.until_ms
-        and binding.priority < asked.priority
+        at_ms <= request.until_ms
+        and binding.priority < request.priority
         and binding.declared is not None
-        and replicas >= max(asked.replicas, 1)
-        and _may_leave(binding, asked.cluster)
+        and replicas >= max(request.replicas, 1)
+        and _may_leave(binding, request.cluster)
     )

@@ -21,20 +21,20 @@ POD: Final = "PodPriorityClass"
 def announce(key: str, template: Template | None, facts: Facts, emit: step_outputs.Emitter) -> None:
     """Publish the PriorityClass with this key as a fact for all shards if it differs from the known fact."""
     name = keys.priority_class_of(key)
-    said = template.priority_class if template else None
-    if said == facts.priority_classes.get(name):
+    priority_class = template.priority_class if template else None
+    if priority_class == facts.priority_classes.get(name):
         return
-    if said is None:
-        gone = policies.PriorityClassGone(name=name)
-        emit.fact(gone, keys.object_key(priorities.KIND, "", name))
+    if priority_class is None:
+        deleted = policies.PriorityClassGone(name=name)
+        emit.fact(deleted, keys.object_key(priorities.KIND, "", name))
         return
     declared = policies.PriorityClassDeclared(
         name=name,
-        value=said.value,
-        global_default=said.global_default,
+        value=priority_class.value,
+        global_default=priority_class.global_default,
         # An enum member, not a str: omit_defaults compares by identity, so equal text from a snapshot would
         # be written out and change the recorded bytes.
-        preemption_policy=enums.PreemptionPolicy(said.preemption_policy),
+        preemption_policy=enums.PreemptionPolicy(priority_class.preemption_policy),
     )
     emit.fact(declared, keys.object_key(priorities.KIND, "", name))
 
@@ -44,9 +44,9 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
     claim, template = binding.claim, binding.template
     if claim is None or template is None or (claim.schedule_priority is None and binding.rank is None):
         return
-    wanted = _resolved(binding.key, claim.schedule_priority, template, facts)
-    if wanted != (binding.rank or decisions.PriorityResolved(key=binding.key)):
-        emit.decide(wanted, binding.key)
+    resolved = _resolve(binding.key, claim.schedule_priority, template, facts)
+    if resolved != (binding.rank or decisions.PriorityResolved(key=binding.key)):
+        emit.decide(resolved, binding.key)
 
 
 def priority_of(binding: Binding, facts: Facts) -> int:
@@ -57,31 +57,34 @@ def priority_of(binding: Binding, facts: Facts) -> int:
     _, chosen = propagation.choose(None, template, facts)
     if chosen is None:
         return 0
-    wanted = propagation.schedule_priority(chosen.policy.spec)
-    return _resolved(binding.key, wanted, template, facts).priority or 0
+    priority = propagation.schedule_priority(chosen.policy.spec)
+    return _resolve(binding.key, priority, template, facts).priority or 0
 
 
-def _resolved(
-    key: str, wanted: decisions.SchedulePriority | None, template: Template, facts: Facts
+def _resolve(
+    key: str, source: decisions.SchedulePriority | None, template: Template, facts: Facts
 ) -> decisions.PriorityResolved:
-    if wanted is None:
+    if source is None:
         return decisions.PriorityResolved(key=key)
-    if wanted.source not in {KUBE, POD}:
-        return _missing(key, wanted.name, f"priorityClassSource {wanted.source} is not supported")
-    name = wanted.name if wanted.source == KUBE else template.size.priority_class
-    known = facts.priority_classes.get(name) or priorities.SYSTEM.get(name)
-    if name and known is None:
-        return _missing(key, name, f"PriorityClass {name} does not exist")
+    if source.source not in {KUBE, POD}:
+        return _unresolved(key, source.name, f"priorityClassSource {source.source} is not supported")
+    name = source.name if source.source == KUBE else template.size.priority_class
+    priority_class = facts.priority_classes.get(name) or priorities.SYSTEM.get(name)
+    if name and priority_class is None:
+        return _unresolved(key, name, f"PriorityClass {name} does not exist")
     if not name:
-        name, known = _default(facts)
-    if known is None:
+        name, priority_class = _default(facts)
+    if priority_class is None:
         return decisions.PriorityResolved(key=key, priority=0, preemption_policy=priorities.NEVER)
     return decisions.PriorityResolved(
-        key=key, priority=known.value, preemption_policy=known.preemption_policy, class_name=name
+        key=key,
+        priority=priority_class.value,
+        preemption_policy=priority_class.preemption_policy,
+        class_name=name,
     )
 
 
-def _missing(key: str, name: str, fault: str) -> decisions.PriorityResolved:
+def _unresolved(key: str, name: str, fault: str) -> decisions.PriorityResolved:
     return decisions.PriorityResolved(
         key=key, priority=0, preemption_policy=priorities.NEVER, class_name=name, fault=fault
     )
@@ -89,6 +92,10 @@ def _missing(key: str, name: str, fault: str) -> decisions.PriorityResolved:
 
 def _default(facts: Facts) -> tuple[str, PriorityClass | None]:
     """Return the global default class; of several the one with the lowest value, as in Kubernetes."""
-    found = [(each.value, name) for name, each in facts.priority_classes.items() if each.global_default]
-    name = min(found)[1] if found else ""
+    defaults = [
+        (priority_class.value, name)
+        for name, priority_class in facts.priority_classes.items()
+        if priority_class.global_default
+    ]
+    name = min(defaults)[1] if defaults else ""
     return name, facts.priority_classes.get(name)

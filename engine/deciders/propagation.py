@@ -42,7 +42,7 @@ def choose(claim: Claim | None, template: Template, facts: Facts) -> tuple[str, 
     verdict = claims.claim(facts.policies, template, claim.policy if claim else None, preemption=True)
     # A lapsed claim passes to the best other policy in the same step; the reference takes another pass.
     policy = facts.policies.best(template) if verdict.outcome == claims.LAPSED else verdict.policy
-    return verdict.outcome, None if policy is None else facts.known[claims.reference(policy)]
+    return verdict.outcome, None if policy is None else facts.known_policies[claims.reference(policy)]
 
 
 def _withdraw(binding: Binding, emit: step_outputs.Emitter) -> bool:
@@ -54,14 +54,14 @@ def _withdraw(binding: Binding, emit: step_outputs.Emitter) -> bool:
 
 
 def _reason(claim: Claim, facts: Facts) -> str:
-    return "PolicySelectsNoMore" if claim.policy in facts.known else "PolicyDeleted"
+    return "PolicySelectsNoMore" if claim.policy in facts.known_policies else "PolicyDeleted"
 
 
 def declare(binding: Binding, template: Template, facts: Facts, emit: step_outputs.Emitter) -> None:
     """Declare what the template asks for if it differs from what the binding declares."""
     size = _size(template, facts)
-    known = binding.declared
-    if known and (known.digest, known.replicas, known.requests, known.uid) == (
+    previous = binding.declared
+    if previous and (previous.digest, previous.replicas, previous.requests, previous.uid) == (
         template.digest,
         size.replicas,
         size.requests,
@@ -89,12 +89,16 @@ def _size(template: Template, facts: Facts) -> workloads.Size:
 
 
 def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter) -> None:
-    known = binding.claim
+    previous = binding.claim
     ref = claims.reference(chosen.policy)
     spec = chosen.policy.spec
     # Claims recorded by releases without dependencies or priorities lack these fields and are made again.
-    stands = (ref, chosen.version, spec.propagate_deps, schedule_priority(spec))
-    if known and (known.policy, known.version, known.propagate_deps, known.schedule_priority) == stands:
+    current = (ref, chosen.version, spec.propagate_deps, schedule_priority(spec))
+    if (
+        previous
+        and (previous.policy, previous.version, previous.propagate_deps, previous.schedule_priority)
+        == current
+    ):
         return
     suspension = spec.suspension or policy_objects.Suspension()
     claimed = decisions.BindingClaimed(
@@ -123,10 +127,12 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter) ->
 
 def schedule_priority(spec: policy_objects.PolicySpec) -> decisions.SchedulePriority | None:
     """Return the source of the priority that a policy sets; None if it sets none."""
-    wanted = spec.schedule_priority
-    if wanted is None:
+    priority = spec.schedule_priority
+    if priority is None:
         return None
-    return decisions.SchedulePriority(source=wanted.priority_class_source, name=wanted.priority_class_name)
+    return decisions.SchedulePriority(
+        source=priority.priority_class_source, name=priority.priority_class_name
+    )
 
 
 def _failover(failover: policy_objects.Failover | None) -> decisions.ApplicationFailover | None:

@@ -24,7 +24,9 @@ def decide(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
     if rebalancer.started < rebalancer.generation:
         yield from _start(rebalancer, emit)
     yield from _count_answers(rebalancer, emit)
-    if rebalancer.finished < rebalancer.started and all(seen.result for seen in rebalancer.observed.values()):
+    if rebalancer.finished < rebalancer.started and all(
+        observed.result for observed in rebalancer.observed.values()
+    ):
         finish = decisions.RebalanceFinished(
             name=rebalancer.name,
             uid=rebalancer.uid,
@@ -46,12 +48,12 @@ def expires_ms(rebalancer: Rebalancer) -> int:
 
 
 def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
-    wanted = {states.workload_order(ref): ref for ref in rebalancer.workloads}
-    asked = tuple(ref for order, ref in wanted.items() if order not in rebalancer.observed)
+    workloads = {states.workload_order(ref): ref for ref in rebalancer.workloads}
+    added = tuple(ref for order, ref in workloads.items() if order not in rebalancer.observed)
     dropped = tuple(
-        seen.workload
-        for order, seen in sorted(rebalancer.observed.items())
-        if order not in wanted and seen.result != SUCCESSFUL
+        observed.workload
+        for order, observed in sorted(rebalancer.observed.items())
+        if order not in workloads and observed.result != SUCCESSFUL
     )
     # Generation 1 shows the rebalancer's creation time, later ones the time of the edit that added the
     # workload.
@@ -61,13 +63,13 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
         uid=rebalancer.uid,
         generation=rebalancer.generation,
         at_ms=at_ms,
-        asked=asked,
+        asked=added,
         dropped=dropped,
     )
     emit.decide(start, rebalancer.key)
-    for ref in asked:
+    for ref in added:
         key = binding_key(ref)
-        ask = links.RescheduleRequested(
+        request = links.RescheduleRequested(
             rebalancer=rebalancer.name,
             uid=rebalancer.uid,
             generation=rebalancer.generation,
@@ -75,15 +77,15 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
             key=key,
             workload=ref,
         )
-        emit.send(ask, key, key)
+        emit.send(request, key, key)
         yield
 
 
 def _count_answers(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
     # Iterate over a copy: each result removes its answer; the remaining answers count as ignored.
     for answer in tuple(rebalancer.answers):
-        awaited = rebalancer.observed.get(states.workload_order(answer.workload))
-        if awaited is None or awaited.result or awaited.generation != answer.generation:
+        observed = rebalancer.observed.get(states.workload_order(answer.workload))
+        if observed is None or observed.result or observed.generation != answer.generation:
             continue
         result = decisions.WorkloadRebalanced(
             name=rebalancer.name,
@@ -104,8 +106,8 @@ def _expire(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> None:
     emit.decide(expired, rebalancer.key)
     # An ordinary write with ``expects``: if the rebalancer was edited meanwhile, the deletion is refused as
     # late.
-    gone = specs.RebalancerDeleted(name=rebalancer.name, expects=rebalancer.version)
-    emit.send(gone, rebalancer.key, rebalancer.key)
+    deleted = specs.RebalancerDeleted(name=rebalancer.name, expects=rebalancer.version)
+    emit.send(deleted, rebalancer.key, rebalancer.key)
 
 
 def binding_key(ref: shapes.WorkloadRef) -> str:

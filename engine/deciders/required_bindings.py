@@ -14,7 +14,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Need, ShardState, Template
 from events import decisions, keys
 
-NOWHERE: Final[frozenset[str]] = frozenset()
+NO_CLUSTERS: Final[frozenset[str]] = frozenset()
 _CLUSTERS_MAX: Final = 4_096
 """Maximum number of bindings and clusters in one decision, which bounds its record; a single need may exceed it."""
 
@@ -23,11 +23,11 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozen
     """Apply changed needs; return the clusters in which the object is left running although no longer needed."""
     needs, template = all_needs.known(emit.shard, binding.key), binding.template
     if needs is None or template is None:
-        return NOWHERE
-    looked_at = needs.changed if needs.ref == template.ref else needs.keys()
+        return NO_CLUSTERS
+    examined = needs.changed if needs.ref == template.ref else needs.keys()
     preserved = frozenset(
         name
-        for need in map(needs.__getitem__, looked_at)
+        for need in map(needs.__getitem__, examined)
         if need.preserved and not need.clusters
         for name in need.applied
     )
@@ -35,11 +35,11 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozen
     if is_required:
         propagation.declare(binding, template, facts, emit)
     if binding.declared is None:
-        return NOWHERE
+        return NO_CLUSTERS
     needs.ref = template.ref
-    changed = tuple(_changed(needs, sorted(looked_at), template))
-    for some in _portions(changed):
-        emit.decide(decisions.BindingRequired(key=binding.key, required_by=some), binding.key)
+    changed = tuple(_changed(needs, sorted(examined), template))
+    for portion in _portions(changed):
+        emit.decide(decisions.BindingRequired(key=binding.key, required_by=portion), binding.key)
     if changed and not is_required and binding.claim is None and not (binding.clusters or binding.tasks):
         emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="NotRequired"), binding.key)
     return preserved
@@ -48,29 +48,29 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozen
 def clusters(shard: ShardState, key: str) -> frozenset[str]:
     """Return the clusters in which others need the object with this key, as of the last decisions."""
     needs = all_needs.known(shard, key)
-    return NOWHERE if needs is None else needs.applied()
+    return NO_CLUSTERS if needs is None else needs.applied()
 
 
 def _changed(
-    needs: Mapping[str, Need], looked_at: Iterable[str], template: Template
+    needs: Mapping[str, Need], examined: Iterable[str], template: Template
 ) -> Iterator[decisions.RequiredBy]:
-    for by in looked_at:
+    for by in examined:
         need = needs[by]
-        wanted = need.clusters if need.ref == template.ref else ()
-        if wanted != need.applied:
+        clusters = need.clusters if need.ref == template.ref else ()
+        if clusters != need.applied:
             namespace, name = keys.split(by)
-            yield decisions.RequiredBy(namespace=namespace, name=name, clusters=wanted)
+            yield decisions.RequiredBy(namespace=namespace, name=name, clusters=clusters)
 
 
 def _portions(changed: tuple[decisions.RequiredBy, ...]) -> Iterator[tuple[decisions.RequiredBy, ...]]:
     portion: list[decisions.RequiredBy] = []
     count = 0
-    for each in changed:
-        size = len(each.clusters) + 1
+    for required_by in changed:
+        size = len(required_by.clusters) + 1
         if portion and count + size > _CLUSTERS_MAX:
             yield tuple(portion)
             portion, count = [], 0
-        portion.append(each)
+        portion.append(required_by)
         count += size
     if portion:
         yield tuple(portion)

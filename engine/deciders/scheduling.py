@@ -40,28 +40,28 @@ def decide(
     is_changed: bool,
 ) -> None:
     """Run a scheduling pass if one is needed and answer the rebalancers that asked for one."""
-    asks = binding.asks
+    reschedules = binding.asks
     if binding.declared is None or binding.claim is None:
-        for ask in asks:
-            _answer(ask, rebalance.FAILED, rebalance.NOT_FOUND, emit)
+        for request in reschedules:
+            _answer(request, rebalance.FAILED, rebalance.NOT_FOUND, emit)
         return
-    for ask in asks:
+    for request in reschedules:
         triggered = decisions.RescheduleTriggered(
             key=binding.key,
-            rebalancer=ask.rebalancer,
-            uid=ask.uid,
-            generation=ask.generation,
-            at_ms=ask.at_ms,
+            rebalancer=request.rebalancer,
+            uid=request.uid,
+            generation=request.generation,
+            at_ms=request.at_ms,
         )
         emit.decide(triggered, binding.key)
-    if asks:
+    if reschedules:
         preemption_victims.release(binding, emit)
     want = emit.shard.wants.get(binding.key) if emit.shard.wants else None
     is_due = want is not None and 0 < want.due_ms <= emit.time_ms
-    if is_changed or asks or flags & states.CLUSTER or is_due or _may_retry(binding, emit.time_ms):
-        _pass(binding, binding.declared, binding.claim, facts, placements, emit)
-    for ask in asks:
-        _answer(ask, rebalance.SUCCESSFUL, "", emit)
+    if is_changed or reschedules or flags & states.CLUSTER or is_due or _may_retry(binding, emit.time_ms):
+        _run_pass(binding, binding.declared, binding.claim, facts, placements, emit)
+    for request in reschedules:
+        _answer(request, rebalance.SUCCESSFUL, "", emit)
 
 
 def request_of(
@@ -69,7 +69,7 @@ def request_of(
 ) -> requests.Request:
     """Return the scheduling request of a binding, including its trigger."""
     ref = declared.ref
-    asked = requests.Request(
+    request = requests.Request(
         resource=requests.Resource(
             api_version=ref.api_version,
             kind=ref.kind,
@@ -79,30 +79,30 @@ def request_of(
         ),
         placement=placements.get(claim.placement),
         replicas=declared.replicas or 0,
-        requests=None if declared.requests is None else _parsed(declared.requests),
+        requests=None if declared.requests is None else _parse_requests(declared.requests),
         current=binding.clusters,
         evicting=frozenset(task.cluster for task in binding.tasks),
         observed_affinity=binding.affinity,
         fresh=binding.fresh,
     )
     applied = placements.get(binding.applied) if binding.applied else None
-    trigger = triggers.trigger(asked, applied, facts.fleet)
+    trigger = triggers.trigger(request, applied, facts.fleet)
     if trigger == triggers.NONE and any(facts.fleet.get(name) is None for name, _ in binding.clusters):
         # A cluster removed without a leaving phase is missing from the fleet; treat it as terminating.
         trigger = triggers.CLUSTER_TERMINATING
-    return asked if trigger == asked.trigger else msgspec.structs.replace(asked, trigger=trigger)
+    return request if trigger == request.trigger else msgspec.structs.replace(request, trigger=trigger)
 
 
 @functools.lru_cache(maxsize=_PARSED_MAX)
-def _parsed(wanted: workloads.Requests) -> requests.Requests:
-    return requests.parse_requests(dict(wanted))
+def _parse_requests(resource_requests: workloads.Requests) -> requests.Requests:
+    return requests.parse_requests(dict(resource_requests))
 
 
 def _may_retry(binding: Binding, time_ms: int) -> bool:
     return binding.blocked and binding.ready_to_retry and binding.retry_at_ms <= time_ms
 
 
-def _pass(
+def _run_pass(
     binding: Binding,
     declared: Declared,
     claim: Claim,
@@ -118,18 +118,18 @@ def _pass(
         decision = schedule.schedule(request, facts.fleet, explain=True)
         emit.explanations.append((request, decision))
     else:
-        decision = facts.answers.decide(request)
+        decision = facts.decision_cache.decide(request)
     if decision.reason == SUCCESS:
-        _decided(binding, claim, request, decision, facts, emit)
+        _emit_decision(binding, claim, request, decision, facts, emit)
     elif decision.reason:
-        _failed(binding, request, decision, emit)
+        _emit_failure(binding, request, decision, emit)
 
 
 def _mode(request: requests.Request) -> str:
     return "Fresh" if request.fresh else "Steady"
 
 
-def _decided(
+def _emit_decision(
     binding: Binding,
     claim: Claim,
     request: requests.Request,
@@ -138,14 +138,14 @@ def _decided(
     emit: step_outputs.Emitter,
 ) -> None:
     names, replicas = decision.columns
-    is_news = (
+    is_change = (
         binding.fresh
         or binding.condition != SUCCESS
         or binding.affinity != decision.affinity_name
         or binding.applied != claim.placement
         or not _is_unchanged(binding.clusters, names, replicas)
     )
-    if not is_news:
+    if not is_change:
         return
     decided = decisions.ScheduleDecided(
         key=binding.key,
@@ -165,16 +165,16 @@ def _decided(
         facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
 
 
-def _is_unchanged(before: eviction_rules.Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
+def _is_unchanged(targets: eviction_rules.Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
     """Whether a result equals the current assignment; replica numbers differ more often and are compared first."""
     return (
-        len(before) == len(names)
-        and all(map(operator.eq, map(_REPLICAS, before), replicas))
-        and all(map(operator.eq, map(_NAME, before), names))
+        len(targets) == len(names)
+        and all(map(operator.eq, map(_REPLICAS, targets), replicas))
+        and all(map(operator.eq, map(_NAME, targets), names))
     )
 
 
-def _failed(
+def _emit_failure(
     binding: Binding, request: requests.Request, decision: Decision, emit: step_outputs.Emitter
 ) -> None:
     is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
@@ -200,14 +200,14 @@ def _failed(
     emit.decide(failed, binding.key)
 
 
-def _answer(ask: RescheduleRequest, result: str, reason: str, emit: step_outputs.Emitter) -> None:
+def _answer(request: RescheduleRequest, result: str, reason: str, emit: step_outputs.Emitter) -> None:
     answer = links.RescheduleAnswered(
-        rebalancer=ask.rebalancer,
-        uid=ask.uid,
-        generation=ask.generation,
-        workload=ask.workload,
+        rebalancer=request.rebalancer,
+        uid=request.uid,
+        generation=request.generation,
+        workload=request.workload,
         result=result,
         reason=reason,
     )
-    key = keys.rebalancer_key(ask.rebalancer)
+    key = keys.rebalancer_key(request.rebalancer)
     emit.send(answer, key, key)

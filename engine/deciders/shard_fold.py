@@ -43,7 +43,7 @@ OUTPUTS_MAX: Final = 5_000
 """A step that has emitted this many records leaves the other keys to the next step."""
 
 _DIGEST_BYTES: Final = 16
-_ALL_WERE_TOLD: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
+_RELEASES_TOUCHING_ALL: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
 """Releases in which each report of a cluster touched all clusters in trouble.
 
 Their steps count these keys as processed, so a replay of them must touch the same keys.
@@ -77,7 +77,9 @@ class ShardFold:
         self.ends = ends
         self.indexes = Indexes(state.bindings.values(), state.watches.values())
         self.placements = Placements(state.placements)
-        self._folds = {each.topic: verdicts.PartitionFold(each, manifests.check) for each in inputs}
+        self._folds = {
+            partition.topic: verdicts.PartitionFold(partition, manifests.check) for partition in inputs
+        }
         self._digests = {topic: _hasher() for topic in (*topics.FACT_TOPICS, *topics.OWN_TOPICS)}
         holders = itertools.chain(state.bindings.values(), state.rebalancers.values(), state.watches.values())
         self._timers = [(holder.timer_ms, holder.key) for holder in holders if holder.timer_ms]
@@ -104,7 +106,7 @@ class ShardFold:
             else:
                 affected_keys.touch(self.state, self.indexes, self.placements, changed)
                 if isinstance(changed.change, HealthReported):
-                    self._await(changed.change.name)
+                    self._await_report(changed.change.name)
 
     def take(self, record: StoredRecord) -> None:
         """Fold the next record of one of the shard's own partitions."""
@@ -124,10 +126,10 @@ class ShardFold:
         """Whether a step is due: keys, inputs or refusals wait, a timer has fired, or the backlog of facts is long."""
         state = self.state
         is_crowd = (self.indexes.crowd or self.indexes.emptied) and self.indexes.troubled
-        busy = (
+        is_busy = (
             is_crowd or state.touched or state.waiting or state.reported or self._own_taken or self._refused
         )
-        return bool(busy) or self._backlog > FACT_BACKLOG_MAX or self._next_timer() <= time_ms
+        return bool(is_busy) or self._backlog > FACT_BACKLOG_MAX or self._next_timer() <= time_ms
 
     def next_timer_ms(self) -> int | None:
         """Return the time at which a timer makes a step due; None for never."""
@@ -142,14 +144,14 @@ class ShardFold:
         A ``term`` other than the current one begins an ownership. The decision on key ``explained`` is
         explained.
         """
-        portions = self.deciding(facts, time_ms, budget, term=term, explained=explained)
+        portions = self.decide_in_portions(facts, time_ms, budget, term=term, explained=explained)
         while True:
             try:
                 next(portions)
             except StopIteration as end:
                 return end.value
 
-    def deciding(
+    def decide_in_portions(
         self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
     ) -> Generator[None, None, Step]:
         """Do the same as ``decide`` but yield after each key and some records.
@@ -165,11 +167,11 @@ class ShardFold:
         self._open(facts, at_ms)
         for refused in self._refused:
             _reject(emit, refused)
-        popped: list[Waiting] = []
-        for key, why in intake.pop(state, budget):
-            popped.append(why)
-            emit.because(why.cause)
-            yield from self._decide_key(key, why, facts, emit)
+        decided: list[Waiting] = []
+        for key, waiting in intake.pop(state, budget):
+            decided.append(waiting)
+            emit.set_cause(waiting.cause)
+            yield from self._decide_key(key, waiting, facts, emit)
             self._close_key(key, facts, at_ms)
             yield
             # Break only between keys: replay pops ``processed`` whole keys.
@@ -190,7 +192,7 @@ class ShardFold:
             time_ms=at_ms,
             release=release.RELEASE,
             ends=dict(self.ends),
-            processed=len(popped),
+            processed=len(decided),
             outputs=len(outputs),
             inputs_digest=self._inputs_digest(),
             outputs_digest=digest_of(outputs),
@@ -199,7 +201,7 @@ class ShardFold:
         )
         first = _record(step_outputs.Output(taken, state.shard, str(state.shard), ""), emit, 0)
         self._commit(taken, first.value)
-        since_ms = min((why.since_ms for why in popped), default=None)
+        since_ms = min((waiting.since_ms for waiting in decided), default=None)
         return Step(taken, [first, *outputs], emit.explanations, since_ms)
 
     def replay(
@@ -210,10 +212,10 @@ class ShardFold:
             self._begin(taken.time_ms)
         # Same calls in the same order as in ``binding_decision``; otherwise recovered state would differ from the
         # owner's.
-        self._open(facts, taken.time_ms, are_all_told=taken.release in _ALL_WERE_TOLD)
+        self._open(facts, taken.time_ms, touches_all=taken.release in _RELEASES_TOUCHING_ALL)
         popped = [key for key, _ in intake.pop(self.state, taken.processed)]
         for data in outputs:
-            apply_decisions.evolve(self.state, data, taken.term, taken.number)
+            apply_decisions.apply(self.state, data, taken.term, taken.number)
         for key in popped:
             self._close_key(key, facts, taken.time_ms)
         cluster_departure.settle(self.state, facts, self.indexes)
@@ -241,7 +243,7 @@ class ShardFold:
         state = self.state
         return state.bindings.get(key) or state.rebalancers.get(key) or state.watches.get(key)
 
-    def _await(self, cluster: str) -> None:
+    def _await_report(self, cluster: str) -> None:
         """Set the timer for the next report of a cluster that this shard owns."""
         watch = self.state.watches.get(keys.cluster_key(cluster))
         if watch is not None:
@@ -254,9 +256,9 @@ class ShardFold:
             cluster_health.begin(watch, at_ms)
             self._set_timer(watch, watch.due_ms)
 
-    def _open(self, facts: Facts, at_ms: int, *, are_all_told: bool = False) -> None:
+    def _open(self, facts: Facts, at_ms: int, *, touches_all: bool = False) -> None:
         """Touch clusters in trouble, fire due timers and end the intake."""
-        affected_keys.touch_troubled(self.state, self.indexes, facts, are_all_told=are_all_told)
+        affected_keys.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
             holder = self._holder(key)
@@ -274,7 +276,9 @@ class ShardFold:
         else:
             intake.seal(self.state)
 
-    def _decide_key(self, key: str, why: Waiting, facts: Facts, emit: step_outputs.Emitter) -> Iterator[None]:
+    def _decide_key(
+        self, key: str, waiting: Waiting, facts: Facts, emit: step_outputs.Emitter
+    ) -> Iterator[None]:
         rebalancer = self.state.rebalancers.get(key)
         if rebalancer is not None:
             yield from rebalance.decide(rebalancer, emit)
@@ -284,10 +288,10 @@ class ShardFold:
         if self.state.questions and key == keys.capacity_key(self.state.shard):
             preemption_victims.answer(self.indexes, emit)
         binding = self.state.bindings.get(key)
-        if why.flags & _ANNOUNCES and keys.priority_class_of(key):
+        if waiting.flags & _ANNOUNCES and keys.priority_class_of(key):
             priority_resolution.announce(key, binding.template if binding else None, facts, emit)
         if binding is not None:
-            binding_decision.decide(binding, why.flags, facts, self.placements, emit)
+            binding_decision.decide(binding, waiting.flags, facts, self.placements, emit)
 
     def _close_key(self, key: str, facts: Facts, at_ms: int) -> None:
         """Clean up after a decided key, set its timer and update the indexes."""
@@ -312,10 +316,10 @@ class ShardFold:
                 heapq.heappush(self._timers, (due_ms, holder.key))
 
     def _inputs_digest(self) -> str:
-        whole = _hasher()
+        hasher = _hasher()
         for digest in self._digests.values():
-            whole.update(digest.digest())
-        return whole.hexdigest()
+            hasher.update(digest.digest())
+        return hasher.hexdigest()
 
     def _commit(self, taken: decisions.StepTaken, value: bytes) -> None:
         state = self.state
@@ -333,22 +337,22 @@ _Holder = states.Binding | states.Rebalancer | states.Watch
 
 def digest_of(outputs: Iterable[Record | StoredRecord]) -> str:
     """Return the digest of a step's outputs, in order."""
-    whole = _hasher()
+    hasher = _hasher()
     for output in outputs:
-        whole.update(output.checksum)
-    return whole.hexdigest()
+        hasher.update(output.checksum)
+    return hasher.hexdigest()
 
 
 def _hasher() -> "hashlib.blake2b":
     return hashlib.blake2b(digest_size=_DIGEST_BYTES)
 
 
-def _reject(emit: step_outputs.Emitter, refused: verdicts.Refused) -> None:
-    record, envelope = refused.record, refused.envelope
+def _reject(emit: step_outputs.Emitter, refusal: verdicts.Refused) -> None:
+    record, envelope = refusal.record, refusal.envelope
     rejected = rejections.InputRejected(
-        verdict=refused.verdict,
-        reason=refused.reason,
-        field=refused.field,
+        verdict=refusal.verdict,
+        reason=refusal.reason,
+        field=refusal.field,
         topic=record.topic,
         partition=record.partition,
         offset=record.offset,
@@ -362,7 +366,7 @@ def _reject(emit: step_outputs.Emitter, refused: verdicts.Refused) -> None:
 
 def _record(output: step_outputs.Output, emit: step_outputs.Emitter, index: int) -> Record:
     shard, cause = emit.shard.shard, output.cause
-    head = Envelope(
+    envelope = Envelope(
         id=ids.output_id(shard, emit.term, emit.step, index),
         source=emit.source,
         type="",
@@ -373,4 +377,4 @@ def _record(output: step_outputs.Output, emit: step_outputs.Emitter, index: int)
         correlationid=cause.story,
         causationid=cause.position,
     )
-    return codec.encode(output.data, head, partition=output.partition, key=output.key)
+    return codec.encode(output.data, envelope, partition=output.partition, key=output.key)

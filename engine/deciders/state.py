@@ -30,12 +30,12 @@ POLICY: Final = 2
 CLUSTER: Final = 4
 TIMER: Final = 8
 HEALTH: Final = 16
-ASKED: Final = 32
-ROOM: Final = 64
+REQUESTED: Final = 32
+CAPACITY: Final = 64
 OVERRIDE: Final = 128
 REQUIRED: Final = 256
 PRIORITY: Final = 512
-REPORTED: Final = HEALTH | ROOM
+REPORTED: Final = HEALTH | CAPACITY
 """Flags set by reports of member clusters only: these keys yield to keys with other flags."""
 
 

@@ -39,16 +39,16 @@ class Preserved:
                 self.labels[rule.alias] = value
 
 
-def reading(claim: Claim | None, of_kind: shapes.Reading | None) -> shapes.Reading | None:
+def reading(claim: Claim | None, kind_reading: shapes.Reading | None) -> shapes.Reading | None:
     """Return how members read the status: the kind's reading extended by the values of the policy's rules."""
     if claim is None:
-        return of_kind
+        return kind_reading
     application = claim.failover.preserved if claim.failover else ()
     if not application and not claim.preserved:
-        return of_kind
-    known = of_kind or _PLAIN
+        return kind_reading
+    base = kind_reading or _PLAIN
     paths = {rule.path for rule in (*application, *claim.preserved)}
-    return structs.replace(known, values=tuple(sorted(paths.union(known.values))))
+    return structs.replace(base, values=tuple(sorted(paths.union(base.values))))
 
 
 def labels(binding: Binding, cluster: str) -> dict[str, str]:
@@ -56,12 +56,12 @@ def labels(binding: Binding, cluster: str) -> dict[str, str]:
     if not binding.tasks or len(binding.clusters) != 1:
         return _NOTHING
     newest = binding.tasks[-1]
-    is_its_own = binding.clusters[0][0] == cluster
-    if not is_its_own or newest.purge_mode != _DIRECTLY or cluster in newest.clusters_before:
+    is_assigned = binding.clusters[0][0] == cluster
+    if not is_assigned or newest.purge_mode != _DIRECTLY or cluster in newest.clusters_before:
         return _NOTHING
     return newest.labels
 
 
-def before(binding: Binding, rules: Sequence[shapes.StateRule]) -> tuple[str, ...]:
+def clusters_before(binding: Binding, rules: Sequence[shapes.StateRule]) -> tuple[str, ...]:
     """Return the binding's clusters if there are rules to preserve state, else an empty tuple."""
     return tuple(name for name, _ in binding.clusters) if rules else ()

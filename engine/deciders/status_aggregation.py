@@ -42,16 +42,16 @@ def _fields(
     members: tuple[decisions.MemberStatus, ...], declared: tuple[interpreters.StatusField, ...]
 ) -> dict[str, shapes.Whole | str]:
     """Aggregate the values of the members' statuses by the rules declared for the kind."""
-    found: dict[str, shapes.Whole | str] = {}
+    values: dict[str, shapes.Whole | str] = {}
     for field in declared:
-        texts = [text for each in members if (text := each.values.get(field.json_path)) is not None]
-        value = _put_together(field.aggregate, texts)
+        texts = [text for member in members if (text := member.values.get(field.json_path)) is not None]
+        value = _aggregate_values(field.aggregate, texts)
         if value is not None:
-            found[field.json_path] = value
-    return found
+            values[field.json_path] = value
+    return values
 
 
-def _put_together(aggregate: interpreters.Aggregate, texts: list[str]) -> int | str | None:
+def _aggregate_values(aggregate: interpreters.Aggregate, texts: list[str]) -> int | str | None:
     """Return one value for those of several members; Sum and Max ignore values that are not whole numbers."""
     if aggregate == "First":
         return texts[0] if texts else None

@@ -46,14 +46,14 @@ class Emitter:
         self._cause = _NO_CAUSE
         self._decisions_key = str(shard.shard)
 
-    def because(self, cause: Cause) -> None:
+    def set_cause(self, cause: Cause) -> None:
         """Set the input that causes everything emitted from now on."""
         self._cause = cause
 
     def decide(self, data: shapes.Event, subject: str) -> None:
         """Emit a decision of this shard and apply it to the state."""
         self.outputs.append(Output(data, self.shard.shard, self._decisions_key, subject, self._cause))
-        apply_decisions.evolve(self.shard, data, self.term, self.step)
+        apply_decisions.apply(self.shard, data, self.term, self.step)
 
     def send(self, data: shapes.Event, key: str, subject: str) -> None:
         """Emit a link, a work or an input of the shard's own; ``key`` is the receiver's record key."""

@@ -34,19 +34,19 @@ def decide(
     suffice.
     """
     is_scheduled = _is_scheduled(binding) and not is_changed
-    over = (
+    ended_evictions = (
         _assess(binding, facts, placements, emit.time_ms, is_scheduled=is_scheduled).ended
         if binding.tasks
         else ()
     )
-    for ended in over:
+    for eviction in ended_evictions:
         finished = decisions.EvictionFinished(
-            key=binding.key, cluster=ended.task.cluster, reason=ended.reason
+            key=binding.key, cluster=eviction.task.cluster, reason=eviction.reason
         )
         emit.decide(finished, binding.key)
     replicas = dict(binding.clusters)
     rules = binding.claim.preserved if binding.claim else ()
-    before = state_preservation.before(binding, rules)
+    before = state_preservation.clusters_before(binding, rules)
     for cluster, deadline_ms in list(_deadlines(binding, facts, placements)):
         if deadline_ms > emit.time_ms:
             continue
@@ -67,8 +67,8 @@ def decide(
         )
         emit.decide(started, binding.key)
     if binding.claim is None:
-        last_copy.decide_unclaimed(binding, over, emit)
-    return bool(over)
+        last_copy.decide_unclaimed(binding, ended_evictions, emit)
+    return bool(ended_evictions)
 
 
 def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:

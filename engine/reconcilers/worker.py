@@ -244,7 +244,7 @@ class Worker:
                 continue
             now_ms = self._clock()
             if keeps or fold.is_due(now_ms):
-                steps.append(await share.drain(fold.deciding(self.facts, now_ms, BUDGET)))
+                steps.append(await share.drain(fold.decide_in_portions(self.facts, now_ms, BUDGET)))
                 await share.yield_loop()
         # At most one commit is in flight: wait for the previous one before this turn's records are written.
         # It raises if that commit failed, and the steps above, which build on it, are discarded.

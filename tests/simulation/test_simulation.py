@@ -106,7 +106,7 @@ async def test_forgotten_override_is_detected(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.slow
 async def test_forgotten_dependency_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> frozenset[str]:
-        return required_bindings.NOWHERE
+        return required_bindings.NO_CLUSTERS
 
     monkeypatch.setattr(required_bindings, "clusters", broken)
     assert await is_caught("dependencies:", seeds=100)
