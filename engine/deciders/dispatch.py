@@ -47,7 +47,7 @@ def decide(
         is_left = cluster in left or (cluster in leaving and binding.preserves)
         _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
-        selecting = facts.overrides.selecting(binding.template) if binding.template else ()
+        selecting = facts.overrides.policies_for(binding.template) if binding.template else ()
         reading = state_preservation.reading(claim, facts.reading(declared.ref))
         ref = declared.ref
         is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
@@ -58,7 +58,7 @@ def decide(
             previous = binding.works.get(cluster)
             overrides: tuple[shapes.OverrideRef, ...] = ()
             if selecting and facts.fleet.get(cluster) is not None:
-                overrides = facts.overrides.holding(selecting, cluster, facts.fleet)
+                overrides = facts.overrides.rules_for(selecting, cluster, facts.fleet)
             elif selecting and previous is not None:
                 # Keep the old overrides, so that a cluster that has left gets no new work.
                 overrides = previous.overrides
@@ -107,7 +107,7 @@ def _new_work(
         and previous.labels == work.labels
         and previous.reading == work.reading
     )
-    if is_known and selection.same(previous.overrides, work.overrides):
+    if is_known and selection.are_equal(previous.overrides, work.overrides):
         return None
     return work
 

@@ -160,7 +160,7 @@ def _reading_of(spec: interpreter_objects.Interpretation) -> shapes.Reading | No
         values=tuple(sorted({field.json_path for field in spec.status_fields})),
         health=health,
         retained=spec.retained_fields,
-        replicas="" if workloads.is_usual(spec.replicas_path) else spec.replicas_path,
+        replicas="" if workloads.is_default_path(spec.replicas_path) else spec.replicas_path,
     )
     return None if reading == shapes.Reading() else reading
 
@@ -301,7 +301,7 @@ class Facts:
         self.emptied = state.emptied
         self.priority_classes = dict(state.priority_classes)
         for override in state.overrides:
-            self.overrides.put(replace(override, policy=override_objects.copied(override.policy)))
+            self.overrides.put(replace(override, policy=override_objects.with_own_buffers(override.policy)))
 
     def _put_policy(self, known_policy: KnownPolicy) -> None:
         ref = claims.reference(known_policy.policy)

@@ -24,7 +24,7 @@ _DEFAULT_ACCOUNT: Final = "default"
 _NAME_CHARS_MAX: Final = 253
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
-_POD_AT: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+_POD_PATHS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("v1", "Pod"): ("spec",),
     ("apps/v1", "Deployment"): ("spec", "template", "spec"),
     ("apps/v1", "StatefulSet"): ("spec", "template", "spec"),
@@ -37,7 +37,7 @@ _POD_AT: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 
 _INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
-_SECRET_IN: Final = (
+_SECRET_PATHS: Final = (
     ("azureFile", "secretName"),
     ("secret", "secretName"),
     ("cephfs", "secretRef", "name"),
@@ -52,7 +52,7 @@ _SECRET_IN: Final = (
 """Paths of Secret names in the types of volumes."""
 
 _Json = dict[str, object]
-_Found = Iterator[tuple[str, object]]
+_References = Iterator[tuple[str, object]]
 _DECODE: Final[Callable[[bytes], object]] = msgspec.json.Decoder().decode
 
 
@@ -67,8 +67,8 @@ def dependencies(
     api_version: str, kind: str, namespace: str, manifest: msgspec.Raw | bytes
 ) -> tuple[Dependency, ...]:
     """Return the objects that a template refers to, sorted and without repetitions; empty for other kinds."""
-    at = _POD_AT.get((api_version, kind))
-    if not namespace or (at is None and (api_version, kind) != _INGRESS):
+    pod_path = _POD_PATHS.get((api_version, kind))
+    if not namespace or (pod_path is None and (api_version, kind) != _INGRESS):
         return ()
     raw = bytes(manifest)
     if not _may_refer(raw):
@@ -77,20 +77,20 @@ def dependencies(
         root = _DECODE(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return ()
-    found = _ingress(root) if at is None else _workload(kind, root, at)
-    needed = {
-        Dependency(_API_VERSION, each, namespace, name)
-        for each, name in found
+    references = _ingress(root) if pod_path is None else _workload(kind, root, pod_path)
+    needed_objects = {
+        Dependency(_API_VERSION, dependency_kind, namespace, name)
+        for dependency_kind, name in references
         if isinstance(name, str) and len(name) <= _NAME_CHARS_MAX and _NAME.fullmatch(name)
     }
-    return tuple(sorted(needed))
+    return tuple(sorted(needed_objects))
 
 
 def field_of(api_version: str, kind: str) -> str:
     """Return the field in which objects of a kind refer to others; empty for kinds without references."""
     if (api_version, kind) == _INGRESS:
         return "spec.tls"
-    return ".".join(_POD_AT.get((api_version, kind), ()))
+    return ".".join(_POD_PATHS.get((api_version, kind), ()))
 
 
 def _may_refer(raw: bytes) -> bool:
@@ -108,51 +108,54 @@ def _may_refer(raw: bytes) -> bool:
     )
 
 
-def _ingress(root: object) -> _Found:
-    for entry in _list(_at(root, "spec", "tls")):
-        yield SECRET, _at(entry, "secretName")
+def _ingress(root: object) -> _References:
+    for entry in _list(_field_at(root, "spec", "tls")):
+        yield SECRET, _field_at(entry, "secretName")
 
 
-def _workload(kind: str, root: object, at: tuple[str, ...]) -> _Found:
-    own = [_at(each, "metadata", "name") for each in _list(_at(root, "spec", "volumeClaimTemplates"))]
-    for needed, name in _pod(_at(root, *at)):
-        if not (kind == "StatefulSet" and needed == VOLUME_CLAIM and name in own):
-            yield needed, name
+def _workload(kind: str, root: object, pod_path: tuple[str, ...]) -> _References:
+    own_claims = [
+        _field_at(claim, "metadata", "name")
+        for claim in _list(_field_at(root, "spec", "volumeClaimTemplates"))
+    ]
+    for dependency_kind, name in _pod(_field_at(root, *pod_path)):
+        if not (kind == "StatefulSet" and dependency_kind == VOLUME_CLAIM and name in own_claims):
+            yield dependency_kind, name
 
 
-def _pod(pod: object) -> _Found:
-    account = _at(pod, "serviceAccountName")
+def _pod(pod: object) -> _References:
+    account = _field_at(pod, "serviceAccountName")
     if account != _DEFAULT_ACCOUNT:
         yield SERVICE_ACCOUNT, account
-    for entry in _list(_at(pod, "imagePullSecrets")):
-        yield SECRET, _at(entry, "name")
+    for entry in _list(_field_at(pod, "imagePullSecrets")):
+        yield SECRET, _field_at(entry, "name")
     for group in _CONTAINERS:
-        for container in _list(_at(pod, group)):
+        for container in _list(_field_at(pod, group)):
             yield from _container(container)
-    for volume in _list(_at(pod, "volumes")):
+    for volume in _list(_field_at(pod, "volumes")):
         yield from _volume(volume)
 
 
-def _container(container: object) -> _Found:
-    for source in _list(_at(container, "envFrom")):
-        yield CONFIG_MAP, _at(source, "configMapRef", "name")
-        yield SECRET, _at(source, "secretRef", "name")
-    for variable in _list(_at(container, "env")):
-        yield CONFIG_MAP, _at(variable, "valueFrom", "configMapKeyRef", "name")
-        yield SECRET, _at(variable, "valueFrom", "secretKeyRef", "name")
+def _container(container: object) -> _References:
+    for source in _list(_field_at(container, "envFrom")):
+        yield CONFIG_MAP, _field_at(source, "configMapRef", "name")
+        yield SECRET, _field_at(source, "secretRef", "name")
+    for variable in _list(_field_at(container, "env")):
+        yield CONFIG_MAP, _field_at(variable, "valueFrom", "configMapKeyRef", "name")
+        yield SECRET, _field_at(variable, "valueFrom", "secretKeyRef", "name")
 
 
-def _volume(volume: object) -> _Found:
-    yield CONFIG_MAP, _at(volume, "configMap", "name")
-    yield VOLUME_CLAIM, _at(volume, "persistentVolumeClaim", "claimName")
-    for path in _SECRET_IN:
-        yield SECRET, _at(volume, *path)
-    for source in _list(_at(volume, "projected", "sources")):
-        yield CONFIG_MAP, _at(source, "configMap", "name")
-        yield SECRET, _at(source, "secret", "name")
+def _volume(volume: object) -> _References:
+    yield CONFIG_MAP, _field_at(volume, "configMap", "name")
+    yield VOLUME_CLAIM, _field_at(volume, "persistentVolumeClaim", "claimName")
+    for path in _SECRET_PATHS:
+        yield SECRET, _field_at(volume, *path)
+    for source in _list(_field_at(volume, "projected", "sources")):
+        yield CONFIG_MAP, _field_at(source, "configMap", "name")
+        yield SECRET, _field_at(source, "secret", "name")
 
 
-def _at(value: object, *path: str) -> object:
+def _field_at(value: object, *path: str) -> object:
     """The value at a path; None if the path does not exist."""
     for field in path:
         if not isinstance(value, dict):

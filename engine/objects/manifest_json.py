@@ -12,26 +12,26 @@ from engine.objects.manifest_yaml import Part
 _INTEGER_MIN: Final = -(2**63)
 _INTEGER_MAX: Final = 2**63 - 1
 _INTEGER_CHARS_MAX: Final = 20
-_INK: Final = re.compile(r"\S|\Z")
+_FIRST_CHAR: Final = re.compile(r"\S|\Z")
 
 
 def documents(text: str, budget: Budget) -> Iterator[Part]:
     """Yield the documents of a text; stops after the first one that cannot be read."""
-    place, line = 0, 1
+    position, line = 0, 1
     while True:
-        ink = _INK.search(text, place)
-        start = ink.start() if ink else len(text)
-        line += text.count("\n", place, start)
+        first_char = _FIRST_CHAR.search(text, position)
+        start = first_char.start() if first_char else len(text)
+        line += text.count("\n", position, start)
         if start == len(text):
             return
         try:
             budget.document()
-            value, place = _DECODER.raw_decode(text, start)
-            _survey(value, budget)
+            value, position = _DECODER.raw_decode(text, start)
+            _check_depth_and_text(value, budget)
         except json.JSONDecodeError as error:
             reason = f"no JSON: {error.msg} (column {error.colno})"
-            broken = Unreadable("", reason, line=error.lineno, syntax=True)
-            yield Part(line=line, text=text, value=broken)
+            failure = Unreadable("", reason, line=error.lineno, syntax=True)
+            yield Part(line=line, text=text, value=failure)
             return
         except RecursionError:
             deep = Unreadable("", f"nested deeper than {budget.limits.depth_max} levels", "flatten it")
@@ -41,7 +41,7 @@ def documents(text: str, budget: Budget) -> Iterator[Part]:
             yield Part(line=line, text=text, value=error)
             return
         yield Part(line=line, text=text, value=value)
-        line += text.count("\n", start, place)
+        line += text.count("\n", start, position)
 
 
 def integer(text: str) -> int:
@@ -67,34 +67,34 @@ def _not_finite(text: str) -> NoReturn:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         seen: set[str] = set()
         for key, _value in pairs:
             if key in seen:
                 raise Unreadable(key, "stands twice in one object", "keep one of them")
             seen.add(key)
-    return found
+    return fields
 
 
-def _survey(root: object, budget: Budget) -> None:
+def _check_depth_and_text(root: object, budget: Budget) -> None:
     """Refuse values nested too deeply, and lone surrogates, which UTF-8 cannot encode."""
-    waiting: list[tuple[object, int]] = [(root, 1)]
-    while waiting:
-        value, depth = waiting.pop()
+    pending: list[tuple[object, int]] = [(root, 1)]
+    while pending:
+        value, depth = pending.pop()
         if isinstance(value, str):
-            _whole(value)
+            _check_surrogates(value)
         elif isinstance(value, dict):
             budget.deepen(depth)
-            for key, held in cast("dict[str, object]", value).items():
-                _whole(key)
-                waiting.append((held, depth + 1))
+            for key, child in cast("dict[str, object]", value).items():
+                _check_surrogates(key)
+                pending.append((child, depth + 1))
         elif isinstance(value, list):
             budget.deepen(depth)
-            waiting.extend((held, depth + 1) for held in cast("list[object]", value))
+            pending.extend((child, depth + 1) for child in cast("list[object]", value))
 
 
-def _whole(text: str) -> None:
+def _check_surrogates(text: str) -> None:
     if text.isascii():
         return
     try:

@@ -27,7 +27,7 @@ _PADDED: Final = re.compile(r"[-+]?0[0-9_]+")
 _BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FRACTION: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_WORDS: Final[dict[str, object]] = {
+_LITERALS: Final[dict[str, object]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -67,18 +67,18 @@ def lines(text: str) -> dict[str, int]:
 
     Empty if the text is not valid YAML.
     """
-    found: dict[str, int] = {}
+    line_by_path: dict[str, int] = {}
     try:
-        next(_Composer(text, 0, Budget(_UNBOUND), found).documents(), None)
+        next(_Composer(text, 0, Budget(_UNBOUND), line_by_path).documents(), None)
     except Unreadable:
         return {}
-    return found
+    return line_by_path
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    cuts = [0, *(match.start() for match in _MARKER.finditer(text)), len(text)]
+    boundaries = [0, *(match.start() for match in _MARKER.finditer(text)), len(text)]
     line = 1
-    for start, end in itertools.pairwise(cuts):
+    for start, end in itertools.pairwise(boundaries):
         piece = text[start:end]
         if _CONTENT.search(piece) or _after_marker(piece):
             yield line, piece
@@ -99,32 +99,34 @@ def _is_plain(event: events.Event) -> bool:
 class _Composer:
     """Builds plain values from the parser's events for one document."""
 
-    def __init__(self, text: str, line: int, budget: Budget, places: dict[str, int] | None) -> None:
+    def __init__(self, text: str, line: int, budget: Budget, positions: dict[str, int] | None) -> None:
         self._events = _PARSE(text, Loader=_LOADER)
         self._line = line
         self._budget = budget
-        self._positions = places
+        self._positions = positions
         self._anchors: dict[str, tuple[object, int]] = {}
         self._size = 0
 
     def documents(self) -> Iterator[object]:
         """Yield the documents as plain values; raises Unreadable with the line of the first fault."""
-        at = self._line
+        line_read = self._line
         try:
             for event in self._events:
-                at = self._line + event.start_mark.line
+                line_read = self._line + event.start_mark.line
                 if isinstance(event, events.DocumentStartEvent):
                     self._budget.document()
                     self._anchors.clear()
                     yield self._node(next(self._events), 1, "")
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            line = self._line + mark.line if mark else at
+            line = self._line + mark.line if mark else line_read
             raise Unreadable(
                 "", f"no YAML: {error.problem or error.context}", line=line, syntax=True
             ) from None
         except yaml.YAMLError as error:
-            raise Unreadable("", f"no YAML: {' '.join(str(error).split())}", line=at, syntax=True) from None
+            raise Unreadable(
+                "", f"no YAML: {' '.join(str(error).split())}", line=line_read, syntax=True
+            ) from None
 
     def _node(self, event: events.Event, depth: int, path: str) -> object:
         line = self._line + event.start_mark.line
@@ -143,7 +145,7 @@ class _Composer:
         tag = cast("str | None", getattr(event, "tag", None))
         if tag is not None:
             raise Unreadable(path, f"has the tag {tag!r}", "leave tags out")
-        before = self._size
+        size_before = self._size
         self._size += 1
         if isinstance(event, events.ScalarEvent):
             text = cast("str", event.value)
@@ -156,7 +158,7 @@ class _Composer:
             self._budget.deepen(depth)
             value = self._sequence(depth, path)
         if event.anchor is not None:
-            self._anchors[str(event.anchor)] = (value, self._size - before)
+            self._anchors[str(event.anchor)] = (value, self._size - size_before)
         return value
 
     def _alias(self, name: str) -> object:
@@ -168,40 +170,40 @@ class _Composer:
         return value
 
     def _sequence(self, depth: int, path: str) -> list[object]:
-        found: list[object] = []
+        items: list[object] = []
         while not isinstance(event := next(self._events), events.SequenceEndEvent):
-            place = f"{path}[{len(found)}]"
-            self._note(place, event)
-            found.append(self._node(event, depth + 1, place))
-        return found
+            item_path = f"{path}[{len(items)}]"
+            self._record_line(item_path, event)
+            items.append(self._node(event, depth + 1, item_path))
+        return items
 
     def _mapping(self, depth: int, path: str) -> dict[str, object]:
-        found: dict[str, object] = {}
+        fields: dict[str, object] = {}
         merged: list[dict[str, object]] = []
         while not isinstance(event := next(self._events), events.MappingEndEvent):
             line = self._line + event.start_mark.line
             key = self._key(event, depth, path, line)
-            place = f"{path}.{key}" if path else key
-            self._note(place, event)
-            value = self._node(next(self._events), depth + 1, place)
+            field_path = f"{path}.{key}" if path else key
+            self._record_line(field_path, event)
+            value = self._node(next(self._events), depth + 1, field_path)
             if key == _MERGE and _is_plain(event):
-                merged.extend(_mergeable(value, place, line))
+                merged.extend(_mergeable(value, field_path, line))
             else:
-                if key in found:
-                    self._repeat(place, line)
-                found[key] = value
+                if key in fields:
+                    self._repeat(field_path, line)
+                fields[key] = value
         for source in merged:
             for key, value in source.items():
-                found.setdefault(key, value)
-        return found
+                fields.setdefault(key, value)
+        return fields
 
-    def _repeat(self, place: str, line: int) -> None:
+    def _repeat(self, field_path: str, line: int) -> None:
         """Handle a repeated field; raises Unreadable unless the caller collects repeated fields."""
-        noted = self._budget.repeated
-        if noted is None:
-            raise Unreadable(place, "stands twice in one object", "keep one of them", line=line)
-        if place not in noted:
-            noted.append(place)
+        repeated = self._budget.repeated
+        if repeated is None:
+            raise Unreadable(field_path, "stands twice in one object", "keep one of them", line=line)
+        if field_path not in repeated:
+            repeated.append(field_path)
 
     def _key(self, event: events.Event, depth: int, path: str, line: int) -> str:
         remedy = "put the key in quotes"
@@ -216,15 +218,15 @@ class _Composer:
             raise Unreadable(path, f"has the key {event.value!r}, which is no text", remedy, line=line)
         return key
 
-    def _note(self, place: str, event: events.Event) -> None:
+    def _record_line(self, path: str, event: events.Event) -> None:
         if self._positions is not None:
-            self._positions.setdefault(place, self._line + event.start_mark.line)
+            self._positions.setdefault(path, self._line + event.start_mark.line)
 
 
 def plain(text: str) -> object:
     """Return the value of a scalar without quotes; raises Unreadable for ambiguous, infinite or too large numbers."""
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _LITERALS:
+        return _LITERALS[text]
     if text[0] not in _NUMBER_STARTS:
         return text
     if _DECIMAL.fullmatch(text):

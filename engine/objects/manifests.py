@@ -82,24 +82,24 @@ def _json_or_yaml(text: str, budget: Budget) -> Iterator[manifest_yaml.Part]:
     parts = list(manifest_json.documents(text, budget))
     if not isinstance(parts[-1].value, Unreadable):
         return iter(parts)
-    again = list(manifest_yaml.documents(text, Budget(budget.limits, budget.repeated)))
-    if parts[-1].value.syntax and all(not isinstance(part.value, Unreadable) for part in again):
-        return iter(again)
-    lined = again[-1].value if again else None
-    if not parts[-1].value.line and isinstance(lined, Unreadable) and not lined.syntax:
-        parts[-1] = again[-1]  # the same fault, but the YAML reader knows its line
+    yaml_parts = list(manifest_yaml.documents(text, Budget(budget.limits, budget.repeated)))
+    if parts[-1].value.syntax and all(not isinstance(part.value, Unreadable) for part in yaml_parts):
+        return iter(yaml_parts)
+    last_value = yaml_parts[-1].value if yaml_parts else None
+    if not parts[-1].value.line and isinstance(last_value, Unreadable) and not last_value.syntax:
+        parts[-1] = yaml_parts[-1]  # the same fault, but the YAML reader knows its line
     return iter(parts)
 
 
 def _number(file: str, parts: Iterator[manifest_yaml.Part]) -> list[Document | Fault]:
-    found: list[Document | Fault] = []
+    results: list[Document | Fault] = []
     index = 0
     for part in parts:
         if part.value is None:
             continue
         index += 1
-        found.extend(_objects(file, index, part, part.value, ""))
-    return found
+        results.extend(_objects(file, index, part, part.value, ""))
+    return results
 
 
 def _objects(
@@ -119,8 +119,8 @@ def _objects(
         fields = cast("dict[str, object]", value)
         items = fields.get("items")
         if str(fields.get("kind", "")).endswith("List") and isinstance(items, list):
-            for place, item in enumerate(cast("list[object]", items)):
-                yield from _objects(file, index, part, item, f"{prefix}items[{place}].")
+            for position, item in enumerate(cast("list[object]", items)):
+                yield from _objects(file, index, part, item, f"{prefix}items[{position}].")
         else:
             yield Document(
                 file=file, index=index, line=part.line, value=fields, text=part.text, prefix=prefix
@@ -131,13 +131,13 @@ def _objects(
             index=index,
             line=part.line,
             field=prefix.removesuffix("."),
-            reason=f"is {_named(value)}, not an object",
+            reason=f"is {_type_name(value)}, not an object",
             remedy="write apiVersion, kind, metadata and spec",
             text=part.text,
         )
 
 
-def _named(value: object) -> str:
+def _type_name(value: object) -> str:
     match value:
         case None:
             return "null"

@@ -53,16 +53,27 @@ class Tolerations:
 
     def __init__(self, tolerations: Iterable[Toleration]) -> None:
         self._by_key: dict[str, list[tuple[int, Toleration]]] = {}
-        for place, toleration in enumerate(tolerations):
-            self._by_key.setdefault(toleration.key, []).append((place, toleration))
+        for index, toleration in enumerate(tolerations):
+            self._by_key.setdefault(toleration.key, []).append((index, toleration))
 
     def first(self, key: str, value: str, effect: str) -> Toleration | None:
         """Return the first toleration that matches a taint; None if there is none."""
-        found = [
-            next((each for each in self._by_key.get(name, ()) if each[1].tolerates(key, value, effect)), None)
+        candidates = [
+            next(
+                (
+                    candidate
+                    for candidate in self._by_key.get(name, ())
+                    if candidate[1].tolerates(key, value, effect)
+                ),
+                None,
+            )
             for name in {key, ""}
         ]
-        return min((each for each in found if each), default=(0, None), key=operator.itemgetter(0))[1]
+        return min(
+            (candidate for candidate in candidates if candidate),
+            default=(0, None),
+            key=operator.itemgetter(0),
+        )[1]
 
 
 class SpreadConstraint(

@@ -40,8 +40,11 @@ def read(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Priority
     if kind != KIND or api_version != API_VERSION:
         return None
     try:
-        found = _DECODER.decode(policies.without_nulls(manifest))
+        priority_class = _DECODER.decode(policies.without_nulls(manifest))
     except msgspec.ValidationError:
         return None
-    is_sound = _VALUE_MIN <= found.value <= _VALUE_MAX and found.preemption_policy in {PREEMPTS, NEVER}
-    return found if is_sound else None
+    is_valid = _VALUE_MIN <= priority_class.value <= _VALUE_MAX and priority_class.preemption_policy in {
+        PREEMPTS,
+        NEVER,
+    }
+    return priority_class if is_valid else None

@@ -47,7 +47,8 @@ class _Labels:
     def __init__(self, selector: LabelSelector) -> None:
         self._equal = tuple(selector.match_labels.items())
         self._conditions = tuple(
-            (each.key, each.operator, frozenset(each.values)) for each in selector.match_expressions
+            (requirement.key, requirement.operator, frozenset(requirement.values))
+            for requirement in selector.match_expressions
         )
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -106,15 +107,15 @@ class Selection:
 
 def is_met(cell: Cell, template: Template) -> bool:
     """Whether a selector of the cell matches the template, which has the cell's handle."""
-    return any(each is None or each.matches(template.labels) for each in cell)
+    return any(selector is None or selector.matches(template.labels) for selector in cell)
 
 
 def scopes_of(template: Template) -> Iterator[Scope]:
     """Yield all scopes to which a template belongs."""
     namespace = template.ref.namespace
-    for place in (namespace, ANY) if namespace else (ANY,):
-        yield scope_of(place, template.ref)
-        yield place, ANY, ANY
+    for scope_namespace in (namespace, ANY) if namespace else (ANY,):
+        yield scope_of(scope_namespace, template.ref)
+        yield scope_namespace, ANY, ANY
 
 
 def scope_of(namespace: str, ref: shapes.WorkloadRef | ResourceSelector) -> Scope:

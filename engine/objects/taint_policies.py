@@ -60,10 +60,10 @@ def decode(manifest: msgspec.Raw | bytes) -> TaintPolicy:
     return _DECODER.decode(manifest)
 
 
-def _all_match(wanted: tuple[MatchCondition, ...], conditions: Mapping[str, str]) -> bool:
+def _all_match(match_conditions: tuple[MatchCondition, ...], conditions: Mapping[str, str]) -> bool:
     """An empty list of conditions never matches, and neither does an unknown condition."""
-    return bool(wanted) and all(
-        each.condition_type in conditions
-        and (conditions[each.condition_type] in each.status_values) == (each.operator == _IN)
-        for each in wanted
+    return bool(match_conditions) and all(
+        condition.condition_type in conditions
+        and (conditions[condition.condition_type] in condition.status_values) == (condition.operator == _IN)
+        for condition in match_conditions
     )

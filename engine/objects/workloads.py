@@ -83,17 +83,17 @@ def replicas_path(api_version: str, kind: str, declared: str = "") -> Path:
     return _REPLICAS_AT.get((api_version, kind), _REPLICAS)
 
 
-def is_usual(declared: str) -> bool:
+def is_default_path(declared: str) -> bool:
     """Return whether an interpreter's path is the default one."""
     return not declared or replicas_path("", "", declared) == _REPLICAS
 
 
 def with_field(value: dict[str, object], path: Path, new: object) -> dict[str, object]:
     """Return a copy of an object with another value at a path, created where missing; the original is unchanged."""
-    first, *others = path
-    held = value.get(first)
-    inner = cast("dict[str, object]", held) if isinstance(held, dict) else {}
-    return {**value, first: with_field(inner, tuple(others), new) if others else new}
+    name, *rest = path
+    child = value.get(name)
+    child_fields = cast("dict[str, object]", child) if isinstance(child, dict) else {}
+    return {**value, name: with_field(child_fields, tuple(rest), new) if rest else new}
 
 
 def field_at(value: object, path: Path) -> object:
@@ -134,35 +134,35 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
 def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
     """Requests of a Pod; None if they are invalid, since verdicts do not check the requests of Pods."""
     try:
-        found = _requests(_SINGLE.decode(manifest).spec)
-        is_sound = all(quantity.nano_units(text) >= 0 for _, text in found or ())
+        requests = _requests(_SINGLE.decode(manifest).spec)
+        is_valid = all(quantity.nano_units(text) >= 0 for _, text in requests or ())
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return None
-    return found if is_sound else None
+    return requests if is_valid else None
 
 
 def custom_size(manifest: bytes, count_path: str, requests_path: str = "") -> Size:
     """Return the size of a custom workload, by dotted paths from its root; NONE if there is no count at the path."""
     root: object = msgspec.json.decode(manifest)
-    count = _walk(root, count_path)
+    count = _value_at(root, count_path)
     if isinstance(count, bool) or not isinstance(count, int):
         return NONE
-    wanted = _walk(root, requests_path) if requests_path else None
-    if not isinstance(wanted, dict):
+    requests = _value_at(root, requests_path) if requests_path else None
+    if not isinstance(requests, dict):
         return Size(count, None)
-    found = cast("dict[str, object]", wanted)
-    return Size(count, tuple(sorted((name, str(value)) for name, value in found.items())))
+    fields = cast("dict[str, object]", requests)
+    return Size(count, tuple(sorted((name, str(value)) for name, value in fields.items())))
 
 
-def _walk(root: object, path: str) -> object:
+def _value_at(root: object, path: str) -> object:
     return field_at(root, tuple(path.removeprefix(".").split(".")))
 
 
 def _requests(pod: _PodSpec) -> Requests | None:
     """Requests of one pod: per resource, the sum over its containers or the largest init container; plus overhead."""
     if len(pod.containers) == 1 and not pod.init_containers and not pod.overhead:
-        only = _container_requests(pod.containers[0])
-        return tuple(sorted(only.items())) or None
+        requests = _container_requests(pod.containers[0])
+        return tuple(sorted(requests.items())) or None
     total: dict[str, int] = {}
     for container in pod.containers:
         for name, text in _container_requests(container).items():

@@ -22,7 +22,7 @@ from engine.overrides import images
 
 _POD: Final = "/spec"
 _POD_TEMPLATE: Final = "/spec/template/spec"
-_PODS_AT: Final = {
+_POD_PATHS: Final = {
     "Pod": _POD,
     "ReplicaSet": _POD_TEMPLATE,
     "Deployment": _POD_TEMPLATE,
@@ -125,7 +125,7 @@ def read(raw: msgspec.Raw | bytes) -> Overriders:
         raise OverrideError("overriders", str(error)) from None
 
 
-class Overriding:
+class OverrideApplication:
     """Applies rules to a copy of an object, one after another.
 
     All rules share one cost budget: with the largest object and policies, unbounded work would block a thread
@@ -135,48 +135,50 @@ class Overriding:
     def __init__(self, value: Json) -> None:
         # `json_patch_own` changes the value in place.
         self.value = copy.deepcopy(value)
-        self._left = COST_MAX
+        self._budget = COST_MAX
 
     def apply(self, overriders: Overriders) -> None:
         """Apply all overriders of a rule. After an OverrideError the value is partly changed and must not be used."""
-        for name, place, change in self._changes(overriders):
-            field = f"{name}[{place}]" if place >= 0 else name
+        for name, index, change in self._changes(overriders):
+            field = f"{name}[{index}]" if index >= 0 else name
             try:
-                made = as_object(change())
+                changed = as_object(change())
             except OverrideError as error:
                 raise OverrideError(f"{field}{error.field}", error.reason) from None
             except (patches.PatchError, images.ImageError) as error:
                 raise OverrideError(field, str(error)) from None
             except RecursionError:
                 raise OverrideError(field, "is nested too deeply") from None
-            if made is None:
+            if changed is None:
                 raise OverrideError(field, "leaves no object")
-            self.value = made
+            self.value = changed
 
     def _changes(self, overriders: Overriders) -> Iterator[tuple[str, int, Callable[[], object]]]:
         """Yield the changes in order, with overrider kind and index; plaintext patches are one change with index -1."""
-        for place, image in enumerate(overriders.image_overrider):
-            yield "imageOverrider", place, partial(self._with_images, image)
-        for place, words in enumerate(overriders.command_overrider):
-            yield "commandOverrider", place, partial(self._with_list_items, "command", words)
-        for place, words in enumerate(overriders.args_overrider):
-            yield "argsOverrider", place, partial(self._with_list_items, "args", words)
-        for place, marks in enumerate(overriders.labels_overrider):
-            yield "labelsOverrider", place, partial(self._with_marks, "labels", marks)
-        for place, marks in enumerate(overriders.annotations_overrider):
-            yield "annotationsOverrider", place, partial(self._with_marks, "annotations", marks)
-        for place, field in enumerate(overriders.field_overrider):
-            yield "fieldOverrider", place, partial(self._with_field, field)
+        for index, image in enumerate(overriders.image_overrider):
+            yield "imageOverrider", index, partial(self._with_images, image)
+        for index, overrider in enumerate(overriders.command_overrider):
+            yield "commandOverrider", index, partial(self._with_list_items, "command", overrider)
+        for index, overrider in enumerate(overriders.args_overrider):
+            yield "argsOverrider", index, partial(self._with_list_items, "args", overrider)
+        for index, mark_overrider in enumerate(overriders.labels_overrider):
+            yield "labelsOverrider", index, partial(self._with_marks, "labels", mark_overrider)
+        for index, mark_overrider in enumerate(overriders.annotations_overrider):
+            yield "annotationsOverrider", index, partial(self._with_marks, "annotations", mark_overrider)
+        for index, field in enumerate(overriders.field_overrider):
+            yield "fieldOverrider", index, partial(self._with_field, field)
         if overriders.plaintext:
-            operations = [_operation(each.operator, each.path, each.value) for each in overriders.plaintext]
-            yield "plaintext", -1, partial(self._patched, operations)
+            operations = [
+                _operation(patch.operator, patch.path, patch.value) for patch in overriders.plaintext
+            ]
+            yield "plaintext", -1, partial(self._apply_patch, operations)
 
-    def _patched(self, operations: list[Json]) -> object:
+    def _apply_patch(self, operations: list[Json]) -> object:
         return patches.json_patch_own(self.value, operations)
 
     def _spend(self, cost: int) -> None:
-        self._left -= cost
-        if self._left < 0:
+        self._budget -= cost
+        if self._budget < 0:
             raise OverrideError("", "is too much for one object")
 
     def _with_images(self, overrider: ImageOverrider) -> object:
@@ -184,8 +186,8 @@ class Overriding:
             path = overrider.predicate.path
             if not path.startswith("/"):
                 raise OverrideError(".predicate.path", "does not start with '/'")
-            return self._patched([_image_patch(path, patches.at(self.value, path), overrider)])
-        return self._patched(
+            return self._apply_patch([_image_patch(path, patches.at(self.value, path), overrider)])
+        return self._apply_patch(
             [
                 _image_patch(f"{path}/image", container.get("image"), overrider)
                 for part in ("initContainers", "containers")
@@ -204,9 +206,9 @@ class Overriding:
             if overrider.operator == "add":
                 new = [*old, *overrider.value]
             else:
-                new = [word for word in old if word not in overrider.value]
+                new = [argument for argument in old if argument not in overrider.value]
             operations.append(_operation("add", f"{path}/{part}", new))
-        return self._patched(operations)
+        return self._apply_patch(operations)
 
     def _with_marks(self, part: str, overrider: MarkOverrider) -> Json:
         metadata = as_object(self.value.get("metadata")) or {}
@@ -238,20 +240,20 @@ class Overriding:
             new = msgspec.json.encode(document).decode()
         else:
             return self.value
-        return self._patched([_operation("replace", overrider.field_path, new)])
+        return self._apply_patch([_operation("replace", overrider.field_path, new)])
 
     def _containers(self, part: str) -> Iterator[tuple[str, Json]]:
         """Yield the containers of the pods of a known kind, each with its JSON pointer."""
-        at = _PODS_AT.get(str(self.value.get("kind")))
-        if at is None:
+        pod_path = _POD_PATHS.get(str(self.value.get("kind")))
+        if pod_path is None:
             return
         pods: Json | None = self.value
-        for step in at.split("/")[1:]:
+        for step in pod_path.split("/")[1:]:
             pods = as_object((pods or {}).get(step))
-        found = as_list((pods or {}).get(part)) or []
-        self._spend(len(found))
-        for place, item in enumerate(found):
-            yield f"{at}/{part}/{place}", as_object(item) or {}
+        containers = as_list((pods or {}).get(part)) or []
+        self._spend(len(containers))
+        for index, item in enumerate(containers):
+            yield f"{pod_path}/{part}/{index}", as_object(item) or {}
 
 
 def _operation(operator: str, path: str, value: object) -> Json:
@@ -266,12 +268,12 @@ def _image_patch(path: str, old: object, overrider: ImageOverrider) -> Json:
 
 
 def _sub_operations(changes: tuple[SubPatch, ...]) -> list[Json]:
-    return [_operation(each.operator, each.sub_path, each.value) for each in changes]
+    return [_operation(patch.operator, patch.sub_path, patch.value) for patch in changes]
 
 
 def _read_yaml(text: str) -> object:
     values = [part.value for part in manifest_yaml.documents(text, Budget(_EMBEDDED))]
-    wrong = next((each for each in values if isinstance(each, Unreadable)), None)
-    if wrong is not None or len(values) != 1:
-        raise OverrideError(".fieldPath", f"is no YAML: {wrong or 'more than one document, or none'}")
+    failure = next((value for value in values if isinstance(value, Unreadable)), None)
+    if failure is not None or len(values) != 1:
+        raise OverrideError(".fieldPath", f"is no YAML: {failure or 'more than one document, or none'}")
     return values[0]

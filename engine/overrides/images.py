@@ -46,15 +46,15 @@ class Image(Struct, frozen=True, kw_only=True):
 
 def parse(text: str) -> Image:
     """Parse an image name; raises ImageError."""
-    found = _IMAGE.fullmatch(text) if len(text) <= _CHARS_MAX else None
-    if found is None or len(found["name"]) > NAME_CHARS_MAX:
+    match = _IMAGE.fullmatch(text) if len(text) <= _CHARS_MAX else None
+    if match is None or len(match["name"]) > NAME_CHARS_MAX:
         raise ImageError(f"{text[:80]!r} is no image's name")
-    registry, slash, repository = found["name"].partition("/")
+    registry, slash, repository = match["name"].partition("/")
     if not slash or not ("." in registry or ":" in registry or registry == "localhost"):
-        registry, repository = "", found["name"]
-    tag = found["tag"] or ""
+        registry, repository = "", match["name"]
+    tag = match["tag"] or ""
     return Image(
-        registry=registry, repository=repository, tag=tag, digest="" if tag else found["digest"] or ""
+        registry=registry, repository=repository, tag=tag, digest="" if tag else match["digest"] or ""
     )
 
 
@@ -72,9 +72,9 @@ def changed(image: Image, component: str, operator: str, value: str) -> Image:
             return Image(registry=image.registry, repository=repository, tag=image.tag, digest=image.digest)
         case _:
             text = _text(image.tag or image.digest, operator, value)
-            named = Image(registry=image.registry, repository=image.repository)
+            untagged = Image(registry=image.registry, repository=image.repository)
             if not text and operator == "remove":
-                return named
+                return untagged
             if _ONLY_TAG.fullmatch(text):
                 return Image(registry=image.registry, repository=image.repository, tag=text)
             if _ONLY_DIGEST.fullmatch(text):

@@ -19,8 +19,8 @@ CLUSTER_OVERRIDE_POLICY: Final = "ClusterOverridePolicy"
 KINDS: Final = (OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY)
 
 _DIGEST_BYTES: Final = 8
-_NOTHING_SAID: Final = b"{}"
-_NOTHING: Final = msgspec.Raw(_NOTHING_SAID)
+_EMPTY_BYTES: Final = b"{}"
+_EMPTY: Final = msgspec.Raw(_EMPTY_BYTES)
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
@@ -34,12 +34,12 @@ class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
     """A rule: the overriders for the clusters that ``target_cluster`` selects; None selects all."""
 
     target_cluster: placements.ClusterAffinity | None = None
-    overriders: msgspec.Raw = _NOTHING
+    overriders: msgspec.Raw = _EMPTY
 
     @property
     def is_empty(self) -> bool:
         """Return whether the rule has no overriders, without copying its JSON."""
-        return memoryview(self.overriders).nbytes <= len(_NOTHING_SAID)
+        return memoryview(self.overriders).nbytes <= len(_EMPTY_BYTES)
 
 
 class OverrideSpec(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -51,7 +51,7 @@ class OverrideSpec(Struct, frozen=True, kw_only=True, rename="camel"):
     resource_selectors: tuple[ResourceSelector, ...] = ()
     override_rules: tuple[Rule, ...] = ()
     target_cluster: placements.ClusterAffinity | None = None
-    overriders: msgspec.Raw = _NOTHING
+    overriders: msgspec.Raw = _EMPTY
 
 
 class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -88,11 +88,11 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
 
     def digest(self, rules: tuple[int, ...]) -> str:
         """Return the digest of the overriders of some rules, by their indexes."""
-        whole = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-        for place in rules:
-            raw = bytes(self.rules[place].overriders)
-            whole.update(len(raw).to_bytes(8, "big") + raw)
-        return whole.hexdigest()
+        hasher = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        for index in rules:
+            raw = bytes(self.rules[index].overriders)
+            hasher.update(len(raw).to_bytes(8, "big") + raw)
+        return hasher.hexdigest()
 
 
 _DECODER: Final = msgspec.json.Decoder(OverridePolicy)
@@ -100,10 +100,10 @@ _DECODER: Final = msgspec.json.Decoder(OverridePolicy)
 
 def decode(manifest: msgspec.Raw | bytes) -> OverridePolicy:
     """Decode a manifest; raises msgspec.ValidationError or msgspec.DecodeError if it is invalid."""
-    return copied(_DECODER.decode(manifest))
+    return with_own_buffers(_DECODER.decode(manifest))
 
 
-def copied(policy: OverridePolicy) -> OverridePolicy:
+def with_own_buffers(policy: OverridePolicy) -> OverridePolicy:
     """Return the policy with its own copies of raw JSON.
 
     Raw values keep the whole buffer alive from which they were decoded.

@@ -17,7 +17,7 @@ from engine.overrides.policies import OverridePolicy
 from engine.placement import fleet as fleets
 from events import shapes
 
-_Place = tuple[selector_index.Scope, selector_index.Handle]
+_CellKey = tuple[selector_index.Scope, selector_index.Handle]
 
 
 class KnownOverride(Struct, frozen=True):
@@ -35,30 +35,30 @@ class Overrides:
     """All override policies, indexed so that a template that no policy selects costs almost nothing."""
 
     def __init__(self) -> None:
-        self._known: dict[shapes.PolicyRef, KnownOverride] = {}
+        self._policies: dict[shapes.PolicyRef, KnownOverride] = {}
         self._selections: dict[shapes.PolicyRef, Selection] = {}
-        self._cells: dict[_Place, dict[shapes.PolicyRef, selector_index.Cell]] = {}
+        self._cells: dict[_CellKey, dict[shapes.PolicyRef, selector_index.Cell]] = {}
         self._refs: dict[shapes.PolicyRef, dict[tuple[int, ...], shapes.OverrideRef]] = {}
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._policies)
 
     def __iter__(self) -> Iterator[KnownOverride]:
-        return iter(self._known.values())
+        return iter(self._policies.values())
 
-    def put(self, known: KnownOverride) -> None:
+    def put(self, override: KnownOverride) -> None:
         """Add a policy, replacing the one with the same reference."""
-        ref = reference(known.policy)
+        ref = reference(override.policy)
         self.remove(ref)
-        self._known[ref] = known
-        selection = self._selections[ref] = Selection(known.policy.selectors)
+        self._policies[ref] = override
+        selection = self._selections[ref] = Selection(override.policy.selectors)
         for scope, handle, cell in selection.cells():
             self._cells.setdefault((scope, handle), {})[ref] = cell
 
     def remove(self, ref: shapes.PolicyRef) -> None:
         """Remove a policy; do nothing if it does not exist."""
-        known, selection = self._known.pop(ref, None), self._selections.pop(ref, None)
-        if known is None or selection is None:
+        override, selection = self._policies.pop(ref, None), self._selections.pop(ref, None)
+        if override is None or selection is None:
             return
         for scope, handle, _ in selection.cells():
             cell = self._cells[scope, handle]
@@ -71,63 +71,63 @@ class Overrides:
         """Return what a policy selects; an empty selection if it does not exist."""
         return self._selections.get(ref, _NO_SELECTION)
 
-    def selecting(self, template: Template) -> Sequence[KnownOverride]:
+    def policies_for(self, template: Template) -> Sequence[KnownOverride]:
         """Return the policies that select a template, in the order of application."""
-        if not self._known:
+        if not self._policies:
             return ()
-        found = [
-            (ref.kind == policies.OVERRIDE_POLICY, close, ref.name, self._known[ref])
+        selected = [
+            (ref.kind == policies.OVERRIDE_POLICY, close, ref.name, self._policies[ref])
             for ref, close in self._closest(template).items()
         ]
-        found.sort(key=lambda each: each[:3])
-        return [each[3] for each in found]
+        selected.sort(key=lambda entry: entry[:3])
+        return [entry[3] for entry in selected]
 
-    def holding(
-        self, chosen: Sequence[KnownOverride], cluster: str, fleet: fleets.Fleet
+    def rules_for(
+        self, overrides: Sequence[KnownOverride], cluster: str, fleet: fleets.Fleet
     ) -> tuple[shapes.OverrideRef, ...]:
         """Return references to those rules of the policies that apply in a cluster; omit policies without any."""
-        found: list[shapes.OverrideRef] = []
-        for known in chosen:
+        refs: list[shapes.OverrideRef] = []
+        for override in overrides:
             rules = tuple(
-                place
-                for place, rule in enumerate(known.policy.rules)
+                index
+                for index, rule in enumerate(override.policy.rules)
                 if not rule.is_empty and fleet.matches(rule.target_cluster, cluster)
             )
             if rules:
-                found.append(self._ref(known, rules))
-        return tuple(found)
+                refs.append(self._ref(override, rules))
+        return tuple(refs)
 
-    def _ref(self, known: KnownOverride, rules: tuple[int, ...]) -> shapes.OverrideRef:
-        ref = reference(known.policy)
+    def _ref(self, override: KnownOverride, rules: tuple[int, ...]) -> shapes.OverrideRef:
+        ref = reference(override.policy)
         refs = self._refs.setdefault(ref, {})
         if rules not in refs:
             refs[rules] = shapes.OverrideRef(
                 kind=ref.kind,
                 name=ref.name,
                 namespace=ref.namespace,
-                offset=known.offset,
-                digest=known.policy.digest(rules),
+                offset=override.offset,
+                digest=override.policy.digest(rules),
                 rules=rules,
             )
         return refs[rules]
 
     def _closest(self, template: Template) -> dict[shapes.PolicyRef, int]:
         """Return the policies that select a template, with the closeness of their best selector."""
-        found: dict[shapes.PolicyRef, int] = {}
+        closeness_of: dict[shapes.PolicyRef, int] = {}
         for scope in selector_index.scopes_of(template):
             for handle in selector_index.handles_of(template):
                 for ref, cell in self._cells.get((scope, handle), {}).items():
-                    if found.get(ref, selector_index.UNSELECTED) < handle[0] and selector_index.is_met(
+                    if closeness_of.get(ref, selector_index.UNSELECTED) < handle[0] and selector_index.is_met(
                         cell, template
                     ):
-                        found[ref] = handle[0]
-        return found
+                        closeness_of[ref] = handle[0]
+        return closeness_of
 
 
 _NO_SELECTION: Final = Selection(())
 
 
-def same(one: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, ...]) -> bool:
+def are_equal(one: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, ...]) -> bool:
     """Whether both name the same rules with the same content; the policies' offsets are ignored."""
     return one == other or list(map(_order_key, one)) == list(map(_order_key, other))
 

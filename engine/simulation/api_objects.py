@@ -13,7 +13,7 @@ from engine.objects import workloads
 from engine.simulation import lists, pod_priorities, statuses
 from engine.simulation.specs import RELEASE
 from engine.simulation.state import MemberState, Workload
-from engine.works.manifests import replicas_at
+from engine.works.manifests import declared_replicas_path
 from events import times
 from events.validation.schema import as_list, as_object
 
@@ -49,7 +49,7 @@ def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
     found: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
     found.pop("status", None)
     if held.replicas is not None:
-        path = workloads.replicas_path(ref.api_version, ref.kind, replicas_at(held.reading))
+        path = workloads.replicas_path(ref.api_version, ref.kind, declared_replicas_path(held.reading))
         found = workloads.with_field(found, path, held.replicas)
     if status := statuses.status(held):
         found["status"] = status

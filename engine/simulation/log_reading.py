@@ -26,7 +26,7 @@ READ: Final = 500
 async def rebuild(
     log: port.Log,
     loader: template_loading.TemplateLoader,
-    maker: manifests.Maker,
+    maker: manifests.Renderer,
     members: Sequence[specs.MemberSpec],
     ends: port.Ends,
     counting: CountingWorks,
@@ -110,13 +110,13 @@ async def _templates(
     places = {
         key: (applied.shard, applied.offset)
         for key, past in history.pasts.items()
-        if (applied := past.applied) is not None and template_loading.is_read(applied)
+        if (applied := past.applied) is not None and template_loading.needs_template(applied)
     }
     found = await loader.load(places.values())
     return {key: found[place] for key, place in places.items()}
 
 
-async def _settle(maker: manifests.Maker, history: recovery.History) -> dict[str, Template]:
+async def _settle(maker: manifests.Renderer, history: recovery.History) -> dict[str, Template]:
     """Decide which work of each workload runs if the newest has overrides; return the rendered templates."""
     found: dict[str, Template] = {}
     overridden = [
@@ -127,13 +127,15 @@ async def _settle(maker: manifests.Maker, history: recovery.History) -> dict[str
     for index, (key, past, newest) in enumerate(overridden):
         if index % READ == 0:
             # Most can be applied: render a batch at once and let the cache answer below.
-            await maker.make_all(manifests.wanted_of(work) for _, _, work in overridden[index : index + READ])
+            await maker.render_all(
+                manifests.input_of(work) for _, _, work in overridden[index : index + READ]
+            )
         fault, runs = "", None
         for work in (newest, *past.earlier):
             if not work.overrides:
                 runs = work
                 break
-            made = await maker.make(manifests.wanted_of(work))
+            made = await maker.render(manifests.input_of(work))
             if not made.fault:
                 runs = structs.replace(work, replicas=made.replicas)
                 found[key] = made.template

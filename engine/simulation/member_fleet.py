@@ -53,7 +53,7 @@ class Members:
         self._specs = tuple(members)
         self._partitions = sorted({keys.shard_of(spec.name) for spec in members})
         self._loader = template_loading.TemplateLoader(log)
-        self._maker = manifests.Maker(log)
+        self._maker = manifests.Renderer(log)
         self._lock = asyncio.Lock()
         self._states: dict[str, MemberState] = {}
         self._taken: dict[int, int] = {}
@@ -284,10 +284,10 @@ class Members:
         places = {
             (work.shard, work.offset)
             for _, work, _ in found
-            if isinstance(work, works.WorkApplied) and template_loading.is_read(work)
+            if isinstance(work, works.WorkApplied) and template_loading.needs_template(work)
         }
-        made = await self._maker.make_all(
-            manifests.wanted_of(work)
+        made = await self._maker.render_all(
+            manifests.input_of(work)
             for _, work, _ in found
             if isinstance(work, works.WorkApplied) and work.overrides
         )
@@ -298,7 +298,7 @@ class Members:
             template, fault = template_loading.EMPTY, ""
             applied = work
             if isinstance(work, works.WorkApplied) and work.overrides:
-                mine = made[manifests.wanted_of(work)]
+                mine = made[manifests.input_of(work)]
                 applied = structs.replace(work, replicas=mine.replicas)
                 template, fault = mine.template, mine.fault
             elif isinstance(work, works.WorkApplied):
@@ -310,9 +310,9 @@ class Members:
 
     def _running(
         self, found: Iterable[tuple[StoredRecord, cluster.Work, Envelope]]
-    ) -> dict[template_loading.Place, Template]:
+    ) -> dict[template_loading.TemplatePosition, Template]:
         """Return templates that the members already run: most works change only the number of replicas."""
-        templates: dict[template_loading.Place, Template] = {}
+        templates: dict[template_loading.TemplatePosition, Template] = {}
         for record, work, _ in found:
             workload = self._states[record.key].workloads.get(work.key)
             if workload and workload.template is not template_loading.EMPTY and not workload.overrides:

@@ -15,5 +15,5 @@ ONE_POD: Final[Amounts] = ((PODS, quantity.NANO),)
 
 def amounts_of(requests: Iterable[tuple[str, str]]) -> Amounts:
     """Return the resources of a replica with these requests; raises quantity.QuantityError for malformed quantities."""
-    asked = ((resource, quantity.nano_units(text)) for resource, text in requests if resource != PODS)
-    return tuple((resource, amount) for resource, amount in asked if amount > 0) + ONE_POD
+    amounts = ((resource, quantity.nano_units(text)) for resource, text in requests if resource != PODS)
+    return tuple((resource, amount) for resource, amount in amounts if amount > 0) + ONE_POD

@@ -20,14 +20,14 @@ from engine.works.templates import EMPTY, Template
 from events import codec, health, limits, policies, shapes, specs, topics, works
 from events.validation.schema import as_object
 
-_LOST: Final = "the template, or an override policy, is not in the log"
-_KEPT_MAX: Final = 4_096
+_MISSING: Final = "the template, or an override policy, is not in the log"
+_CACHED_MAX: Final = 4_096
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 
 
-class Wanted(NamedTuple):
+class RenderInput(NamedTuple):
     """A template by position, with the differences for one cluster."""
 
     shard: int
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
     replicas_at: str = ""
 
 
-class Made(Struct, frozen=True):
+class Rendered(Struct, frozen=True):
     """The rendered result; with a ``fault`` the other fields are invalid and the former work goes on running."""
 
     manifest: bytes = b"{}"
@@ -47,73 +47,84 @@ class Made(Struct, frozen=True):
     fault: str = ""
 
 
-def wanted_of(work: works.WorkApplied) -> Wanted:
-    return Wanted(
-        work.shard, work.offset, work.replicas, work.overrides, pairs(work.labels), replicas_at(work.reading)
+def input_of(work: works.WorkApplied) -> RenderInput:
+    return RenderInput(
+        work.shard,
+        work.offset,
+        work.replicas,
+        work.overrides,
+        sorted_labels(work.labels),
+        declared_replicas_path(work.reading),
     )
 
 
-def replicas_at(reading: shapes.Reading | None) -> str:
+def declared_replicas_path(reading: shapes.Reading | None) -> str:
     """Return the path of the replicas of a kind if it is not the usual one; empty otherwise."""
     return reading.replicas if reading else ""
 
 
-def pairs(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def sorted_labels(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """Return labels in an order that does not depend on how they were written."""
     return tuple(sorted(labels.items()))
 
 
-class Maker:
+class Renderer:
     """Renders works with overrides; keeps the last results."""
 
     def __init__(self, log: port.Log) -> None:
         self._log = log
-        self._kept: dict[Wanted, Made] = {}
+        self._cached: dict[RenderInput, Rendered] = {}
         self._rules: dict[int, tuple[overrides_policies.Rule, ...]] = {}
 
-    async def make(self, wanted: Wanted) -> Made:
+    async def render(self, render_input: RenderInput) -> Rendered:
         """Return the rendered result for one cluster."""
-        return (await self.make_all([wanted]))[wanted]
+        return (await self.render_all([render_input]))[render_input]
 
-    async def make_all(self, wanted: Iterable[Wanted]) -> dict[Wanted, Made]:
+    async def render_all(self, render_inputs: Iterable[RenderInput]) -> dict[RenderInput, Rendered]:
         """Return the rendered results; templates and policies are read from the log in batches."""
-        asked = dict.fromkeys(wanted)
-        found = {each: self._kept[each] for each in asked if each in self._kept}
-        missing = [each for each in asked if each not in found]
-        places = {(each.shard, each.offset) for each in missing}
-        templates_at = await self._templates(places)
-        await self._learn({ref.offset for each in missing for ref in each.overrides})
+        distinct = dict.fromkeys(render_inputs)
+        results = {
+            render_input: self._cached[render_input]
+            for render_input in distinct
+            if render_input in self._cached
+        }
+        missing = [render_input for render_input in distinct if render_input not in results]
+        positions = {(render_input.shard, render_input.offset) for render_input in missing}
+        templates_at = await self._templates(positions)
+        await self._load_rules({ref.offset for render_input in missing for ref in render_input.overrides})
         share = loop_share.LoopShare()
-        for each in missing:
+        for render_input in missing:
             await share.pause()
-            template = templates_at.get((each.shard, each.offset))
-            made_now = await loop_share.apart(len(template or b""), self._made, each, template)
-            found[each] = made_now
-            if made_now.fault != _LOST:  # Not cached: the records may arrive later.
-                self._kept[each] = made_now
-                _bound(self._kept)
+            template = templates_at.get((render_input.shard, render_input.offset))
+            rendered = await loop_share.apart(len(template or b""), self._render, render_input, template)
+            results[render_input] = rendered
+            if rendered.fault != _MISSING:  # Not cached: the records may arrive later.
+                self._cached[render_input] = rendered
+                _bound(self._cached)
         _bound(self._rules)
-        return found
+        return results
 
-    def _made(self, wanted: Wanted, template: bytes | None) -> Made:
+    def _render(self, render_input: RenderInput, template: bytes | None) -> Rendered:
         rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]] = []
-        for ref in wanted.overrides:
-            known = self._rules.get(ref.offset, ())
-            if any(place >= len(known) for place in ref.rules):
-                return Made(fault=_LOST)
-            rules.append((ref, [known[place].overriders for place in ref.rules]))
-        return Made(fault=_LOST) if template is None else made(template, wanted, rules)
+        for ref in render_input.overrides:
+            policy_rules = self._rules.get(ref.offset, ())
+            if any(index >= len(policy_rules) for index in ref.rules):
+                return Rendered(fault=_MISSING)
+            rules.append((ref, [policy_rules[index].overriders for index in ref.rules]))
+        return Rendered(fault=_MISSING) if template is None else render(template, render_input, rules)
 
-    async def _templates(self, places: set[template_loading.Place]) -> dict[template_loading.Place, bytes]:
-        found: dict[template_loading.Place, bytes] = {}
-        for shard in sorted({shard for shard, _ in places}):
-            offsets = sorted(offset for each, offset in places if each == shard)
+    async def _templates(
+        self, positions: set[template_loading.TemplatePosition]
+    ) -> dict[template_loading.TemplatePosition, bytes]:
+        templates_read: dict[template_loading.TemplatePosition, bytes] = {}
+        for shard in sorted({shard for shard, _ in positions}):
+            offsets = sorted(offset for position_shard, offset in positions if position_shard == shard)
             for offset, data in (await self._read(topics.SPECS, shard, offsets)).items():
                 if isinstance(data, specs.TemplateApplied):
-                    found[shard, offset] = bytes(data.manifest)
-        return found
+                    templates_read[shard, offset] = bytes(data.manifest)
+        return templates_read
 
-    async def _learn(self, offsets: set[int]) -> None:
+    async def _load_rules(self, offsets: set[int]) -> None:
         """Read the policies at these offsets that are not known yet."""
         missing = sorted(offsets - self._rules.keys())
         for offset, data in (await self._read(topics.POLICIES, 0, missing)).items():
@@ -132,49 +143,53 @@ class Maker:
             await self._log.level()
             records = await template_loading.read_at(self._log, topic, partition, offsets)
         decoded = {offset: codec.decode(record) for offset, record in records.items()}
-        return {offset: each.data for offset, each in decoded.items() if isinstance(each, codec.Decoded)}
+        return {offset: event.data for offset, event in decoded.items() if isinstance(event, codec.Decoded)}
 
 
-def _bound(kept: dict[_Key, _Value]) -> None:
+def _bound(cache: dict[_Key, _Value]) -> None:
     """Drop the oldest entries above the limit."""
-    while len(kept) > _KEPT_MAX:
-        del kept[next(iter(kept))]
+    while len(cache) > _CACHED_MAX:
+        del cache[next(iter(cache))]
 
 
-def made(template: bytes, wanted: Wanted, rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]]) -> Made:
+def render(
+    template: bytes, render_input: RenderInput, rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]]
+) -> Rendered:
     """Return the template with replicas and labels, then with each policy's rules applied in order."""
-    replicas = wanted.replicas
+    replicas = render_input.replicas
     try:
         value = _OBJECT.decode(template)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return Made(fault="the template can't be read")
-    path = workloads.replicas_path(str(value.get("apiVersion")), str(value.get("kind")), wanted.replicas_at)
+        return Rendered(fault="the template can't be read")
+    path = workloads.replicas_path(
+        str(value.get("apiVersion")), str(value.get("kind")), render_input.replicas_at
+    )
     if replicas is not None:
         value = workloads.with_field(value, path, replicas)
-    if wanted.labels:
+    if render_input.labels:
         metadata = as_object(value.get("metadata")) or {}
-        labels = {**(as_object(metadata.get("labels")) or {}), **dict(wanted.labels)}
+        labels = {**(as_object(metadata.get("labels")) or {}), **dict(render_input.labels)}
         value = {**value, "metadata": {**metadata, "labels": labels}}
-    under = application.Overriding(value)
+    application_state = application.OverrideApplication(value)
     for ref, overriders in rules:
         try:
             for raw in overriders:
-                under.apply(application.read(raw))
+                application_state.apply(application.read(raw))
         except application.OverrideError as error:
-            named = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
-            return _fault(f"{ref.kind} {named}: {error}")
-    value = under.value
+            policy_name = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+            return _fault(f"{ref.kind} {policy_name}: {error}")
+    value = application_state.value
     manifest = msgspec.json.encode(value)
     if len(manifest) > limits.RECORD_BYTES_MAX:
         return _fault(f"overrides leave {len(manifest)} bytes, more than {limits.RECORD_BYTES_MAX}")
     if replicas is None:
-        return Made(manifest=manifest, template=templates.read(manifest))
-    found = workloads.field_at(value, path)
-    count = 1 if found is None else found
+        return Rendered(manifest=manifest, template=templates.read(manifest))
+    count_value = workloads.field_at(value, path)
+    count = 1 if count_value is None else count_value
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits.REPLICAS_MAX:
         return _fault(f"overrides leave {str(count)[:40]!r} replicas")
-    return Made(manifest=manifest, replicas=count, template=templates.read(manifest))
+    return Rendered(manifest=manifest, replicas=count, template=templates.read(manifest))
 
 
-def _fault(reason: str) -> Made:
-    return Made(fault=reason[: health.FAULT_CHARS_MAX])
+def _fault(reason: str) -> Rendered:
+    return Rendered(fault=reason[: health.FAULT_CHARS_MAX])

@@ -9,15 +9,15 @@ from engine.works import templates
 from engine.works.templates import EMPTY, Template
 from events import codec, records, specs, topics, works
 
-Place = tuple[int, int]
+TemplatePosition = tuple[int, int]
 """Position of a template in ``engine/simulation/specs``: shard and offset."""
 
-_KEPT_MAX: Final = 16_384
+_CACHED_MAX: Final = 16_384
 _WINDOW: Final = 256
 """Records whose offsets are closer than this are read together."""
 
 
-def is_read(work: works.WorkApplied) -> bool:
+def needs_template(work: works.WorkApplied) -> bool:
     """Whether a member needs the template of a work. Works with overrides are rendered instead (``manifests``)."""
     has_content = (
         work.replicas is not None
@@ -31,19 +31,19 @@ async def read_at(
     log: port.Log, topic: str, partition: int, offsets: list[int]
 ) -> dict[int, records.StoredRecord]:
     """Return the existing records at these sorted offsets; close ones are read together."""
-    found: dict[int, records.StoredRecord] = {}
+    records_by_offset: dict[int, records.StoredRecord] = {}
     first = 0
     while first < len(offsets):
         start = offsets[first]
         last = first
         while last + 1 < len(offsets) and offsets[last + 1] < start + _WINDOW:
             last += 1
-        wanted = set(offsets[first : last + 1])
+        batch = set(offsets[first : last + 1])
         first = last + 1
-        for record in await log.read(topic, partition, start, max(wanted) - start + 1):
-            if record.offset in wanted:
-                found[record.offset] = record
-    return found
+        for record in await log.read(topic, partition, start, max(batch) - start + 1):
+            if record.offset in batch:
+                records_by_offset[record.offset] = record
+    return records_by_offset
 
 
 class TemplateLoader:
@@ -51,38 +51,38 @@ class TemplateLoader:
 
     def __init__(self, log: port.Log) -> None:
         self._log = log
-        self._kept: dict[Place, Template] = {}
+        self._cached: dict[TemplatePosition, Template] = {}
 
-    async def load(self, places: Iterable[Place]) -> dict[Place, Template]:
+    async def load(self, positions: Iterable[TemplatePosition]) -> dict[TemplatePosition, Template]:
         """Return the template at each position; EMPTY if there is none."""
-        found: dict[Place, Template] = {}
+        loaded: dict[TemplatePosition, Template] = {}
         missing: dict[int, list[int]] = {}
-        for place in sorted(set(places)):
-            kept = self._kept.get(place)
-            if kept is None:
-                missing.setdefault(place[0], []).append(place[1])
+        for position in sorted(set(positions)):
+            cached = self._cached.get(position)
+            if cached is None:
+                missing.setdefault(position[0], []).append(position[1])
             else:
-                found[place] = kept
+                loaded[position] = cached
         for shard, offsets in missing.items():
-            await self._read(shard, offsets, found)
-        return found
+            await self._read(shard, offsets, loaded)
+        return loaded
 
-    async def _read(self, shard: int, offsets: list[int], found: dict[Place, Template]) -> None:
-        read = await read_at(self._log, topics.SPECS, shard, offsets)
+    async def _read(self, shard: int, offsets: list[int], loaded: dict[TemplatePosition, Template]) -> None:
+        stored = await read_at(self._log, topics.SPECS, shard, offsets)
         share = loop_share.LoopShare()
         for offset in offsets:
             await share.pause()
-            record = read.get(offset)
+            record = stored.get(offset)
             template = EMPTY
             if record is not None:
                 template = await loop_share.apart(len(record.value), _template, record)
-            found[shard, offset] = template
-            self._keep((shard, offset), template)
+            loaded[shard, offset] = template
+            self._cache((shard, offset), template)
 
-    def _keep(self, place: Place, template: Template) -> None:
-        self._kept[place] = template
-        if len(self._kept) > _KEPT_MAX:
-            del self._kept[next(iter(self._kept))]
+    def _cache(self, position: TemplatePosition, template: Template) -> None:
+        self._cached[position] = template
+        if len(self._cached) > _CACHED_MAX:
+            del self._cached[next(iter(self._cached))]
 
 
 def _template(record: records.StoredRecord) -> Template:

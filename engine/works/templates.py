@@ -96,11 +96,11 @@ def letters(text: str | bytes, count: int) -> str:
     """Return a string of name letters that depends only on ``text``."""
     data = text.encode() if isinstance(text, str) else text
     number = int.from_bytes(hashlib.blake2b(data, digest_size=16).digest(), "big")
-    found: list[str] = []
+    chosen: list[str] = []
     for _ in range(count):
         number, index = divmod(number, len(_ALPHABET))
-        found.append(_ALPHABET[index])
-    return "".join(found)
+        chosen.append(_ALPHABET[index])
+    return "".join(chosen)
 
 
 EMPTY: Final = Template(ONE_POD, {}, letters(b"{}", _DIGEST_LETTERS))
@@ -110,13 +110,13 @@ EMPTY: Final = Template(ONE_POD, {}, letters(b"{}", _DIGEST_LETTERS))
 def read(manifest: bytes | msgspec.Raw) -> Template:
     """Return the template of a manifest; EMPTY if it has no pod template of a known form."""
     try:
-        whole = _MANIFEST.decode(manifest)
-        raw = whole.spec.template
+        decoded = _MANIFEST.decode(manifest)
+        raw = decoded.spec.template
         pod = _POD_TEMPLATE.decode(raw)
         # A pod template has the same form in every kind, so read it as a Deployment's.
         requests = workloads.size("apps/v1", "Deployment", manifest).requests or ()
         amounts = amounts_of(requests)
-        containers = _containers(whole)
+        containers = _containers(decoded)
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
     digest = letters(_CANONICAL.encode(_ANY.decode(raw)), _DIGEST_LETTERS)
@@ -125,8 +125,8 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         pod.metadata.labels,
         digest,
         pod.spec.priority_class_name,
-        _rank(whole),
-        (whole.metadata.annotations or {}).get(STATUS, "").encode(),
+        _rank(decoded),
+        (decoded.metadata.annotations or {}).get(STATUS, "").encode(),
         containers,
     )
 
@@ -134,7 +134,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
 def _containers(manifest: _Manifest) -> tuple[str, ...]:
     if manifest.kind != _POD:
         return ()
-    return tuple(each.name for each in _CONTAINERS.decode(manifest.spec.containers))
+    return tuple(container.name for container in _CONTAINERS.decode(manifest.spec.containers))
 
 
 def _rank(manifest: _Manifest) -> Rank | None:

@@ -101,12 +101,12 @@ def test_index_finds_the_same_overrides_as_a_scan(
     for each in sorted(index, key=lambda each: each.offset):
         rebuilt.put(each)
     for template in asked:
-        found = index.selecting(template)
+        found = index.policies_for(template)
         assert [(each.policy.kind, each.policy.metadata.name) for each in found] == scanned(
             list(known.values()), template
         )
-        assert rebuilt.selecting(template) == found
-        refs = index.holding(found, "member1", _fleet())
+        assert rebuilt.policies_for(template) == found
+        refs = index.rules_for(found, "member1", _fleet())
         assert [ref.name for ref in refs] == [each.policy.metadata.name for each in found]
 
 

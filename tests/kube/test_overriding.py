@@ -28,7 +28,7 @@ def workload(kind: str = "Deployment", /, **metadata: object) -> Json:
 def applied(value: Json, **overriders: object) -> Json:
     """Return the object after one rule of a policy's manifest; asserts that the input is unchanged."""
     before = copy.deepcopy(value)
-    under = application.Overriding(value)
+    under = application.OverrideApplication(value)
     try:
         under.apply(application.read(msgspec.json.encode(overriders)))
     finally:
@@ -360,7 +360,7 @@ _STRANGE: list[Json] = [
 @given(st.sampled_from(_STRANGE), st.lists(_RULES, max_size=3))
 def test_arbitrary_overriders_give_an_object_or_a_fault(value: Json, rules: list[Json]) -> None:
     before = copy.deepcopy(value)
-    under = application.Overriding(value)
+    under = application.OverrideApplication(value)
     with contextlib.suppress(application.OverrideError):
         for rule in rules:
             under.apply(application.read(msgspec.json.encode(rule)))

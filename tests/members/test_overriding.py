@@ -43,8 +43,8 @@ async def shown(stage: Stage, name: str = "web") -> Json:
     """Return the workload as the member's own API shows it."""
     state = stage.members.state_of("member1")
     held = state.workloads[key_of(name)]
-    made = await manifests.Maker(stage.log).make(
-        manifests.Wanted(held.shard, held.offset, held.replicas, held.overrides)
+    made = await manifests.Renderer(stage.log).render(
+        manifests.RenderInput(held.shard, held.offset, held.replicas, held.overrides)
     )
     return api_objects.workload(state, held, made.manifest)
 
@@ -194,7 +194,7 @@ def test_replicas_are_set_at_the_path_of_the_kind(
 ) -> None:
     given = {"job": {"size": 9, "state": "on"}} if "job" in spec else {}
     manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "spec": given}
-    wanted = manifests.Wanted(0, 0, 3, (), replicas_at=declared)
-    made = manifests.made(msgspec.json.encode(manifest), wanted, [])
+    wanted = manifests.RenderInput(0, 0, 3, (), replicas_at=declared)
+    made = manifests.render(msgspec.json.encode(manifest), wanted, [])
     assert (made.fault, made.replicas) == ("", 3)
     assert msgspec.json.decode(made.manifest)["spec"] == spec

@@ -93,13 +93,13 @@ async def test_ignored_taints_are_detected(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.slow
-async def test_forgotten_override_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = selection.Overrides.selecting
+async def test_a_decider_that_forgets_an_override_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = selection.Overrides.policies_for
 
     def broken(*args: object) -> list[selection.KnownOverride]:
         return list(real(*args))[1:]  # pyright: ignore[reportArgumentType]  # handed on as it came
 
-    monkeypatch.setattr(selection.Overrides, "selecting", broken)
+    monkeypatch.setattr(selection.Overrides, "policies_for", broken)
     assert await is_caught("overrides:")
 
 

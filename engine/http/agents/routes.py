@@ -124,7 +124,7 @@ class _Agents:
         self._services = services
         self._reader = Reader(services)
         self._reporting = Reporting(services.write_api)
-        self._maker = manifests.Maker(services.log)
+        self._maker = manifests.Renderer(services.log)
         self._followers = 0
 
     def route(self, route: AgentRoute, answer: _Answer) -> Route:
@@ -165,15 +165,15 @@ class _Agents:
                 404, "step", "the cluster is to run something else by now", "take the newest work"
             )
         work = placed.work
-        wanted = manifests.Wanted(
+        wanted = manifests.RenderInput(
             work.shard,
             work.offset,
             work.replicas,
             work.overrides,
-            manifests.pairs(work.labels),
-            manifests.replicas_at(work.reading),
+            manifests.sorted_labels(work.labels),
+            manifests.declared_replicas_path(work.reading),
         )
-        made = await self._maker.make(wanted)
+        made = await self._maker.render(wanted)
         resolution: messages.ConflictResolution = (
             "Overwrite" if placed.conflict_resolution == "Overwrite" else "Abort"
         )

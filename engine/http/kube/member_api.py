@@ -71,7 +71,7 @@ class MemberPlane:
         self._services = services
         self._numbers = itertools.count(1)
         self._manifests: OrderedDict[tuple[int, int], bytes] = OrderedDict()
-        self._maker = manifests.Maker(services.log)
+        self._maker = manifests.Renderer(services.log)
         self._last: dict[str, _Snapshot] = {}
         self._snapshots: OrderedDict[tuple[str, int], _Snapshot] = OrderedDict()
 
@@ -198,15 +198,15 @@ class MemberPlane:
     async def _manifest(self, held: Workload) -> bytes:
         """The manifest that a workload was created from; may be older than the current template."""
         if held.overrides or held.labels:
-            wanted = manifests.Wanted(
+            wanted = manifests.RenderInput(
                 held.shard,
                 held.offset,
                 held.replicas,
                 held.overrides,
                 held.labels,
-                manifests.replicas_at(held.reading),
+                manifests.declared_replicas_path(held.reading),
             )
-            return (await self._maker.make(wanted)).manifest
+            return (await self._maker.render(wanted)).manifest
         place = (held.shard, held.offset)
         kept = self._manifests.get(place)
         if kept is not None:
