@@ -29,7 +29,7 @@ def documents(text: str, budget: Budget) -> Iterator[Part]:
             value, position = _DECODER.raw_decode(text, start)
             _check_depth_and_text(value, budget)
         except json.JSONDecodeError as error:
-            reason = f"no JSON: {error.msg} (column {error.colno})"
+            reason = f"invalid JSON: {error.msg} (column {error.colno})"
             failure = Unreadable("", reason, line=error.lineno, syntax=True)
             yield Part(line=line, text=text, value=failure)
             return
@@ -48,7 +48,9 @@ def integer(text: str) -> int:
     """Return an integer of at most 64 bits; raises Unreadable for larger ones."""
     value = int(text) if len(text) <= _INTEGER_CHARS_MAX else _INTEGER_MAX + 1
     if not _INTEGER_MIN <= value <= _INTEGER_MAX:
-        raise Unreadable("", f"the number {text[:_INTEGER_CHARS_MAX]} has over 64 bits", "put it in quotes")
+        raise Unreadable(
+            "", f"the number {text[:_INTEGER_CHARS_MAX]} does not fit into 64 bits", "put it in quotes"
+        )
     return value
 
 
@@ -62,7 +64,7 @@ def fraction(text: str) -> float:
 
 def _not_finite(text: str) -> NoReturn:
     raise Unreadable(
-        "", f"{text[:_INTEGER_CHARS_MAX]} is no finite number", "put it in quotes, if it is text"
+        "", f"{text[:_INTEGER_CHARS_MAX]} is not a finite number", "put it in quotes if it is a string"
     )
 
 
@@ -72,7 +74,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         seen: set[str] = set()
         for key, _value in pairs:
             if key in seen:
-                raise Unreadable(key, "stands twice in one object", "keep one of them")
+                raise Unreadable(key, "occurs twice in one object", "keep one of them")
             seen.add(key)
     return fields
 
@@ -101,7 +103,7 @@ def _check_surrogates(text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise Unreadable(
-            "", "half of a surrogate pair stands alone in a text", "write the whole character"
+            "", "a string contains an unpaired surrogate", "write the complete character"
         ) from None
 
 

@@ -55,9 +55,7 @@ class Budget:
         """Count the bytes added by an alias; raises Unreadable if aliases add too many."""
         self._repeated += size
         if self._repeated > self.limits.repeated_bytes_max:
-            reason = (
-                f"aliases (here *{name}) blow the content up by over {self.limits.repeated_bytes_max} bytes"
-            )
+            reason = f"aliases (here *{name}) add more than {self.limits.repeated_bytes_max} bytes"
             raise Unreadable("", reason, "write the values out")
 
     def deepen(self, depth: int) -> None:

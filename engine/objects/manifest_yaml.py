@@ -121,11 +121,11 @@ class _Composer:
             mark = error.problem_mark or error.context_mark
             line = self._line + mark.line if mark else line_read
             raise Unreadable(
-                "", f"no YAML: {error.problem or error.context}", line=line, syntax=True
+                "", f"invalid YAML: {error.problem or error.context}", line=line, syntax=True
             ) from None
         except yaml.YAMLError as error:
             raise Unreadable(
-                "", f"no YAML: {' '.join(str(error).split())}", line=line_read, syntax=True
+                "", f"invalid YAML: {' '.join(str(error).split())}", line=line_read, syntax=True
             ) from None
 
     def _node(self, event: events.Event, depth: int, path: str) -> object:
@@ -141,10 +141,10 @@ class _Composer:
         if isinstance(event, events.AliasEvent):
             return self._alias(str(event.anchor))
         if not isinstance(event, events.NodeEvent):
-            raise Unreadable(path, "no value stands here")
+            raise Unreadable(path, "a value is missing here")
         tag = cast("str | None", getattr(event, "tag", None))
         if tag is not None:
-            raise Unreadable(path, f"has the tag {tag!r}", "leave tags out")
+            raise Unreadable(path, f"has the tag {tag!r}", "remove the tag")
         size_before = self._size
         self._size += 1
         if isinstance(event, events.ScalarEvent):
@@ -163,7 +163,7 @@ class _Composer:
 
     def _alias(self, name: str) -> object:
         if name not in self._anchors:
-            raise Unreadable("", f"the alias *{name} has no anchor before it, or stands inside its own")
+            raise Unreadable("", f"the alias *{name} has no anchor before it, or is inside its own")
         value, size = self._anchors[name]
         self._size += size
         self._budget.repeat(size, name)
@@ -201,7 +201,7 @@ class _Composer:
         """Handle a repeated field; raises Unreadable unless the caller collects repeated fields."""
         repeated = self._budget.repeated
         if repeated is None:
-            raise Unreadable(field_path, "stands twice in one object", "keep one of them", line=line)
+            raise Unreadable(field_path, "occurs twice in one object", "keep one of them", line=line)
         if field_path not in repeated:
             repeated.append(field_path)
 
@@ -212,10 +212,10 @@ class _Composer:
                 key := self._alias(str(event.anchor)), str
             ):
                 return key
-            raise Unreadable(path, "has a key that is no text", remedy, line=line)
+            raise Unreadable(path, "has a key that is not a string", remedy, line=line)
         key = self._node(event, depth + 1, path)
         if not isinstance(key, str):
-            raise Unreadable(path, f"has the key {event.value!r}, which is no text", remedy, line=line)
+            raise Unreadable(path, f"has the key {event.value!r}, which is not a string", remedy, line=line)
         return key
 
     def _record_line(self, path: str, event: events.Event) -> None:
@@ -237,11 +237,11 @@ def plain(text: str) -> object:
     if _BASED.fullmatch(text):
         return _integer(text, 0)
     if _NOT_FINITE.fullmatch(text):
-        raise Unreadable("", f"{text} is no finite number", "put it in quotes, if it is text")
+        raise Unreadable("", f"{text} is not a finite number", "put it in quotes if it is a string")
     if len(text) <= _NUMBER_CHARS_MAX and _FRACTION.fullmatch(text):
         value = float(text)
         if not math.isfinite(value):
-            raise Unreadable("", f"{text[:20]} is no finite number", "put it in quotes, if it is text")
+            raise Unreadable("", f"{text[:20]} is not a finite number", "put it in quotes if it is a string")
         return value
     return text
 
@@ -249,12 +249,14 @@ def plain(text: str) -> object:
 def _integer(text: str, base: int) -> int:
     value = int(text, base) if len(text) < _INTEGER_BITS_MAX else 1 << _INTEGER_BITS_MAX
     if not -(1 << _INTEGER_BITS_MAX) <= value < 1 << _INTEGER_BITS_MAX:
-        raise Unreadable("", f"the number {text[:20]} has over 64 bits", "put it in quotes")
+        raise Unreadable("", f"the number {text[:20]} does not fit into 64 bits", "put it in quotes")
     return value
 
 
 def _mergeable(value: object, path: str, line: int) -> list[dict[str, object]]:
     sources = cast("list[object]", value) if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
-        raise Unreadable(path, "merges what is no object", "name an anchor of an object", line=line)
+        raise Unreadable(
+            path, "merges a value that is not an object", "merge the anchor of an object", line=line
+        )
     return cast("list[dict[str, object]]", sources)

@@ -52,12 +52,12 @@ def read(
     the last counts; if it is None, they are faults.
     """
     if len(content) > limits.content_bytes_max:
-        reason = f"{len(content)} bytes; at most {limits.content_bytes_max} are read at once"
+        reason = f"{len(content)} bytes; the limit is {limits.content_bytes_max} bytes"
         return [Fault(file=file, index=1, line=0, field="", reason=reason, remedy="split the file")]
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        reason = f"byte {error.start} is no UTF-8"
+        reason = f"byte {error.start} is not valid UTF-8"
         return [Fault(file=file, index=1, line=0, field="", reason=reason, remedy="save the file as UTF-8")]
     budget = Budget(limits, repeated)
     if text.lstrip().startswith(_JSON_STARTS):
