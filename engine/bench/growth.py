@@ -228,7 +228,7 @@ async def _counted(work: Callable[[], Awaitable[object]], *, is_counted: bool) -
 
 async def _recover(world: _World) -> None:
     for shard in range(topics.SHARDS):
-        await recovery.rebuilt(world.log, shard)
+        await recovery.rebuild(world.log, shard)
 
 
 def _views(records: Sequence[StoredRecord], *, is_counted: bool) -> Cost:

@@ -20,7 +20,7 @@ def members(count: int = 3) -> list[specs.MemberSpec]:
     """Member specs with enough capacity for everything and no start-up time."""
     return [
         msgspec.structs.replace(member, nodes=(_ROOM,), startup_ms=0)
-        for member in (defaults.three(0) if count == 3 else defaults.many(count))  # noqa: PLR2004  # the tutorial's
+        for member in (defaults.three_members(0) if count == 3 else defaults.many_members(count))  # noqa: PLR2004  # the tutorial's
     ]
 
 

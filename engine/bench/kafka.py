@@ -163,7 +163,7 @@ async def _replayed(where: str) -> dict[str, object]:
     await log.unfollowed_ends([(topics.DECISIONS, shard) for shard in range(topics.SHARDS)])
     start = time.perf_counter()
     for shard in range(topics.SHARDS):
-        await recovery.rebuilt(log, shard)
+        await recovery.rebuild(log, shard)
     took_s = time.perf_counter() - start
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

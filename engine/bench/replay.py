@@ -76,7 +76,7 @@ async def _decode(log: port.NumberedLog) -> None:
 
 async def _recover(log: port.NumberedLog) -> None:
     for shard in range(topics.SHARDS):
-        await recovery.rebuilt(log, shard)
+        await recovery.rebuild(log, shard)
 
 
 async def _views(log: port.NumberedLog) -> None:

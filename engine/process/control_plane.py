@@ -97,7 +97,7 @@ class Watch(Struct, frozen=True, kw_only=True):
 
 def default_members() -> list[specs.MemberSpec]:
     """Return the three clusters of the tutorial."""
-    return defaults.three()
+    return defaults.three_members()
 
 
 async def serve(options: Options) -> None:

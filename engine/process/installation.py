@@ -30,9 +30,11 @@ class Installation(replica.Replica):
     def __init__(self, log: sqlite.SqliteLog, directory: Path, members: Sequence[specs.MemberSpec]) -> None:
         super().__init__(log, directory, members)
         self.worker = worker.Worker(
-            log, clock_ms, places=snapshot_storage.SingleSnapshotStorage(snapshot_storage.Files(directory))
+            log,
+            clock_ms,
+            storage=snapshot_storage.SingleSnapshotStorage(snapshot_storage.SnapshotFiles(directory)),
         )
-        self.collectors.append(worker_metrics.WorkerFigures(self.worker, log))
+        self.collectors.append(worker_metrics.WorkerMetrics(self.worker, log))
 
     async def settled(self) -> None:
         """Return when no input waits to be read, decided, applied by members or folded."""

@@ -41,8 +41,8 @@ class OwningWorker:
         self.log = partition_followers.FollowedLog(at)
         self.shards = shard_ownership.Shards(at, self.log, replica.clock_ms)
         self.snapshots = snapshot_topic.SnapshotTopic(at)
-        self.worker = worker.Worker(self.log, replica.clock_ms, (), places=self.snapshots, owner=self.shards)
-        self.figures = worker_figures.WorkerFigures(self.worker, self.log, lambda: self.shards.fences)
+        self.worker = worker.Worker(self.log, replica.clock_ms, (), storage=self.snapshots, owner=self.shards)
+        self.figures = worker_figures.WorkerMetrics(self.worker, self.log, lambda: self.shards.fences)
         self._is_assigned = False
 
     def assign(self, shards: frozenset[int]) -> None:

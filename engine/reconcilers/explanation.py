@@ -83,16 +83,16 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
     A binding without a scheduling decision is explained by the needs of others.
     """
     newest = await _newest(log, key, at_number)
-    found = None
+    explained = None
     if newest.placed is not None:
-        found = await _placed(log, key, newest.placed)
+        explained = await _recompute(log, key, newest.placed)
     elif newest.required is not None and newest.required_by:
         names = {name for clusters in newest.required_by.values() for name in clusters}
-        found = _required(key, newest.required, sorted(names))
-    if found is None:
+        explained = _required_only(key, newest.required, sorted(names))
+    if explained is None:
         return None
     return msgspec.structs.replace(
-        found,
+        explained,
         overrides={name: newest.overrides[name] for name in sorted(newest.overrides)},
         required_by={by: newest.required_by[by] for by in sorted(newest.required_by)},
         labels={name: newest.labels[name] for name in sorted(newest.labels)},
@@ -103,77 +103,77 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
     )
 
 
-async def _placed(log: port.Log, key: str, wanted: int) -> Explained | None:
-    """Return the scheduling decision of step ``wanted``, computed again."""
+async def _recompute(log: port.Log, key: str, number: int) -> Explained | None:
+    """Return the scheduling decision of step ``number``, computed again."""
     fold, facts = recovery.new_fold(keys.shard_of(key)), Facts()
     async for step in recovery.steps(log, fold.state.shard):
         await recovery.take_inputs(log, fold, facts, step.taken)
-        if step.taken.number < wanted:
+        if step.taken.number < number:
             fold.replay(facts, step.taken, step.record.value, step.data)
             continue
         taken = step.taken
-        again = fold.decide(facts, taken.time_ms, taken.processed, term=taken.term, explained=key)
-        return _explained(key, step, again.explanations) or _unclaimed(key, step)
+        recomputed = fold.decide(facts, taken.time_ms, taken.processed, term=taken.term, explained=key)
+        return _explained(key, step, recomputed.explanations) or _unclaimed(key, step)
     return None
 
 
 async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
     """Fold the decisions on the binding up to ``at_number``."""
-    found = _Newest(None, None, {}, {})
+    newest = _Newest(None, None, {}, {})
     async for step in recovery.steps(log, keys.shard_of(key)):
         if at_number is not None and step.record.number > at_number:
             break
         for data in step.data:
             if getattr(data, "key", None) == key:
-                found.preemption.take(data, step.taken.time_ms)
-                _take(found, step, data)
-    return found
+                newest.preemption.take(data, step.taken.time_ms)
+                _take(newest, step, data)
+    return newest
 
 
-def _take(found: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> None:
+def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> None:
     match data:
         case decisions.ScheduleDecided() | decisions.ScheduleFailed():
-            found.placed = step.taken.number
+            newest.placed = step.taken.number
         case decisions.BindingDispatched():
-            _follow(found.overrides, data)
-            _preserve(found, data)
+            _apply_dispatched(newest.overrides, data)
+            _apply_preserved(newest, data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
-            _preserve(found, data)
+            _apply_preserved(newest, data)
         case decisions.BindingRequired():
-            found.required = step
-            data.fold(found.required_by)
+            newest.required = step
+            data.fold(newest.required_by)
         case decisions.BindingWithdrawn():
-            found.required_by.clear()
+            newest.required_by.clear()
         case _:
             pass
 
 
-def _preserve(
-    found: _Newest,
+def _apply_preserved(
+    newest: _Newest,
     data: decisions.BindingDispatched | decisions.EvictionStarted | decisions.EvictionFinished,
 ) -> None:
     """Fold a decision into the labels that preserve state and the reasons for missing ones."""
     match data:
         case decisions.BindingDispatched(works=works):
             for work in works:
-                found.labels.pop(work.cluster, None)
+                newest.labels.pop(work.cluster, None)
                 if work.labels:
-                    found.labels[work.cluster] = work.labels
+                    newest.labels[work.cluster] = work.labels
         case decisions.EvictionStarted(cluster=cluster, not_preserved=missing) if missing:
-            found.not_preserved[cluster] = missing
+            newest.not_preserved[cluster] = missing
         case _:
-            found.not_preserved.pop(data.cluster, None)
+            newest.not_preserved.pop(data.cluster, None)
 
 
-def _follow(overrides: dict[str, tuple[str, ...]], dispatched: decisions.BindingDispatched) -> None:
+def _apply_dispatched(overrides: dict[str, tuple[str, ...]], dispatched: decisions.BindingDispatched) -> None:
     for work in dispatched.works:
         if work.told == "applied":
-            overrides[work.cluster] = tuple(_named(ref) for ref in work.overrides)
+            overrides[work.cluster] = tuple(_override_name(ref) for ref in work.overrides)
         if not overrides.get(work.cluster) or work.told == "removed":
             overrides.pop(work.cluster, None)
 
 
-def _named(ref: shapes.OverrideRef) -> str:
+def _override_name(ref: shapes.OverrideRef) -> str:
     return f"{ref.kind} {ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind} {ref.name}"
 
 
@@ -229,7 +229,7 @@ def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
     return None
 
 
-def _required(key: str, step: recovery.RecordedStep, clusters: Sequence[str]) -> Explained:
+def _required_only(key: str, step: recovery.RecordedStep, clusters: Sequence[str]) -> Explained:
     """Return the explanation of a binding that is only needed by others; there is no decision to compute."""
     return Explained(
         key=key,

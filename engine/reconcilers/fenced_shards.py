@@ -20,7 +20,7 @@ class FencedShards:
         self._until_ms: dict[int, int] = {}
         self._pauses_ms: dict[int, int] = {}
 
-    def bar(self, shards: Iterable[int]) -> None:
+    def fence(self, shards: Iterable[int]) -> None:
         """Leave these shards alone for a pause."""
         now_ms = self._clock()
         for shard in shards:

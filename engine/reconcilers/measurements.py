@@ -73,7 +73,7 @@ class Measures(Collector):
     def collect(self) -> Iterable[Metric]:
         return self.registry.collect()
 
-    def turned(self, turn: Turn) -> None:
+    def count_turn(self, turn: Turn) -> None:
         """Count a completed turn."""
         self._turns.inc()
         if not turn.steps:
@@ -86,11 +86,11 @@ class Measures(Collector):
         for waited_ms in turn.waited_ms:
             self._latency.observe(waited_ms / 1000)
 
-    def failed(self) -> None:
+    def count_failure(self) -> None:
         """Count a turn that did not complete."""
         self._failures.inc()
 
-    def took_over(self, shards: int) -> None:
+    def count_takeovers(self, shards: int) -> None:
         """Count shards taken over."""
         self._ownerships.inc(shards)
 

@@ -81,35 +81,37 @@ class History(Struct):
                     else Priority(value, data.class_name, data.preemption_policy, data.fault)
                 )
             case decisions.CapacityWanted():
-                self._want(data, time_ms)
+                self._apply_request(data, time_ms)
             case decisions.PreemptionDecided():
-                self._choose(data)
+                self._apply_victims(data)
             case decisions.ScheduleDecided():
                 self._apply_decision(data)
             case decisions.EvictionStarted() | decisions.EvictionFinished():
-                self._leave(data)
+                self._apply_eviction(data)
             case decisions.BindingWithdrawn():
                 self.priority = self.preemption = None
                 self.by_cluster = {}
             case _:
                 pass
 
-    def _want(self, wanted: decisions.CapacityWanted, time_ms: int) -> None:
-        former = self.preemption if wanted.attempt > 1 else None
+    def _apply_request(self, request: decisions.CapacityWanted, time_ms: int) -> None:
+        previous = self.preemption if request.attempt > 1 else None
         self.is_placed = False
         self.preemption = Preemption(
-            missing=wanted.missing,
-            clusters=wanted.clusters,
+            missing=request.missing,
+            clusters=request.clusters,
             asked_at=times.to_text(time_ms),
-            attempt=wanted.attempt,
-            again_at=times.to_text(wanted.again_ms),
-            victims=former.victims if former else (),
+            attempt=request.attempt,
+            again_at=times.to_text(request.again_ms),
+            victims=previous.victims if previous else (),
         )
 
-    def _choose(self, decided: decisions.PreemptionDecided) -> None:
+    def _apply_victims(self, decided: decisions.PreemptionDecided) -> None:
         if self.preemption is None:
             return
-        chosen = (Victim(each.key, each.cluster, each.replicas, each.priority) for each in decided.victims)
+        chosen = (
+            Victim(victim.key, victim.cluster, victim.replicas, victim.priority) for victim in decided.victims
+        )
         self.preemption = msgspec.structs.replace(
             self.preemption,
             is_answered=True,
@@ -127,7 +129,7 @@ class History(Struct):
         for target in decided.clusters:
             self.by_cluster.pop(target.name, None)
 
-    def _leave(self, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
+    def _apply_eviction(self, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
         match data:
             case decisions.EvictionStarted(cluster=cluster, by=by) if by:
                 until_ms = data.created_ms + (data.grace_period_seconds or 0) * _SECOND_MS

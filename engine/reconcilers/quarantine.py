@@ -38,34 +38,34 @@ class Quarantine:
 
     def put(self, shard: int, error: port.LogError) -> None:
         """Quarantine a shard for a while and log the reason."""
-        before = self._failures.get(shard)
-        pause_ms = before.pause_ms if before else PAUSE_MS
+        previous = self._failures.get(shard)
+        pause_ms = previous.pause_ms if previous else PAUSE_MS
         _log.error("shard set aside", shard=shard, error=str(error), again_in_s=pause_ms / 1_000)
         self._failures[shard] = _Failure(error, self._clock() + pause_ms, min(2 * pause_ms, PAUSE_MS_MAX))
 
-    def is_resting(self, shard: int) -> bool:
+    def is_quarantined(self, shard: int) -> bool:
         """Whether a shard is to be skipped now."""
         failure = self._failures.get(shard)
         return failure is not None and failure.until_ms > self._clock()
 
-    def take_back(self, shards: Iterable[int]) -> None:
+    def release(self, shards: Iterable[int]) -> None:
         """End the quarantine of these shards; they were recovered."""
         for shard in shards:
             if self._failures.pop(shard, None) is not None:
                 _log.info("shard well again", shard=shard)
 
-    def keep(self, shards: Iterable[int]) -> None:
+    def retain(self, shards: Iterable[int]) -> None:
         """Forget all shards but these, which may be retried at once."""
-        wanted = set(shards)
-        self._failures = {shard: each for shard, each in self._failures.items() if shard in wanted}
-        for each in self._failures.values():
-            each.until_ms = 0
+        retained = set(shards)
+        self._failures = {shard: failure for shard, failure in self._failures.items() if shard in retained}
+        for failure in self._failures.values():
+            failure.until_ms = 0
 
     def dues_ms(self) -> list[int]:
         """Return the times at which the shards skipped now are retried."""
         now_ms = self._clock()
-        return [each.until_ms for each in self._failures.values() if each.until_ms > now_ms]
+        return [failure.until_ms for failure in self._failures.values() if failure.until_ms > now_ms]
 
     def errors(self) -> dict[int, port.LogError]:
         """Return the error of each quarantined shard; its message names the remedy."""
-        return {shard: each.error for shard, each in sorted(self._failures.items())}
+        return {shard: failure.error for shard, failure in sorted(self._failures.items())}

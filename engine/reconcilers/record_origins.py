@@ -24,7 +24,7 @@ class Finding(Struct, frozen=True):
     message: str
 
 
-class _Other(Struct, frozen=True):
+class _RepeatedId(Struct, frozen=True):
     """A record that repeats the id of an earlier one."""
 
     output: str
@@ -39,7 +39,7 @@ class _Early(Struct):
     marks: dict[str, tuple[str, str]] = {}
 
 
-class Written:
+class RecordOrigins:
     """Collects all records. ``findings`` are errors, ``notes`` are foreign records without effect."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Written:
         self.findings: list[Finding] = []
         self.notes: list[Finding] = []
         self._firsts: dict[str, tuple[bytes, str, str]] = {}
-        self._others: list[_Other] = []
+        self._repeats: list[_RepeatedId] = []
         self._refused: set[tuple[str, int, int]] = set()
         self._seen: dict[tuple[str, int], int] = {}
         self._early: dict[tuple[int, int, int], _Early] = {}
@@ -79,9 +79,9 @@ class Written:
         if first[0] == checksum:
             del self._firsts[output]
             return True
-        for other in self._others:
+        for other in self._repeats:
             if (other.output, other.checksum) == (output, checksum):
-                self._others.remove(other)
+                self._repeats.remove(other)
                 return True
         return False
 
@@ -93,7 +93,7 @@ class Written:
         for where, count in sorted(self._previous.items()):
             message = f"{count} outputs of its steps have smaller numbers than the step, as former releases gave them"
             self.notes.append(Finding(kind="order", where=where, message=message))
-        for output, checksum, topic, where in self._left():
+        for output, checksum, topic, where in self._remaining():
             shard = _shard_of(output)
             if shard is not None and not proved.get(shard, False):
                 continue
@@ -105,10 +105,10 @@ class Written:
                 message += "; it has no effect"
                 self.notes.append(Finding(kind="foreign", where=where, message=message))
 
-    def _left(self) -> Iterator[tuple[str, bytes, str, str]]:
+    def _remaining(self) -> Iterator[tuple[str, bytes, str, str]]:
         for output, (checksum, topic, where) in self._firsts.items():
             yield output, checksum, topic, where
-        for other in self._others:
+        for other in self._repeats:
             yield other.output, other.checksum, other.topic, other.where
 
     def _has_effect(self, output: str, shard: int | None, topic: str, where: str) -> bool:
@@ -133,7 +133,7 @@ class Written:
             self.notes.append(Finding(kind="foreign", where=str(record.position), message=message))
             return
         if output in self._firsts:
-            self._others.append(_Other(output, record.checksum, record.topic, str(record.position)))
+            self._repeats.append(_RepeatedId(output, record.checksum, record.topic, str(record.position)))
         else:
             self._firsts[output] = (record.checksum, record.topic, str(record.position))
         if record.topic != topics.DECISIONS and (shard := _shard_of(output)) is not None:
@@ -143,21 +143,24 @@ class Written:
                 early.marks[output] = (chain.mark_of(record), str(record.position))
 
     def _take_step(self, record: StoredRecord, step: decisions.StepTaken) -> None:
-        links = self.chains[record.partition]
-        if links.take(record, step):
+        expected = self.chains[record.partition]
+        if expected.take(record, step):
             if record.partition in self._broken:
                 # The chain continues with this step, so the earlier one that did not join was foreign.
-                lost = self._broken.pop(record.partition)
+                earlier = self._broken.pop(record.partition)
                 message = "it passes for a step, and does not follow the one before; it has no effect"
-                self.notes.append(Finding(kind="foreign", where=lost.where, message=message))
+                self.notes.append(Finding(kind="foreign", where=earlier.where, message=message))
             self._check_order(record, step)
             return
         where = str(record.position)
-        if step.term < links.term or step.number <= links.number or not _names_itself(record, step):
-            message = f"it passes for step {step.number} of shard {links.shard}; it has no effect"
+        if step.term < expected.term or step.number <= expected.number or not _has_own_envelope(record, step):
+            message = f"it passes for step {step.number} of shard {expected.shard}; it has no effect"
             self.notes.append(Finding(kind="foreign", where=where, message=message))
             return
-        message = f"step {step.number} does not follow step {links.number} of shard {links.shard}: the chain is broken"
+        message = (
+            f"step {step.number} does not follow step {expected.number} "
+            f"of shard {expected.shard}: the chain is broken"
+        )
         self._broken.setdefault(record.partition, Finding(kind="chain", where=where, message=message))
 
     def _check_order(self, record: StoredRecord, step: decisions.StepTaken) -> None:
@@ -169,7 +172,7 @@ class Written:
                 message = f"its number is smaller than that of the last input of {topic} that it took"
                 self.findings.append(Finding(kind="order", where=where, message=message))
         early = self._early.pop((step.shard, step.term, step.number), None)
-        for output, (mark, place) in ({} if early is None else early.marks).items():
+        for output, (mark, position) in ({} if early is None else early.marks).items():
             index = int(output.rpartition("-")[2])
             if step.declared and chain.mark_at(step.declared, index) != mark:
                 continue
@@ -178,10 +181,10 @@ class Written:
                 self._previous[shard] = self._previous.get(shard, 0) + 1
             else:
                 message = f"output {output} has a smaller number than its step, {where}"
-                self.findings.append(Finding(kind="order", where=place, message=message))
+                self.findings.append(Finding(kind="order", where=position, message=message))
 
 
-def _names_itself(record: records.StoredRecord, step: decisions.StepTaken) -> bool:
+def _has_own_envelope(record: records.StoredRecord, step: decisions.StepTaken) -> bool:
     """Whether a step's envelope has the id and source that its owner would give it."""
     output = ids.output_id(step.shard, step.term, step.number, 0)
     source = f"{ids.SHARD_SOURCE}{step.shard}"

@@ -39,17 +39,17 @@ def new_fold(shard: int) -> shard_fold.ShardFold:
 
 
 async def steps(
-    log: port.Log, shard: int, links: chain.Chain | None = None, start: int = 0
+    log: port.Log, shard: int, shard_chain: chain.Chain | None = None, start: int = 0
 ) -> AsyncIterator[RecordedStep]:
-    """Yield the steps of a shard that count, in order, after the last step of ``links`` (default: all).
+    """Yield the steps of a shard that count, in order, after the last step of ``shard_chain`` (default: all).
 
     ``start`` is an offset behind that last step; its remaining outputs are skipped.
     """
-    links = links or chain.Chain(shard)
+    shard_chain = shard_chain or chain.Chain(shard)
     current: RecordedStep | None = None
     async for record in read_from(log, topics.DECISIONS, shard, start):
         decoded = codec.decode(record)
-        if not isinstance(decoded, codec.Decoded) or not links.take(record, decoded.data):
+        if not isinstance(decoded, codec.Decoded) or not shard_chain.take(record, decoded.data):
             continue
         if isinstance(decoded.data, decisions.StepTaken):
             if current is not None:
@@ -127,7 +127,7 @@ async def _up_to(
     return batch
 
 
-async def rebuilt(
+async def rebuild(
     log: port.Log, shard: int, snapshot: snapshots.Snapshot | None = None
 ) -> tuple[shard_fold.ShardFold, Facts]:
     """Return a shard after its recorded steps, and the facts as of its last step.
@@ -139,13 +139,13 @@ async def rebuilt(
     else:
         (fold, start), facts = snapshot.shard(shard), snapshot.facts
     state = fold.state
-    links = chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
+    shard_chain = chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
     share = loop_share.LoopShare()
-    async for step in steps(log, shard, links, start):
+    async for step in steps(log, shard, shard_chain, start):
         # The facts move with this shard's steps only; the shared object must stay at the snapshot for the
         # others.
         if snapshot is not None and facts is snapshot.facts:
-            facts = snapshot.facts_again()
+            facts = snapshot.copy_facts()
         await take_inputs(log, fold, facts, step.taken)
         fold.replay(facts, step.taken, step.record.value, step.data)
         await share.pause()

@@ -23,16 +23,16 @@ Fewer are read again in less than a second.
 
 
 class SnapshotSchedule:
-    """Snapshots of one worker; none without ``places``. ``clock`` returns milliseconds since 1970."""
+    """Snapshots of one worker; none without ``storage``. ``clock`` returns milliseconds since 1970."""
 
     def __init__(
-        self, log: port.Log, clock: Callable[[], int], places: snapshot_storage.SnapshotStorage | None
+        self, log: port.Log, clock: Callable[[], int], storage: snapshot_storage.SnapshotStorage | None
     ) -> None:
         self._log = log
         self._clock = clock
-        self._storage = places
-        self._kept_moves = 0
-        self._kept_ms = 0
+        self._storage = storage
+        self._stored_moves = 0
+        self._stored_ms = 0
 
     @property
     def is_on(self) -> bool:
@@ -41,42 +41,44 @@ class SnapshotSchedule:
 
     async def newest(self, shards: Sequence[int]) -> dict[int, snapshots.Snapshot]:
         """Return the newest snapshot of each shard that has one, and start counting new records from it."""
-        found: dict[int, snapshots.Snapshot] = {}
-        self._kept_moves, self._kept_ms = 0, self._clock()
+        newest_of: dict[int, snapshots.Snapshot] = {}
+        self._stored_moves, self._stored_ms = 0, self._clock()
         if self._storage is None:
-            return found
-        for keeper, its in self._storage.of(shards):
-            snapshot = await snapshots.newest(self._log, keeper, its)
+            return newest_of
+        for store, store_shards in self._storage.of(shards):
+            snapshot = await snapshots.newest(self._log, store, store_shards)
             if snapshot is not None:
-                found.update(dict.fromkeys(its, snapshot))
-                self._kept_moves = snapshot.number if self._storage.is_shared else self._log.moves()
-        return found
+                newest_of.update(dict.fromkeys(store_shards, snapshot))
+                self._stored_moves = snapshot.number if self._storage.is_shared else self._log.moves()
+        return newest_of
 
     def due_ms(self, *, is_storm: bool) -> int | None:
         """Return when a snapshot is due.
 
         None with few new records, or if ``is_storm`` (keys wait) and there are not too many.
         """
-        new = self._log.moves() - self._kept_moves
-        if self._storage is None or new < SNAPSHOT_RECORDS_MIN:
+        new_records = self._log.moves() - self._stored_moves
+        if self._storage is None or new_records < SNAPSHOT_RECORDS_MIN:
             return None
-        if new < SNAPSHOT_RECORDS_MAX and is_storm:
+        if new_records < SNAPSHOT_RECORDS_MAX and is_storm:
             return None
-        return self._kept_ms + SNAPSHOT_INTERVAL_MS * (new < SNAPSHOT_RECORDS)
+        return self._stored_ms + SNAPSHOT_INTERVAL_MS * (new_records < SNAPSHOT_RECORDS)
 
     async def keep(
-        self, facts: Facts, level: Sequence[tuple[shard_fold.ShardFold, int]], *, is_whole: bool
+        self, facts: Facts, folds: Sequence[tuple[shard_fold.ShardFold, int]], *, is_whole: bool
     ) -> None:
         """Store the shards, each given with the offset of its last step; ``is_whole``: no assigned shard is missing."""
         if self._storage is None or (self._storage.is_shared and not is_whole):
             # An incomplete snapshot must not replace one that has all shards.
             return
         # Set before writing: if the storage fails, the next attempt waits until the next snapshot is due.
-        self._kept_moves, self._kept_ms = self._log.moves(), self._clock()
-        by_shard = {fold.state.shard: (fold, offset) for fold, offset in level}
-        for keeper, shards in self._storage.of(list(by_shard)):
-            its = [by_shard[shard] for shard in shards]
+        self._stored_moves, self._stored_ms = self._log.moves(), self._clock()
+        by_shard = {fold.state.shard: (fold, offset) for fold, offset in folds}
+        for store, shards in self._storage.of(list(by_shard)):
+            stored = [by_shard[shard] for shard in shards]
             number = (
-                self._kept_moves if self._storage.is_shared else sum(fold.state.number for fold, _ in its)
+                self._stored_moves
+                if self._storage.is_shared
+                else sum(fold.state.number for fold, _ in stored)
             )
-            await snapshots.save(keeper, number, facts, its)
+            await snapshots.save(store, number, facts, stored)

@@ -7,7 +7,7 @@ from typing import Protocol
 from engine import private_files
 
 
-class Keeper(Protocol):
+class SnapshotStore(Protocol):
     """Storage of snapshots; a newer one has a higher number.
 
     Methods block, so call them in a thread. They raise OSError if the storage cannot be read or written.
@@ -35,23 +35,23 @@ class SnapshotStorage(Protocol):
 
     is_shared: bool
 
-    def of(self, shards: Sequence[int]) -> Sequence[tuple[Keeper, list[int]]]:
+    def of(self, shards: Sequence[int]) -> Sequence[tuple[SnapshotStore, list[int]]]:
         """Return the storages for these shards, each with its shards."""
         ...
 
 
 class SingleSnapshotStorage:
-    """``Places`` for a process that stores all its shards in one snapshot."""
+    """``SnapshotStorage`` for a process that stores all its shards in one snapshot."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, store: SnapshotStore) -> None:
+        self._keeper = store
         self.is_shared = True
 
-    def of(self, shards: Sequence[int]) -> Sequence[tuple[Keeper, list[int]]]:
+    def of(self, shards: Sequence[int]) -> Sequence[tuple[SnapshotStore, list[int]]]:
         return [(self._keeper, list(shards))]
 
 
-class Files:
+class SnapshotFiles:
     """Snapshots as files of a directory."""
 
     def __init__(self, directory: Path) -> None:

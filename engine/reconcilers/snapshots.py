@@ -30,14 +30,14 @@ _FORMAT: Final = 7
 """Raise it when the stored state changes without a new release."""
 
 _DIGEST_BYTES: Final = 16
-_KEPT: Final = 2
+_RETAINED: Final = 2
 """The newest snapshot and the one before, in case the newest is damaged."""
 
 _log = diagnostics.logger(__name__)
 _PartT = TypeVar("_PartT")
 
 
-class KeptShard(Struct):
+class ShardSnapshot(Struct):
     """State of a shard after a step; ``offset`` is the offset of that step in the shard's decisions."""
 
     state: ShardState
@@ -67,24 +67,24 @@ class Snapshot:
     ``facts`` is shared by the shards without later steps.
     """
 
-    def __init__(self, number: int, facts: memoryview, shards: Sequence[KeptShard]) -> None:
+    def __init__(self, number: int, facts: memoryview, shards: Sequence[ShardSnapshot]) -> None:
         self.number = number
-        self.shards = {kept.state.shard: kept for kept in shards}
-        self.facts = Facts(_decoded(facts, FactsState))
+        self.shards = {snapshot.state.shard: snapshot for snapshot in shards}
+        self.facts = Facts(_decode(facts, FactsState))
         self._encoded_facts = facts
 
-    def facts_again(self) -> Facts:
+    def copy_facts(self) -> Facts:
         """Return a separate copy of the facts, for a shard that goes on alone."""
-        return Facts(_decoded(self._encoded_facts, FactsState))
+        return Facts(_decode(self._encoded_facts, FactsState))
 
     def shard(self, shard: int) -> tuple[shard_fold.ShardFold, int]:
         """Return a shard's fold and the offset behind its last step in decisions."""
-        kept = self.shards[shard]
-        return shard_fold.ShardFold(kept.state, kept.ends, kept.inputs), kept.offset + 1
+        snapshot = self.shards[shard]
+        return shard_fold.ShardFold(snapshot.state, snapshot.ends, snapshot.inputs), snapshot.offset + 1
 
 
 async def save(
-    keeper: snapshot_storage.Keeper,
+    store: snapshot_storage.SnapshotStore,
     number: int,
     facts: Facts,
     shards: Sequence[tuple[shard_fold.ShardFold, int]],
@@ -94,32 +94,34 @@ async def save(
     Failures of the storage are logged, not raised; the next snapshot may succeed.
     """
     try:
-        size = await anyio.to_thread.run_sync(_save, keeper, number, facts, shards)
+        size = await anyio.to_thread.run_sync(_save, store, number, facts, shards)
     except OSError as error:
         _log.warning("no snapshot was kept", number=number, reason=str(error))
     else:
         _log.info("snapshot kept", number=number, size_bytes=size)
 
 
-async def newest(log: port.Log, keeper: snapshot_storage.Keeper, shards: Sequence[int]) -> Snapshot | None:
+async def newest(
+    log: port.Log, store: snapshot_storage.SnapshotStore, shards: Sequence[int]
+) -> Snapshot | None:
     """Return the newest snapshot of these shards that matches the log; delete snapshots that do not.
 
     None if there is none.
     """
     try:
-        numbers = await anyio.to_thread.run_sync(keeper.numbers)
+        numbers = await anyio.to_thread.run_sync(store.numbers)
     except OSError as error:
         # A snapshot only saves time: without one the shards are rebuilt from the log.
         _log.warning("snapshots not read; the shards are rebuilt from the log", reason=str(error))
         return None
     for number in numbers:
         try:
-            snapshot = await anyio.to_thread.run_sync(_load, keeper, number)
+            snapshot = await anyio.to_thread.run_sync(_load, store, number)
             await _check(log, snapshot, shards)
         except UnusableError as error:
             _log.warning("snapshot thrown away", number=number, reason=str(error))
             with contextlib.suppress(OSError):
-                await anyio.to_thread.run_sync(keeper.drop, number)
+                await anyio.to_thread.run_sync(store.drop, number)
         except (port.LogCutError, port.LogCorruptedError, OSError) as error:
             # The log or the storage failed, not the snapshot: keep it, it may be usable after a repair.
             _log.warning("snapshot passed over", number=number, reason=str(error))
@@ -131,17 +133,17 @@ async def newest(log: port.Log, keeper: snapshot_storage.Keeper, shards: Sequenc
 async def _check(log: port.Log, snapshot: Snapshot, shards: Sequence[int]) -> None:
     """Raise UnusableError if the log does not have the step of each shard."""
     for shard in shards:
-        kept = snapshot.shards.get(shard)
-        if kept is None:
+        shard_snapshot = snapshot.shards.get(shard)
+        if shard_snapshot is None:
             raise UnusableError(f"it has no shard {shard}")
-        found = await log.read(topics.DECISIONS, shard, kept.offset, 1)
-        if not found or chain.step_digest(found[0].value) != kept.state.digest:
-            step = f"step {kept.state.number} of shard {shard}"
-            raise UnusableError(f"{step} does not stand at offset {kept.offset} of the log")
+        records = await log.read(topics.DECISIONS, shard, shard_snapshot.offset, 1)
+        if not records or chain.step_digest(records[0].value) != shard_snapshot.state.digest:
+            step = f"step {shard_snapshot.state.number} of shard {shard}"
+            raise UnusableError(f"{step} does not stand at offset {shard_snapshot.offset} of the log")
 
 
 def _save(
-    keeper: snapshot_storage.Keeper,
+    store: snapshot_storage.SnapshotStore,
     number: int,
     facts: Facts,
     shards: Sequence[tuple[shard_fold.ShardFold, int]],
@@ -149,36 +151,36 @@ def _save(
     # Encode one part at a time: encoding holds the GIL, and other threads wait for the longest part.
     parts = [msgspec.json.encode(facts.state)]
     for fold, offset in shards:
-        parts.append(msgspec.json.encode(KeptShard(fold.state, fold.ends, fold.inputs, offset)))
+        parts.append(msgspec.json.encode(ShardSnapshot(fold.state, fold.ends, fold.inputs, offset)))
     header = _Header(_FORMAT, release.RELEASE, [len(part) for part in parts])
-    whole = [msgspec.json.encode(header), b"\n", *parts]
-    keeper.write(number, [_digest(whole), *whole])
-    for old in keeper.numbers()[_KEPT:]:
-        keeper.drop(old)
+    content = [msgspec.json.encode(header), b"\n", *parts]
+    store.write(number, [_digest(content), *content])
+    for number_dropped in store.numbers()[_RETAINED:]:
+        store.drop(number_dropped)
     return sum(header.sizes)
 
 
-def _load(keeper: snapshot_storage.Keeper, number: int) -> Snapshot:
-    read = keeper.read(number)
-    whole = memoryview(read)
-    if _digest([whole[_DIGEST_BYTES:]]) != read[:_DIGEST_BYTES]:
+def _load(store: snapshot_storage.SnapshotStore, number: int) -> Snapshot:
+    content = store.read(number)
+    view = memoryview(content)
+    if _digest([view[_DIGEST_BYTES:]]) != content[:_DIGEST_BYTES]:
         raise UnusableError("it is damaged")
-    end = read.index(b"\n", _DIGEST_BYTES)
-    header = _decoded(whole[_DIGEST_BYTES:end], _Header)
+    end = content.index(b"\n", _DIGEST_BYTES)
+    header = _decode(view[_DIGEST_BYTES:end], _Header)
     if (header.format, header.release) != (_FORMAT, release.RELEASE):
         raise UnusableError(f"it is of release {header.release}, format {header.format}")
     parts: list[memoryview] = []
     for size in header.sizes:
-        parts.append(whole[end + 1 : end + 1 + size])
+        parts.append(view[end + 1 : end + 1 + size])
         end += size
-    shards = [_decoded(part, KeptShard) for part in parts[1:]]
-    for kept in shards:
+    shards = [_decode(part, ShardSnapshot) for part in parts[1:]]
+    for shard in shards:
         # Copies: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
-        kept.state.placements = {name: raw.copy() for name, raw in kept.state.placements.items()}
+        shard.state.placements = {name: raw.copy() for name, raw in shard.state.placements.items()}
     return Snapshot(number, parts[0], shards)
 
 
-def _decoded(part: memoryview, kind: type[_PartT]) -> _PartT:
+def _decode(part: memoryview, kind: type[_PartT]) -> _PartT:
     try:
         return msgspec.json.decode(part, type=kind)
     except msgspec.DecodeError as error:
@@ -186,7 +188,7 @@ def _decoded(part: memoryview, kind: type[_PartT]) -> _PartT:
 
 
 def _digest(parts: Sequence[bytes | memoryview]) -> bytes:
-    whole = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    hasher = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for part in parts:
-        whole.update(part)
-    return whole.digest()
+        hasher.update(part)
+    return hasher.digest()

@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.deciders.facts import Facts
 from engine.log import port
 from engine.reconcilers import recovery
-from engine.reconcilers.record_origins import Finding, Written
+from engine.reconcilers.record_origins import Finding, RecordOrigins
 from events import codec, decisions, records, release, topics
 
 Progress = Callable[[int, int], None]
@@ -39,22 +39,22 @@ class Report(Struct):
 async def verify(log: port.NumberedLog, progress: Progress | None = None) -> Report:
     """Prove the whole log."""
     report = Report()
-    written = await _outputs(log, report)
+    origins = await _outputs(log, report)
     proved: dict[int, bool] = {}
     for shard in range(topics.SHARDS):
         try:
-            proved[shard] = await _verify_shard(log, shard, written, report, progress)
+            proved[shard] = await _verify_shard(log, shard, origins, report, progress)
         except port.LogError as error:
             report.findings.append(Finding(kind="unreadable", where=f"shard {shard}", message=str(error)))
-    written.close(proved)
-    report.findings += written.findings
-    report.notes = written.notes
+    origins.close(proved)
+    report.findings += origins.findings
+    report.notes = origins.notes
     return report
 
 
-async def _outputs(log: port.NumberedLog, report: Report) -> Written:
+async def _outputs(log: port.NumberedLog, report: Report) -> RecordOrigins:
     """Read all records, check their checksums and collect the outputs of steps."""
-    written = Written()
+    origins = RecordOrigins()
     async for record in _readable(log, report):
         report.records += 1
         blob = records.headers_json(record.headers)
@@ -62,8 +62,8 @@ async def _outputs(log: port.NumberedLog, report: Report) -> Written:
         if digest != record.checksum:
             message = "the record is not what was appended: its checksum differs"
             report.findings.append(Finding(kind="checksum", where=str(record.position), message=message))
-        written.take(record)
-    return written
+        origins.take(record)
+    return origins
 
 
 async def _readable(log: port.NumberedLog, report: Report) -> AsyncIterator[records.StoredRecord]:
@@ -89,18 +89,18 @@ _READ = 1_000
 
 
 async def _verify_shard(
-    log: port.Log, shard: int, written: Written, report: Report, progress: Progress | None
+    log: port.Log, shard: int, origins: RecordOrigins, report: Report, progress: Progress | None
 ) -> bool:
     """Whether all steps of a shard are right; proved outputs are removed from ``written``."""
     fold, facts = recovery.new_fold(shard), Facts()
     async for step in recovery.steps(log, shard):
         await recovery.take_inputs(log, fold, facts, step.taken)
-        again = fold.decide(facts, step.taken.time_ms, step.taken.processed, term=step.taken.term)
-        found = _compare(step, again.records, written)
+        recomputed = fold.decide(facts, step.taken.time_ms, step.taken.processed, term=step.taken.term)
+        findings = _compare(step, recomputed.records, origins)
         same_release = step.taken.release == release.RELEASE
-        (report.findings if same_release else report.differences).extend(found)
+        (report.findings if same_release else report.differences).extend(findings)
         report.steps += 1
-        if found:
+        if findings:
             # The computed state now differs from the recorded one, so every later step would differ as well.
             return False
         if progress is not None:
@@ -108,11 +108,13 @@ async def _verify_shard(
     return True
 
 
-def _compare(step: recovery.RecordedStep, again: list[records.Record], written: Written) -> list[Finding]:
+def _compare(
+    step: recovery.RecordedStep, recomputed: list[records.Record], origins: RecordOrigins
+) -> list[Finding]:
     where = f"shard {step.taken.shard} step {step.taken.number} ({step.record.position})"
-    for record in again[1:]:
+    for record in recomputed[1:]:
         output = record.headers["ce_id"]
-        match written.output(output, record.checksum):
+        match origins.output(output, record.checksum):
             case None:
                 message = f"output {output} ({record.headers['ce_type']}) is not in the log"
                 return [Finding(kind="missing", where=where, message=message)]
@@ -122,20 +124,20 @@ def _compare(step: recovery.RecordedStep, again: list[records.Record], written: 
                 return [Finding(kind="recomputed", where=where, message=message)]
             case True:
                 continue
-    if again[0].checksum == step.record.checksum:
+    if recomputed[0].checksum == step.record.checksum:
         return []
-    computed = codec.decode(again[0])
+    computed = codec.decode(recomputed[0])
     names = _differing(step.taken, computed.data) if isinstance(computed, codec.Decoded) else ["?"]
     if step.taken.release != release.RELEASE:
         # The outputs were compared one by one; these fields describe the release, not its decisions.
-        names = [name for name in names if name not in _OF_A_RELEASE]
+        names = [name for name in names if name not in _RELEASE_FIELDS]
         if not names:
             return []
     message = f"the step's basis or result differs in: {', '.join(names) or 'the envelope'}"
     return [Finding(kind="recomputed", where=where, message=message)]
 
 
-_OF_A_RELEASE: Final = frozenset({"release", "previous", "outputs_digest", "declared"})
+_RELEASE_FIELDS: Final = frozenset({"release", "previous", "outputs_digest", "declared"})
 
 
 def _differing(recorded: decisions.StepTaken, computed: object) -> list[str]:

@@ -52,7 +52,7 @@ _PAUSE_S_MAX: Final = 5.0
 _log = diagnostics.logger(__name__)
 
 
-class _Landed(Struct, frozen=True):
+class _CommittedTurn(Struct, frozen=True):
     """A committed turn: its measurements, and the offset of each shard's step."""
 
     turn: measurements.Turn
@@ -70,7 +70,7 @@ class Worker:
         log: port.Log,
         clock: Clock,
         shards: Iterable[int] = range(topics.SHARDS),
-        places: snapshot_storage.SnapshotStorage | None = None,
+        storage: snapshot_storage.SnapshotStorage | None = None,
         owner: port.Owner | None = None,
     ) -> None:
         self._log = log
@@ -79,16 +79,16 @@ class Worker:
         self._assigned = tuple(sorted(shards))
         self._fenced = fenced_shards.FencedShards(clock)
         self._quarantine = quarantine.Quarantine(clock)
-        self._keeping = SnapshotSchedule(log, clock, places)
+        self._snapshots = SnapshotSchedule(log, clock, storage)
         self.measures = measurements.Measures()
         self._has_failed = True
         self.facts = Facts()
         self.folds: list[shard_fold.ShardFold] = []
         self.seen_number = 0
-        # True while memory equals the log, or will once ``_landing`` succeeds; otherwise the next turn
+        # True while memory equals the log, or will once ``_commit_task`` succeeds; otherwise the next turn
         # recovers.
-        self._is_level = False
-        self._landing: asyncio.Task[_Landed] | None = None
+        self._is_in_sync = False
+        self._commit_task: asyncio.Task[_CommittedTurn] | None = None
         self._handed_over = 0
         self._pace = turn_pacing.Pace()
 
@@ -96,7 +96,7 @@ class Worker:
         """Set the shards to own from the next turn on; shards that stay keep their state in memory."""
         self._assigned = tuple(sorted(shards))
         self._fenced.forget()
-        self._quarantine.keep(self._assigned)
+        self._quarantine.retain(self._assigned)
 
     async def recover(self) -> None:
         """Rebuild the shards from the log, bring their facts to one end and begin a new term in each.
@@ -109,27 +109,27 @@ class Worker:
 
     async def _recover(self) -> None:
         with suppress(port.LogError):
-            await self._landed()
-        self._is_level = False
+            await self._committed()
+        self._is_in_sync = False
         # Release all: a takeover that failed half-way owns shards without folds, which nothing else would
         # release.
         await self._release(range(topics.SHARDS))
-        await self._adopt(self._wanted())
+        await self._take_over(self._claimable())
 
-    async def _adopt(self, shards: Sequence[int]) -> None:
+    async def _take_over(self, shards: Sequence[int]) -> None:
         """Take shards over: step each alone first, then bring its facts to the same end as the others'.
 
         Unreadable shards are quarantined. If it fails otherwise, the next turn recovers, which releases the
         shards.
         """
-        self._is_level = False
+        self._is_in_sync = False
         await self._owner.own(shards)
-        kept = await self._keeping.newest(shards)
-        level = [(fold, self.facts) for fold in self.folds]
+        snapshots = await self._snapshots.newest(shards)
+        aligned = [(fold, self.facts) for fold in self.folds]
         steps: dict[int, list[Record]] = {}
         for shard in shards:
             try:
-                fold, facts = await recovery.rebuilt(self._log, shard, kept.get(shard))
+                fold, facts = await recovery.rebuild(self._log, shard, snapshots.get(shard))
             except quarantine.UNREADABLE as error:
                 await self._quarantine_shard(shard, error)
                 continue
@@ -138,29 +138,30 @@ class Worker:
             state = fold.state
             self._owner.begin(shard, state.number, state.term, state.digest)
             steps[shard] = fold.decide(facts, self._clock(), 0, term=state.term + 1).records
-            level.append((fold, facts))
-        level = await self._levelled(level)
-        self.facts = level[0][1] if level else Facts()
-        self.folds = sorted((fold for fold, _ in level), key=_shard_of)
+            aligned.append((fold, facts))
+        aligned = await self._align_facts(aligned)
+        self.facts = aligned[0][1] if aligned else Facts()
+        self.folds = sorted((fold for fold, _ in aligned), key=_shard_of)
         adopted = [fold for fold in self.folds if fold.state.shard in steps]
-        # Shielded: a cancelled commit has an unknown outcome. ``_is_level`` stays False until it is known.
+        # Shielded: a cancelled commit has an unknown outcome. ``_is_in_sync`` stays False until it is known.
         with anyio.CancelScope(shield=True):
             await self._owner.commit([(fold.state.shard, steps[fold.state.shard]) for fold in adopted])
-        self._is_level = True
-        self._quarantine.take_back(fold.state.shard for fold in adopted)
-        self.measures.took_over(len(adopted))
+        self._is_in_sync = True
+        self._quarantine.release(fold.state.shard for fold in adopted)
+        self.measures.count_takeovers(len(adopted))
         _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
 
-    async def _levelled(
-        self, level: Sequence[tuple[shard_fold.ShardFold, Facts]]
+    async def _align_facts(
+        self, aligned: Sequence[tuple[shard_fold.ShardFold, Facts]]
     ) -> list[tuple[shard_fold.ShardFold, Facts]]:
         """Fold the facts of all shards up to the same end; return the shards for which they are readable."""
         ends = {
-            topic: max((each.ends[topic] for _, each in level), default=0) for topic in topics.FACT_TOPICS
+            topic: max((facts_of_shard.ends[topic] for _, facts_of_shard in aligned), default=0)
+            for topic in topics.FACT_TOPICS
         }
-        found: list[tuple[shard_fold.ShardFold, Facts]] = []
-        for facts in {id(each): each for _, each in level}.values():
-            sharing = [fold for fold, its in level if its is facts]
+        readable: list[tuple[shard_fold.ShardFold, Facts]] = []
+        for facts in {id(facts_of_shard): facts_of_shard for _, facts_of_shard in aligned}.values():
+            sharing = [fold for fold, other in aligned if other is facts]
             try:
                 for topic, end in ends.items():
                     await recovery.follow_facts(self._log, sharing, facts, topic, end)
@@ -168,8 +169,8 @@ class Worker:
                 for fold in sharing:
                     await self._quarantine_shard(fold.state.shard, error)
             else:
-                found += [(fold, facts) for fold in sharing]
-        return found
+                readable += [(fold, facts) for fold in sharing]
+        return readable
 
     async def _quarantine_shard(self, shard: int, error: port.LogError) -> None:
         """Quarantine an unreadable shard; the other shards go on."""
@@ -181,22 +182,22 @@ class Worker:
         self.folds = [fold for fold in self.folds if fold.state.shard not in shards]
         await self._owner.release(shards)
 
-    def _wanted(self) -> list[int]:
+    def _claimable(self) -> list[int]:
         """Return the assigned shards that are neither fenced nor quarantined."""
         return [
             shard
             for shard in self._assigned
-            if not self._fenced.is_fenced(shard) and not self._quarantine.is_resting(shard)
+            if not self._fenced.is_fenced(shard) and not self._quarantine.is_quarantined(shard)
         ]
 
     async def _adjust(self) -> None:
         """Release shards that are no longer wanted and take over new ones."""
-        wanted, owned = self._wanted(), {fold.state.shard for fold in self.folds}
-        if gone := sorted(owned - set(wanted)):
-            await self._release(gone)
-            _log.info("shards given up", shards=len(gone))
-        if new := [shard for shard in wanted if shard not in owned]:
-            await self._adopt(new)
+        claimable, owned = self._claimable(), {fold.state.shard for fold in self.folds}
+        if released := sorted(owned - set(claimable)):
+            await self._release(released)
+            _log.info("shards given up", shards=len(released))
+        if added := [shard for shard in claimable if shard not in owned]:
+            await self._take_over(added)
 
     async def turn(self) -> measurements.Turn:
         """Fold new inputs, decide what is due and commit it; recover first if the last turn did not complete.
@@ -204,27 +205,27 @@ class Worker:
         Raises LogError if the log fails.
         """
         await self._turn(keeps=False)
-        return (await self._landed()).turn
+        return (await self._committed()).turn
 
     async def keep(self) -> None:
         """Store a snapshot after a turn in which every shard takes a step; do nothing without snapshot storage.
 
         Raises LogError if the log fails.
         """
-        if self._keeping.is_on:
+        if self._snapshots.is_on:
             await self._turn(keeps=True)
-            await self._landed()
+            await self._committed()
 
     async def _turn(self, *, keeps: bool) -> None:
         """Decide while the previous turn may still be committing, then start the commit of this turn."""
-        if not self._is_level:
+        if not self._is_in_sync:
             await self._recover()
-        if self._wanted() != [fold.state.shard for fold in self.folds]:
-            await self._landed()
+        if self._claimable() != [fold.state.shard for fold in self.folds]:
+            await self._committed()
             await self._adjust()
         # From here on memory is ahead of the log: if this method does not complete, the flag must stay False,
         # so that the next turn recovers.
-        self._is_level = False
+        self._is_in_sync = False
         await self._owner.check()
         due_ms = self._snapshot_due_ms()
         keeps = keeps or (due_ms is not None and due_ms <= self._clock())
@@ -248,49 +249,49 @@ class Worker:
                 await share.yield_loop()
         # At most one commit is in flight: wait for the previous one before this turn's records are written.
         # It raises if that commit failed, and the steps above, which build on it, are discarded.
-        await self._landed()
+        await self._committed()
         for shard, error in unreadable.items():
             await self._quarantine_shard(shard, error)
         self._handed_over = sum(len(step.records) for step in steps)
-        self._landing = asyncio.create_task(self._land(steps))
-        # Last, and only with a commit under way; ``_landed`` clears it again if that commit fails.
-        self._is_level = True
+        self._commit_task = asyncio.create_task(self._commit(steps))
+        # Last, and only with a commit under way; ``_committed`` clears it again if that commit fails.
+        self._is_in_sync = True
         if keeps:
-            landed = await self._landed()
-            level = [(fold, landed.offsets[fold.state.shard]) for fold in self.folds]
-            await self._keeping.keep(self.facts, level, is_whole=not self.unreadable())
+            committed = await self._committed()
+            stored = [(fold, committed.offsets[fold.state.shard]) for fold in self.folds]
+            await self._snapshots.keep(self.facts, stored, is_whole=not self.unreadable())
 
-    async def _land(self, steps: Sequence[shard_fold.Step]) -> _Landed:
+    async def _commit(self, steps: Sequence[shard_fold.Step]) -> _CommittedTurn:
         """Commit the steps of a turn and count them; runs as a task beside the next turn."""
         began_s = time.monotonic()
         offsets: dict[int, int] = {}
         if steps:
             offsets = await self._owner.commit([(step.taken.shard, step.records) for step in steps])
         turn = measurements.turn_of(steps, self._clock(), time.monotonic() - began_s)
-        self.measures.turned(turn)
+        self.measures.count_turn(turn)
         self._has_failed = False
-        return _Landed(turn, offsets)
+        return _CommittedTurn(turn, offsets)
 
-    async def _landed(self) -> _Landed:
+    async def _committed(self) -> _CommittedTurn:
         """Wait until the last turn is committed; raise its error, after which memory no longer equals the log.
 
         A cancelled caller waits too, so that the outcome is known.
         """
-        landing = self._landing
-        if landing is None:
-            return _Landed(measurements.turn_of((), self._clock(), 0.0), {})
+        commit = self._commit_task
+        if commit is None:
+            return _CommittedTurn(measurements.turn_of((), self._clock(), 0.0), {})
         try:
             with anyio.CancelScope(shield=True):
-                await asyncio.wait([landing])
+                await asyncio.wait([commit])
         except asyncio.CancelledError:
             # Cancelled by asyncio rather than by an anyio scope, so the shield did not hold.
-            await asyncio.wait([landing])
+            await asyncio.wait([commit])
             raise
         finally:
-            is_done = landing.done() and not landing.cancelled() and landing.exception() is None
-            self._landing = None if landing.done() else landing
-            self._is_level = self._is_level and is_done
-        return landing.result()
+            is_done = commit.done() and not commit.cancelled() and commit.exception() is None
+            self._commit_task = None if commit.done() else commit
+            self._is_in_sync = self._is_in_sync and is_done
+        return commit.result()
 
     async def _ends(self) -> dict[tuple[str, int], int]:
         """Return the end up to which each input is taken in this turn.
@@ -299,23 +300,24 @@ class Worker:
         first.
         """
         ends = dict(self._log.ends())
-        asked = {slot: end for slot, end in ends.items() if slot[0] == topics.LINKS}
+        link_ends = {slot: end for slot, end in ends.items() if slot[0] == topics.LINKS}
         if any(
-            asked.get((topics.LINKS, fold.state.shard), 0) > fold.ends[topics.LINKS] for fold in self.folds
+            link_ends.get((topics.LINKS, fold.state.shard), 0) > fold.ends[topics.LINKS]
+            for fold in self.folds
         ):
             # ``level`` brings all other ends up to date after the links' ends were sampled; the order must
             # not be swapped.
             await self._log.level()
-            ends = dict(self._log.ends()) | asked
+            ends = dict(self._log.ends()) | link_ends
         return ends
 
     def is_behind(self) -> bool:
         """Whether inputs or keys are left over from the last turn, or the turn is not committed yet."""
-        return self._landing is not None or self._has_work()
+        return self._commit_task is not None or self._has_work()
 
     def _has_work(self) -> bool:
         """Whether there is something to decide, or the last turn did not complete."""
-        if not self._is_level or self._wanted() != [fold.state.shard for fold in self.folds]:
+        if not self._is_in_sync or self._claimable() != [fold.state.shard for fold in self.folds]:
             return True
         ends = self._log.ends()
         if any(ends.get((topic, 0), 0) > self.facts.ends[topic] for topic in topics.FACT_TOPICS):
@@ -349,7 +351,7 @@ class Worker:
             await self._run()
         finally:
             with suppress(port.LogError):
-                await self._landed()
+                await self._committed()
 
     async def _run(self) -> None:
         pause_s = _PAUSE_S
@@ -357,10 +359,10 @@ class Worker:
             try:
                 await self._turn(keeps=False)
                 if not self._has_work():
-                    await self._landed()
+                    await self._committed()
             except port.OwnershipLostError as error:
                 self._fail()
-                self.bar(error.shards)
+                self.fence(error.shards)
                 continue
             except port.LogError as error:
                 self._fail()
@@ -374,11 +376,11 @@ class Worker:
 
     def _fail(self) -> None:
         self._has_failed = True
-        self.measures.failed()
+        self.measures.count_failure()
 
-    def bar(self, shards: Sequence[int]) -> None:
+    def fence(self, shards: Sequence[int]) -> None:
         """Stop claiming shards that another worker fenced; the group coordinator reassigns them if they become ours."""
-        self._fenced.bar(shards)
+        self._fenced.fence(shards)
 
     async def _wait(self) -> None:
         """Return when new inputs, a timer, a due snapshot or a retry of a shard need a turn."""
@@ -400,7 +402,7 @@ class Worker:
             return
 
     def _snapshot_due_ms(self) -> int | None:
-        return self._keeping.due_ms(is_storm=any(fold.state.waiting for fold in self.folds))
+        return self._snapshots.due_ms(is_storm=any(fold.state.waiting for fold in self.folds))
 
     async def _take_own(self, fold: shard_fold.ShardFold, ends: port.Ends) -> None:
         for topic in topics.OWN_TOPICS:

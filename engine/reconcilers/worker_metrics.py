@@ -15,11 +15,11 @@ def _no_fences() -> int:
     return 0
 
 
-class WorkerFigures(Collector):
+class WorkerMetrics(Collector):
     """``fences`` counts ownerships that others ended. Collect on the event loop: shards change between turns."""
 
-    def __init__(self, of: worker.Worker, log: port.Log, fences: Callable[[], int] = _no_fences) -> None:
-        self._worker = of
+    def __init__(self, owner: worker.Worker, log: port.Log, fences: Callable[[], int] = _no_fences) -> None:
+        self._worker = owner
         self._log = log
         self._fences = fences
 
@@ -31,11 +31,11 @@ class WorkerFigures(Collector):
         folds = self._worker.folds
         yield GaugeMetricFamily("reballast_worker_shards", "Shards owned.", value=len(folds))
         yield _by_shard("owns", "1 for each shard that is owned.", {f.state.shard: 1 for f in folds})
-        aside = {f.state.shard: 0 for f in folds} | dict.fromkeys(self._worker.unreadable(), 1)
+        unreadable = {f.state.shard: 0 for f in folds} | dict.fromkeys(self._worker.unreadable(), 1)
         yield _by_shard(
             "unreadable",
             "1 for a shard that was set aside, as its records can't be read; 0 for others.",
-            aside,
+            unreadable,
         )
         bindings = {f.state.shard: len(f.state.bindings) for f in folds}
         yield _by_shard("bindings", "Bindings of each shard that is owned.", bindings)

@@ -19,7 +19,7 @@ from events.validation.schema import as_list, as_object
 
 Json = dict[str, object]
 
-_SPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
+_UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 """UUID namespace of the uids in members."""
 
 _MANAGED: Final[Json] = {"karmada.io/managed": "true"}
@@ -28,45 +28,45 @@ _HASH: Final = "pod-template-hash"
 NODES_MAX: Final = 5_000
 
 
-def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
+def workload_object(state: MemberState, workload: Workload, manifest: bytes) -> Json:
     """Return a workload as the member has it: the work's manifest with the member's replicas and status."""
-    ref = held.ref
+    ref = workload.ref
     try:
         value = msgspec.json.decode(manifest, type=dict[str, object])
     except (msgspec.MsgspecError, ValueError, RecursionError):
         value = {}
-    told = as_object(value.get("metadata")) or {}
+    template_metadata = as_object(value.get("metadata")) or {}
     metadata: Json = {
         "name": ref.name,
         **({"namespace": ref.namespace} if ref.namespace else {}),
-        "uid": _uid(state, held.key, str(held.created_ms)),
+        "uid": _uid(state, workload.key, str(workload.created_ms)),
         "generation": 1,
-        "creationTimestamp": times.to_seconds_text(held.created_ms),
-        "labels": {**(as_object(told.get("labels")) or {}), **_MANAGED},
+        "creationTimestamp": times.to_seconds_text(workload.created_ms),
+        "labels": {**(as_object(template_metadata.get("labels")) or {}), **_MANAGED},
     }
-    if annotations := as_object(told.get("annotations")):
+    if annotations := as_object(template_metadata.get("annotations")):
         metadata["annotations"] = annotations
-    found: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
-    found.pop("status", None)
-    if held.replicas is not None:
-        path = workloads.replicas_path(ref.api_version, ref.kind, declared_replicas_path(held.reading))
-        found = workloads.with_field(found, path, held.replicas)
-    if status := statuses.status(held):
-        found["status"] = status
-    return found
+    result: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
+    result.pop("status", None)
+    if workload.replicas is not None:
+        path = workloads.replicas_path(ref.api_version, ref.kind, declared_replicas_path(workload.reading))
+        result = workloads.with_field(result, path, workload.replicas)
+    if status := statuses.status(workload):
+        result["status"] = status
+    return result
 
 
-def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
+def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
     """Yield the pods of a workload, oldest first."""
     template = template_of(manifest)
     spec = as_object(template.get("spec")) or {}
-    containers = [as_object(each) or {} for each in as_list(spec.get("containers")) or []]
-    names = [str(each.get("name", "")) for each in containers]
+    containers = [as_object(container) or {} for container in as_list(spec.get("containers")) or []]
+    names = [str(container.get("name", "")) for container in containers]
     nodes = max(sum(group.count for group in state.spec.nodes), 1)
-    rank = pod_priorities.rank_of(state, held) if pod_priorities.is_used(state) else None
-    ranked: Json = {} if rank is None else {"priority": rank.value}
-    hashed: Json = {_HASH: held.template.digest} if held.ref.kind == "Deployment" else {}
-    for index, pod in enumerate(lists.pods_of(state, held)):
+    rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
+    priority: Json = {} if rank is None else {"priority": rank.value}
+    hash_label: Json = {_HASH: workload.template.digest} if workload.ref.kind == "Deployment" else {}
+    for index, pod in enumerate(lists.pods_of(state, workload)):
         created = times.to_seconds_text(pod.created_ms)
         since = times.to_seconds_text(pod.ready_ms) if pod.ready_ms and pod.ready else created
         metadata: Json = {
@@ -74,15 +74,15 @@ def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
             "namespace": pod.namespace,
             "uid": _uid(state, pod.name, str(pod.created_ms)),
             "creationTimestamp": created,
-            "labels": {**pod.labels, **hashed},
-            "ownerReferences": [_owner(state, held)],
+            "labels": {**pod.labels, **hash_label},
+            "ownerReferences": [_owner(state, workload)],
         }
-        placed: Json = {"nodeName": _node_name(state, index % nodes)} if pod.ready else {}
+        placement: Json = {"nodeName": _node_name(state, index % nodes)} if pod.ready else {}
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": metadata,
-            "spec": {**spec, **ranked, **placed},
+            "spec": {**spec, **priority, **placement},
             "status": _pod_status(pod, names, since),
         }
 
@@ -130,7 +130,7 @@ def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
 
 def namespaces(state: MemberState, created_ms: int) -> Iterator[Json]:
     """Yield the namespaces of a member: the default ones and those with workloads."""
-    used = {held.ref.namespace for held in state.workloads.values() if held.ref.namespace}
+    used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
     for name in sorted({*_NAMESPACES, *used}):
         yield {
             "apiVersion": "v1",
@@ -152,9 +152,9 @@ def _pod_status(pod: lists.Pod, names: list[str], since: str) -> Json:
         {"name": name, "ready": pod.ready, "restartCount": pod.restarts, "started": pod.ready, "state": state}
         for name in names
     ]
-    word = "True" if pod.ready else "False"
+    status = "True" if pod.ready else "False"
     conditions = [
-        {"type": kind, "status": word, "lastTransitionTime": since} for kind in ("Ready", "ContainersReady")
+        {"type": kind, "status": status, "lastTransitionTime": since} for kind in ("Ready", "ContainersReady")
     ]
     return {"phase": pod.phase, "conditions": conditions, "containerStatuses": containers}
 
@@ -168,69 +168,69 @@ def template_of(manifest: bytes) -> Json:
     return as_object((as_object(value.get("spec")) or {}).get("template")) or {}
 
 
-def replica_set(state: MemberState, held: Workload, manifest: bytes) -> Json:
+def replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Json:
     """Return the ReplicaSet that owns a Deployment's pods."""
-    whole = workload(state, held, manifest)
-    deployment = as_object(whole["spec"]) or {}
+    owner = workload_object(state, workload, manifest)
+    deployment = as_object(owner["spec"]) or {}
     template = as_object(deployment.get("template")) or {}
-    hashed: Json = {_HASH: held.template.digest}
-    head = as_object(template.get("metadata")) or {}
-    labels = {**(as_object(head.get("labels")) or {}), **hashed}
+    hash_label: Json = {_HASH: workload.template.digest}
+    metadata = as_object(template.get("metadata")) or {}
+    labels = {**(as_object(metadata.get("labels")) or {}), **hash_label}
     selector = as_object(deployment.get("selector")) or {}
-    matched = {**(as_object(selector.get("matchLabels")) or {}), **hashed}
-    status = as_object(whole.get("status")) or {}
-    counted = ("replicas", "readyReplicas", "availableReplicas")
+    matched = {**(as_object(selector.get("matchLabels")) or {}), **hash_label}
+    status = as_object(owner.get("status")) or {}
+    fields = ("replicas", "readyReplicas", "availableReplicas")
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
-            "name": _set_name(held),
-            "namespace": held.ref.namespace,
-            "uid": _uid(state, held.key, "replicaset", held.template.digest),
+            "name": _set_name(workload),
+            "namespace": workload.ref.namespace,
+            "uid": _uid(state, workload.key, "replicaset", workload.template.digest),
             "generation": 1,
-            "creationTimestamp": times.to_seconds_text(held.created_ms),
+            "creationTimestamp": times.to_seconds_text(workload.created_ms),
             "labels": labels,
             "annotations": {"deployment.kubernetes.io/revision": "1"},
-            "ownerReferences": [_owned_by(state, held)],
+            "ownerReferences": [_owned_by(state, workload)],
         },
         "spec": {
-            "replicas": held.replicas,
+            "replicas": workload.replicas,
             "selector": {**selector, "matchLabels": matched},
-            "template": {**template, "metadata": {**head, "labels": labels}},
+            "template": {**template, "metadata": {**metadata, "labels": labels}},
         },
         "status": {
             "observedGeneration": 1,
             "fullyLabeledReplicas": status.get("replicas", 0),
-            **{name: status.get(name, 0) for name in counted},
+            **{name: status.get(name, 0) for name in fields},
         },
     }
 
 
-def _set_name(held: Workload) -> str:
-    return f"{held.ref.name}-{held.template.digest}"
+def _set_name(workload: Workload) -> str:
+    return f"{workload.ref.name}-{workload.template.digest}"
 
 
-def _owner(state: MemberState, held: Workload) -> Json:
+def _owner(state: MemberState, workload: Workload) -> Json:
     """Return the owner reference of a pod: its workload, or the ReplicaSet of a Deployment."""
-    if held.ref.kind != "Deployment":
-        return _owned_by(state, held)
+    if workload.ref.kind != "Deployment":
+        return _owned_by(state, workload)
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
-        "name": _set_name(held),
-        "uid": _uid(state, held.key, "replicaset", held.template.digest),
+        "name": _set_name(workload),
+        "uid": _uid(state, workload.key, "replicaset", workload.template.digest),
         "controller": True,
         "blockOwnerDeletion": True,
     }
 
 
-def _owned_by(state: MemberState, held: Workload) -> Json:
-    ref = held.ref
+def _owned_by(state: MemberState, workload: Workload) -> Json:
+    ref = workload.ref
     return {
         "apiVersion": ref.api_version,
         "kind": ref.kind,
         "name": ref.name,
-        "uid": _uid(state, held.key, str(held.created_ms)),
+        "uid": _uid(state, workload.key, str(workload.created_ms)),
         "controller": True,
     }
 
@@ -239,5 +239,5 @@ def _node_name(state: MemberState, index: int) -> str:
     return f"{state.spec.name}-node-{index + 1}"
 
 
-def _uid(state: MemberState, *words: str) -> str:
-    return str(uuid.uuid5(_SPACE, "\0".join((state.spec.name, *words))))
+def _uid(state: MemberState, *parts: str) -> str:
+    return str(uuid.uuid5(_UID_NAMESPACE, "\0".join((state.spec.name, *parts))))

@@ -41,18 +41,21 @@ def add(sums: dict[str, int], amounts: Amounts, count: int) -> None:
         sums[resource] = sums.get(resource, 0) + amount * count
 
 
-def fitting(room: Capacity, amounts: Amounts, wanted: int) -> int:
-    """Return how many of ``wanted`` replicas fit into the free capacity."""
+def replicas_that_fit(cluster_capacity: Capacity, amounts: Amounts, count: int) -> int:
+    """Return how many of ``count`` replicas fit into the free capacity."""
     for resource, amount in amounts:
-        taken = room.running.get(resource, 0) + room.starting.get(resource, 0)
-        wanted = min(wanted, max(room.allocatable.get(resource, 0) - taken, 0) // amount)
-    return wanted
+        used = cluster_capacity.running.get(resource, 0) + cluster_capacity.starting.get(resource, 0)
+        count = min(count, max(cluster_capacity.allocatable.get(resource, 0) - used, 0) // amount)
+    return count
 
 
-def texts(room: Capacity, *sums: Mapping[str, int]) -> dict[str, str]:
+def texts(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str]:
     """Return the totals of sums as Kubernetes quantities; allocatable resources are included even if zero."""
-    names = {*room.allocatable, *(resource for each in sums for resource, amount in each.items() if amount)}
-    return {name: text(sum(each.get(name, 0) for each in sums)) for name in sorted(names)}
+    names = {
+        *cluster_capacity.allocatable,
+        *(resource for sums_of in sums for resource, amount in sums_of.items() if amount),
+    }
+    return {name: text(sum(sums_of.get(name, 0) for sums_of in sums)) for name in sorted(names)}
 
 
 def text(nano: int) -> str:

@@ -29,7 +29,7 @@ def apply_work(
     at_ms: int,
     *,
     template: Template = EMPTY,
-    why: ReportCause = reports.NO_WORK,
+    cause: ReportCause = reports.NO_WORK,
     fault: str = "",
 ) -> bool:
     """Apply a work; return False and change nothing if a newer work of the binding is known.
@@ -39,16 +39,16 @@ def apply_work(
     """
     version = (work.term, work.step)
     workload = state.workloads.get(work.key) or state.refused.get(work.key)
-    known = workload.known if workload else state.tombstones.get(work.key)
-    if known is not None and version < known:
+    newest = workload.known if workload else state.tombstones.get(work.key)
+    if newest is not None and version < newest:
         return False
     match work:
         case works.WorkApplied() if fault:
-            _refuse(state, workload, work, fault, at_ms, why)
+            _refuse(state, workload, work, fault, at_ms, cause)
         case works.WorkApplied():
-            _apply(state, workload, work, template, at_ms, why)
+            _apply(state, workload, work, template, at_ms, cause)
         case works.WorkRemoved(preserved=preserved):
-            _remove(state, work.key, version, why, preserved=preserved)
+            _remove(state, work.key, version, cause, preserved=preserved)
         case works.WorkSuspended():
             if workload is not None:
                 workload.known = version
@@ -73,7 +73,7 @@ def due_ms(state: MemberState) -> int | None:
     if state.faults.down:
         return None
     dues = [state.starts[0][0]] if state.starts else []
-    dues += [each for each in (state.retry_ms, state.shift_ms) if each is not None]
+    dues += [due for due in (state.retry_ms, state.shift_ms) if due is not None]
     return min(dues, default=None)
 
 
@@ -92,14 +92,14 @@ def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int)
     state.unplaced[workload.key] = None
 
 
-def rank(state: MemberState, workload: Workload) -> None:
+def record_priority_class(state: MemberState, workload: Workload) -> None:
     """Record the content of a PriorityClass; workloads that wait for it are tried again."""
     if workload.ref.kind == PRIORITY_CLASS and workload.template.rank is not None:
         state.ranks[workload.ref.name] = workload.template.rank
         state.capacity_freed = True
 
 
-def settle(state: MemberState, workload: Workload, cohort: Cohort) -> None:
+def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
     """Admit a cohort of pending replicas; it must fit into the free capacity."""
     amounts = workload.template.amounts
     workload.pending -= cohort.count
@@ -120,14 +120,14 @@ def _apply(
     work: works.WorkApplied,
     template: Template,
     at_ms: int,
-    why: ReportCause,
+    cause: ReportCause,
 ) -> None:
     version = (work.term, work.step)
     if workload is None or work.key not in state.workloads:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
         state.workloads[work.key] = workload
         state.refused.pop(work.key, None)
-    # A changed pod template replaces all replicas: remove them here, ``ask`` creates new ones below.
+    # A changed pod template replaces all replicas: remove them here, ``add_replicas`` creates new ones below.
     if template.digest != workload.template.digest:
         _shrink(state, workload, workload.admitted + workload.pending)
     workload.version = workload.known = version
@@ -136,19 +136,19 @@ def _apply(
         work.template,
         work.replicas,
         template,
-        why,
+        cause,
     )
     workload.overrides, workload.fault = work.overrides, ""
     workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)
     state.gone.pop(work.key, None)
-    rank(state, workload)
-    more = (work.replicas or 0) - workload.admitted - workload.pending
-    if more > 0:
-        add_replicas(state, workload, more, at_ms)
-    elif more < 0:
-        _shrink(state, workload, -more)
+    record_priority_class(state, workload)
+    missing = (work.replicas or 0) - workload.admitted - workload.pending
+    if missing > 0:
+        add_replicas(state, workload, missing, at_ms)
+    elif missing < 0:
+        _shrink(state, workload, -missing)
     state.dirty[work.key] = None
 
 
@@ -158,7 +158,7 @@ def _refuse(
     work: works.WorkApplied,
     fault: str,
     at_ms: int,
-    why: ReportCause,
+    cause: ReportCause,
 ) -> None:
     """Record a work that cannot be applied; the former one goes on running."""
     version = (work.term, work.step)
@@ -166,14 +166,14 @@ def _refuse(
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
         state.refused[work.key] = workload
     workload.version = workload.known = version
-    workload.fault, workload.cause = fault, why
+    workload.fault, workload.cause = fault, cause
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)
     state.gone.pop(work.key, None)
     state.dirty[work.key] = None
 
 
-def _remove(state: MemberState, key: str, version: Version, why: ReportCause, *, preserved: bool) -> None:
+def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, *, preserved: bool) -> None:
     workload = state.workloads.get(key)
     state.refused.pop(key, None)
     if preserved and workload is not None:
@@ -186,12 +186,12 @@ def _remove(state: MemberState, key: str, version: Version, why: ReportCause, *,
             del state.workloads[key]
             if workload.ref.kind == PRIORITY_CLASS:
                 state.ranks.pop(workload.ref.name, None)
-        bury(state, key, version)
-    state.gone[key] = Gone(version, why)
+        record_removal(state, key, version)
+    state.gone[key] = Gone(version, cause)
     state.dirty[key] = None
 
 
-def bury(state: MemberState, key: str, version: Version) -> None:
+def record_removal(state: MemberState, key: str, version: Version) -> None:
     """Remember the version of a removal, so that an older work does not bring the workload back."""
     state.tombstones.pop(key, None)
     state.tombstones[key] = version
@@ -246,19 +246,19 @@ def _admit(state: MemberState, at_ms: int) -> None:
     state.unplaced.clear()
     is_ranked = pod_priorities.is_used(state)
     if is_ranked:
-        keys = pod_priorities.ordered(state, keys)
+        keys = pod_priorities.by_priority(state, keys)
     ready_ms = at_ms + state.spec.startup_ms * state.faults.slowness
     for key in keys:
         workload = state.workloads.get(key)
         if workload is None or not workload.pending:
             state.waiting.pop(key, None)
             continue
-        count = capacity.fitting(state.capacity, workload.template.amounts, workload.pending)
+        count = capacity.replicas_that_fit(state.capacity, workload.template.amounts, workload.pending)
         if is_ranked:
-            count = _ranked(state, workload, count, at_ms)
+            count = _count_by_priority(state, workload, count, at_ms)
         if count:
             cohort = Cohort(count, workload.pending_since_ms, ready_ms, running=ready_ms <= at_ms)
-            settle(state, workload, cohort)
+            admit(state, workload, cohort)
             state.dirty[key] = None
         if workload.pending:
             state.waiting[key] = None
@@ -266,14 +266,14 @@ def _admit(state: MemberState, at_ms: int) -> None:
             state.waiting.pop(key, None)
 
 
-def _ranked(state: MemberState, workload: Workload, count: int, at_ms: int) -> int:
+def _count_by_priority(state: MemberState, workload: Workload, count: int, at_ms: int) -> int:
     """Return how many pending replicas to admit by priority, given that ``count`` fit into the free capacity."""
-    own = pod_priorities.rank_of(state, workload)
-    if own is None:
+    rank = pod_priorities.rank_of(state, workload)
+    if rank is None:
         return 0
     return (
-        pod_priorities.preempt_pods(state, workload, own, at_ms)
-        if count < workload.pending and own.preempts
+        pod_priorities.preempt_pods(state, workload, rank, at_ms)
+        if count < workload.pending and rank.preempts
         else count
     )
 

@@ -29,7 +29,7 @@ class CountingWorks:
 
     async def follow(self, ends: port.Ends) -> list[records.StoredRecord]:
         """Read the steps up to these ends; return works that came before their step and count now."""
-        found: list[records.StoredRecord] = []
+        works_due: list[records.StoredRecord] = []
         for shard, chain in self._chains.items():
             end = ends.get((topics.DECISIONS, shard), 0)
             while self._ends[shard] < end:
@@ -37,22 +37,22 @@ class CountingWorks:
                 batch = await self._log.read(topics.DECISIONS, shard, start, min(_READ, end - start))
                 for record in batch:
                     if _is_step(record) and self._take(chain, record):
-                        found += self._due(shard)
+                        works_due += self._take_due(shard)
                 self._ends[shard] = port.behind(batch, end)
         while len(self._outputs.awaited) > _AWAITED_MAX:
             del self._outputs.awaited[next(iter(self._outputs.awaited))]
-        return found
+        return works_due
 
     def judge(self, record: records.StoredRecord) -> bool:
         """Judge the next record of its partition; return whether it counts. Early works are kept for ``follow``."""
-        found = self._outputs.judge(record)
-        if found is not Judgement.COUNTS:
+        judgement = self._outputs.judge(record)
+        if judgement is not Judgement.COUNTS:
             self._foreign.add((record.partition, record.offset))
-        if found is Judgement.EARLY:
+        if judgement is Judgement.EARLY:
             self._outputs.keep(record)
-        return found is Judgement.COUNTS
+        return judgement is Judgement.COUNTS
 
-    def counted(self, record: records.StoredRecord) -> bool:
+    def counts(self, record: records.StoredRecord) -> bool:
         """Return the verdict on a record that was judged before."""
         return (record.partition, record.offset) not in self._foreign
 
@@ -63,10 +63,12 @@ class CountingWorks:
         self._outputs.declare(chain.shard)
         return True
 
-    def _due(self, shard: int) -> list[records.StoredRecord]:
-        found = [each for each in self._outputs.due(shard) if self._outputs.judge(each) is Judgement.COUNTS]
-        self._foreign.difference_update((each.partition, each.offset) for each in found)
-        return found
+    def _take_due(self, shard: int) -> list[records.StoredRecord]:
+        counting = [
+            record for record in self._outputs.due(shard) if self._outputs.judge(record) is Judgement.COUNTS
+        ]
+        self._foreign.difference_update((record.partition, record.offset) for record in counting)
+        return counting
 
 
 def _is_step(record: records.StoredRecord) -> bool:

@@ -43,7 +43,7 @@ _ZONES: Final = 3
 _DIGITS: Final = 4
 
 
-def three(startup_ms: int = STARTUP_MS) -> list[MemberSpec]:
+def three_members(startup_ms: int = STARTUP_MS) -> list[MemberSpec]:
     """Return member1, member2 and member3: equally large, so ties are decided by name, each in its own region."""
     return [
         _member("member1", "us", "huaweicloud", "us-east-1", startup_ms),
@@ -52,7 +52,7 @@ def three(startup_ms: int = STARTUP_MS) -> list[MemberSpec]:
     ]
 
 
-def many(count: int, startup_ms: int = 0) -> list[MemberSpec]:
+def many_members(count: int, startup_ms: int = 0) -> list[MemberSpec]:
     """Return ``count`` members of seven sizes in five regions with three zones each, from three providers."""
     return [_one_of_many(index, startup_ms) for index in range(count)]
 

@@ -71,22 +71,22 @@ def pods(
     states: Iterable[MemberState], namespace: str | None, selector: selectors.LabelSelector, limit: int
 ) -> list[Pod]:
     """Return at most ``limit`` pods, by member, workload and age; namespace None selects all."""
-    chosen = (
+    selected = (
         pod
-        for state, workload in _chosen(states, namespace)
+        for state, workload in _selected(states, namespace)
         if selector.matches(workload.template.labels)
         for pod in pods_of(state, workload)
     )
-    return list(itertools.islice(chosen, min(limit, LISTED_MAX)))
+    return list(itertools.islice(selected, min(limit, LISTED_MAX)))
 
 
 def workloads(states: Iterable[MemberState], namespace: str | None, limit: int) -> list[WorkloadStatus]:
     """Return at most ``limit`` workloads, by member and key; namespace None selects all."""
-    chosen = (status_of(state, workload) for state, workload in _chosen(states, namespace))
-    return list(itertools.islice(chosen, min(limit, LISTED_MAX)))
+    selected = (status_of(state, workload) for state, workload in _selected(states, namespace))
+    return list(itertools.islice(selected, min(limit, LISTED_MAX)))
 
 
-def _chosen(states: Iterable[MemberState], namespace: str | None) -> Iterator[tuple[MemberState, Workload]]:
+def _selected(states: Iterable[MemberState], namespace: str | None) -> Iterator[tuple[MemberState, Workload]]:
     for state in states:
         for key in sorted(state.workloads):
             workload = state.workloads[key]

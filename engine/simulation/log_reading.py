@@ -26,7 +26,7 @@ READ: Final = 500
 async def rebuild(
     log: port.Log,
     loader: template_loading.TemplateLoader,
-    maker: manifests.Renderer,
+    renderer: manifests.Renderer,
     members: Sequence[specs.MemberSpec],
     ends: port.Ends,
     counting: CountingWorks,
@@ -50,7 +50,7 @@ async def rebuild(
     for spec in members:
         history = histories[spec.name]
         member = states[spec.name] = state.initial_state(spec)
-        overridden = await _settle(maker, history)
+        overridden = await _settle_overridden(renderer, history)
         recovery.restore(member, history, await _templates(loader, history) | overridden, clock_ms())
         await asyncio.sleep(0)
     unseen = frozenset(name for name, history in histories.items() if not history.was_joined)
@@ -81,12 +81,12 @@ async def _take_works(
         async for record in _records(log, topics.WORKS, partition, ends):
             is_counting = counting.judge(record)
             history = histories.get(record.key)
-            if not is_counting or history is None or (found := work_in(record)) is None:
+            if not is_counting or history is None or (work_read := work_in(record)) is None:
                 continue
             if history.down_since and record.number > history.down_since:
                 behind.setdefault(record.key, record.offset)
                 continue
-            work, head = found
+            work, head = work_read
             recovery.take_work(history, work, _time_of(head), cause_of(record, head))
     for name, history in histories.items():
         if history.down_since:
@@ -107,42 +107,42 @@ def _take_report(histories: Mapping[str, recovery.History], record: StoredRecord
 async def _templates(
     loader: template_loading.TemplateLoader, history: recovery.History
 ) -> dict[str, Template]:
-    places = {
+    positions = {
         key: (applied.shard, applied.offset)
-        for key, past in history.pasts.items()
-        if (applied := past.applied) is not None and template_loading.needs_template(applied)
+        for key, workload in history.workloads.items()
+        if (applied := workload.applied) is not None and template_loading.needs_template(applied)
     }
-    found = await loader.load(places.values())
-    return {key: found[place] for key, place in places.items()}
+    loaded = await loader.load(positions.values())
+    return {key: loaded[position] for key, position in positions.items()}
 
 
-async def _settle(maker: manifests.Renderer, history: recovery.History) -> dict[str, Template]:
+async def _settle_overridden(renderer: manifests.Renderer, history: recovery.History) -> dict[str, Template]:
     """Decide which work of each workload runs if the newest has overrides; return the rendered templates."""
-    found: dict[str, Template] = {}
+    templates: dict[str, Template] = {}
     overridden = [
-        (key, past, past.applied)
-        for key, past in history.pasts.items()
-        if past.applied is not None and past.applied.overrides
+        (key, workload, workload.applied)
+        for key, workload in history.workloads.items()
+        if workload.applied is not None and workload.applied.overrides
     ]
-    for index, (key, past, newest) in enumerate(overridden):
+    for index, (key, workload, newest) in enumerate(overridden):
         if index % READ == 0:
             # Most can be applied: render a batch at once and let the cache answer below.
-            await maker.render_all(
+            await renderer.render_all(
                 manifests.input_of(work) for _, _, work in overridden[index : index + READ]
             )
-        fault, runs = "", None
-        for work in (newest, *past.earlier):
+        fault, running_work = "", None
+        for work in (newest, *workload.earlier):
             if not work.overrides:
-                runs = work
+                running_work = work
                 break
-            made = await maker.render(manifests.input_of(work))
-            if not made.fault:
-                runs = structs.replace(work, replicas=made.replicas)
-                found[key] = made.template
+            rendered = await renderer.render(manifests.input_of(work))
+            if not rendered.fault:
+                running_work = structs.replace(work, replicas=rendered.replicas)
+                templates[key] = rendered.template
                 break
-            fault = fault or made.fault
-        recovery.settle(past, newest, runs, fault)
-    return found
+            fault = fault or rendered.fault
+        recovery.choose_work(workload, newest, running_work, fault)
+    return templates
 
 
 async def _records(log: port.Log, topic: str, partition: int, ends: port.Ends) -> AsyncIterator[StoredRecord]:

@@ -53,7 +53,7 @@ class Members:
         self._specs = tuple(members)
         self._partitions = sorted({keys.shard_of(spec.name) for spec in members})
         self._loader = template_loading.TemplateLoader(log)
-        self._maker = manifests.Renderer(log)
+        self._renderer = manifests.Renderer(log)
         self._lock = asyncio.Lock()
         self._states: dict[str, MemberState] = {}
         self._taken: dict[int, int] = {}
@@ -87,7 +87,7 @@ class Members:
         """Whether works or reports are left over from the last turn."""
         ends = self._log.ends()
         return bool(self._touched) or any(
-            ends.get((topics.WORKS, each), 0) > taken for each, taken in self._taken.items()
+            ends.get((topics.WORKS, partition), 0) > taken for partition, taken in self._taken.items()
         )
 
     def next_timer_ms(self) -> int | None:
@@ -143,13 +143,13 @@ class Members:
         limit: int = lists.LISTED_MAX,
     ) -> list[lists.Pod]:
         """Return at most ``limit`` pods, by member, workload and age; None selects all. Raises UnknownMemberError."""
-        return lists.pods(self._listed(member), namespace, selector, limit)
+        return lists.pods(self._selected(member), namespace, selector, limit)
 
     def workloads(
         self, member: str | None = None, namespace: str | None = None, limit: int = lists.LISTED_MAX
     ) -> list[lists.WorkloadStatus]:
         """Return at most ``limit`` workloads, by member and key; None selects all. Raises UnknownMemberError."""
-        return lists.workloads(self._listed(member), namespace, limit)
+        return lists.workloads(self._selected(member), namespace, limit)
 
     def state_of(self, name: str) -> MemberState:
         """Return the live state of a member; do not change it. Raises UnknownMemberError."""
@@ -161,7 +161,7 @@ class Members:
 
     def statuses(self) -> list[faults.MemberStatus]:
         """Return all members with their faults, by name."""
-        return [faults.status_of(state) for state in self._listed(None)]
+        return [faults.status_of(state) for state in self._selected(None)]
 
     async def _wait(self) -> None:
         """Wait until there may be work; a fault appends records, which ends the wait too."""
@@ -182,9 +182,9 @@ class Members:
         ends = dict(self._log.ends())
         self._counting = counted_works.CountingWorks(self._log)
         self._states, self._behind, self._unseen = await log_reading.rebuild(
-            self._log, self._loader, self._maker, self._specs, ends, self._counting, self._clock_ms
+            self._log, self._loader, self._renderer, self._specs, ends, self._counting, self._clock_ms
         )
-        self._taken = {each: ends.get((topics.WORKS, each), 0) for each in self._partitions}
+        self._taken = {partition: ends.get((topics.WORKS, partition), 0) for partition in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
         self._touched = dict.fromkeys(self._states)
         self._dues, self._due_of = [], {}
@@ -199,7 +199,7 @@ class Members:
         self.seen_number = self._log.moves()
         ends = dict(self._log.ends())
         await self._follow_clusters(ends.get((topics.CLUSTERS, 0), 0))
-        await self._apply(self._of_those_up(await self._counting.follow(ends)))
+        await self._apply(self._for_running_members(await self._counting.follow(ends)))
         for partition in self._partitions:
             await self._take_works(partition, ends.get((topics.WORKS, partition), 0))
         for name in sorted(self._behind):
@@ -212,7 +212,7 @@ class Members:
             self._due_of.pop(name, None)
         batch = [self._join(name, now_ms) for name in sorted(self._unseen)]
         for name in self._touched:
-            batch += self._act(name, now_ms)
+            batch += self._advance(name, now_ms)
             await asyncio.sleep(0)
         # Until the append has succeeded it is unknown which reports the log has; if it fails, the next turn
         # rebuilds.
@@ -223,36 +223,38 @@ class Members:
         self._touched = {name: None for name in self._touched if cluster.is_behind(self._states[name])}
         return len(batch)
 
-    def _act(self, name: str, now_ms: int) -> list[records.Record]:
+    def _advance(self, name: str, now_ms: int) -> list[records.Record]:
         state = self._states[name]
-        said = [self._record(name, each, now_ms) for each in cluster.advance(state, now_ms)]
+        batch = [self._record(name, report, now_ms) for report in cluster.advance(state, now_ms)]
         due_ms = cluster.due_ms(state)
         if due_ms is not None and due_ms != self._due_of.get(name):
             self._due_of[name] = due_ms
             heapq.heappush(self._dues, (due_ms, name))
-        return said
+        return batch
 
     def _join(self, name: str, now_ms: int) -> records.Record:
         state = self._states[name]
         state.joined = True
-        return self._record(name, reports.Report(specs.joined(state.spec), name, reports.NO_WORK), now_ms)
+        return self._record(
+            name, reports.Report(specs.joined_event(state.spec), name, reports.NO_WORK), now_ms
+        )
 
-    def _record(self, name: str, said: reports.Report, now_ms: int) -> records.Record:
+    def _record(self, name: str, report: reports.Report, now_ms: int) -> records.Record:
         self._reported += 1
-        head = Envelope(
+        envelope = Envelope(
             id=f"{self._ids}-{self._reported}",
             source=SOURCE + name,
             type="",
-            subject=said.key,
+            subject=report.key,
             time=times.to_text(now_ms),
-            traceparent=said.cause.trace.parent,
-            tracestate=said.cause.trace.state,
-            correlationid=said.cause.story,
-            causationid=said.cause.cause,
+            traceparent=report.cause.trace.parent,
+            tracestate=report.cause.trace.state,
+            correlationid=report.cause.story,
+            causationid=report.cause.cause,
         )
-        topic = codec.catalogue.BY_STRUCT[type(said.data)].topic
-        partition = 0 if topic == topics.CLUSTERS else keys.shard_of(said.key)
-        return codec.encode(said.data, head, partition=partition, key=said.key)
+        topic = codec.catalogue.BY_STRUCT[type(report.data)].topic
+        partition = 0 if topic == topics.CLUSTERS else keys.shard_of(report.key)
+        return codec.encode(report.data, envelope, partition=partition, key=report.key)
 
     async def _take_works(self, partition: int, end: int) -> None:
         """Apply the works of a partition up to an end, at most ``_WORKS_MAX``."""
@@ -260,13 +262,15 @@ class Members:
         while self._taken[partition] < end:
             start = self._taken[partition]
             batch = await self._log.read(topics.WORKS, partition, start, min(log_reading.READ, end - start))
-            await self._apply(self._of_those_up([each for each in batch if self._counting.judge(each)]))
+            await self._apply(
+                self._for_running_members([record for record in batch if self._counting.judge(record)])
+            )
             self._taken[partition] = port.behind(batch, end)
             await asyncio.sleep(0)
 
-    def _of_those_up(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
+    def _for_running_members(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
         """Return the works of members that are up; members that are down read theirs from the log later."""
-        return [each for each in batch if each.key in self._states and each.key not in self._behind]
+        return [record for record in batch if record.key in self._states and record.key not in self._behind]
 
     async def _catch_up(self, name: str) -> None:
         """Apply the works that a member missed while it was down, up to the position of the others."""
@@ -274,46 +278,48 @@ class Members:
         offset, end = self._behind[name], self._taken[partition]
         while offset < end:
             batch = await self._log.read(topics.WORKS, partition, offset, min(log_reading.READ, end - offset))
-            await self._apply([each for each in batch if each.key == name and self._counting.counted(each)])
+            await self._apply(
+                [record for record in batch if record.key == name and self._counting.counts(record)]
+            )
             offset = port.behind(batch, end)
             await asyncio.sleep(0)
         del self._behind[name]
 
     async def _apply(self, batch: list[StoredRecord]) -> None:
-        found = [(record, *work) for record in batch if (work := log_reading.work_in(record)) is not None]
-        places = {
+        decoded = [(record, *work) for record in batch if (work := log_reading.work_in(record)) is not None]
+        positions = {
             (work.shard, work.offset)
-            for _, work, _ in found
+            for _, work, _ in decoded
             if isinstance(work, works.WorkApplied) and template_loading.needs_template(work)
         }
-        made = await self._maker.render_all(
+        rendered = await self._renderer.render_all(
             manifests.input_of(work)
-            for _, work, _ in found
+            for _, work, _ in decoded
             if isinstance(work, works.WorkApplied) and work.overrides
         )
-        running = self._running(found)
-        templates = running | await self._loader.load(places - running.keys())
+        running = self._running_templates(decoded)
+        templates = running | await self._loader.load(positions - running.keys())
         now_ms = self._clock_ms()
-        for record, work, head in found:
+        for record, work, head in decoded:
             template, fault = template_loading.EMPTY, ""
             applied = work
             if isinstance(work, works.WorkApplied) and work.overrides:
-                mine = made[manifests.input_of(work)]
-                applied = structs.replace(work, replicas=mine.replicas)
-                template, fault = mine.template, mine.fault
+                result = rendered[manifests.input_of(work)]
+                applied = structs.replace(work, replicas=result.replicas)
+                template, fault = result.template, result.fault
             elif isinstance(work, works.WorkApplied):
                 template = templates.get((work.shard, work.offset), template_loading.EMPTY)
-            why = log_reading.cause_of(record, head)
+            cause = log_reading.cause_of(record, head)
             state = self._states[record.key]
-            cluster.apply_work(state, applied, now_ms, template=template, why=why, fault=fault)
+            cluster.apply_work(state, applied, now_ms, template=template, cause=cause, fault=fault)
             self._touched[record.key] = None
 
-    def _running(
-        self, found: Iterable[tuple[StoredRecord, cluster.Work, Envelope]]
+    def _running_templates(
+        self, decoded: Iterable[tuple[StoredRecord, cluster.Work, Envelope]]
     ) -> dict[template_loading.TemplatePosition, Template]:
         """Return templates that the members already run: most works change only the number of replicas."""
         templates: dict[template_loading.TemplatePosition, Template] = {}
-        for record, work, _ in found:
+        for record, work, _ in decoded:
             workload = self._states[record.key].workloads.get(work.key)
             if workload and workload.template is not template_loading.EMPTY and not workload.overrides:
                 templates[workload.shard, workload.offset] = workload.template
@@ -328,18 +334,18 @@ class Members:
                 joined = _TYPES.get(record.headers.get("ce_type", ""))
                 state = self._states.get(record.key)
                 if joined is not None and state is not None:
-                    reports.belong(state, joined=joined)
+                    reports.set_joined(state, joined=joined)
                     self._touched[record.key] = None
             self._clusters_taken = port.behind(batch, end)
 
     def _member(self, name: str) -> MemberState:
         state = self._states.get(name)
         if state is None:
-            there = ", ".join(sorted(self._states)) or "none"
-            raise UnknownMemberError(f"no simulated member is called {name!r}; there are: {there}")
+            names = ", ".join(sorted(self._states)) or "none"
+            raise UnknownMemberError(f"no simulated member is called {name!r}; there are: {names}")
         return state
 
-    def _listed(self, member: str | None) -> Iterator[MemberState]:
+    def _selected(self, member: str | None) -> Iterator[MemberState]:
         names = sorted(self._states) if member is None else [self._member(member).spec.name]
         return (self._states[name] for name in names)
 

@@ -44,15 +44,15 @@ def rank_of(state: MemberState, workload: Workload) -> Rank | None:
     return min(defaults, key=_value, default=_NONE)
 
 
-def ordered(state: MemberState, keys: list[str]) -> list[str]:
+def by_priority(state: MemberState, keys: list[str]) -> list[str]:
     """Sort workload keys by priority, highest first; the sort is stable."""
 
-    def place(key: str) -> int:
+    def sort_key(key: str) -> int:
         workload = state.workloads.get(key)
         rank = None if workload is None else rank_of(state, workload)
         return -(rank or _NONE).value
 
-    return sorted(keys, key=place)
+    return sorted(keys, key=sort_key)
 
 
 def preempt_pods(state: MemberState, workload: Workload, rank: Rank, at_ms: int) -> int:
@@ -60,41 +60,49 @@ def preempt_pods(state: MemberState, workload: Workload, rank: Rank, at_ms: int)
     amounts = workload.template.amounts
     scarce = _scarce(state, amounts, workload.pending)
     victims = [victim for victim in _victims(state, rank) if _frees(victim.workload, scarce)]
-    wanted = _fitting_without(state, victims, amounts, workload.pending)
+    fitting = _replicas_without(state, victims, amounts, workload.pending)
     for victim in victims:
-        while victim.workload.cohorts and capacity.fitting(state.capacity, amounts, wanted) < wanted:
+        while (
+            victim.workload.cohorts and capacity.replicas_that_fit(state.capacity, amounts, fitting) < fitting
+        ):
             _displace(state, victim.workload, at_ms)
-    return capacity.fitting(state.capacity, amounts, wanted)
+    return capacity.replicas_that_fit(state.capacity, amounts, fitting)
 
 
 def _victims(state: MemberState, rank: Rank) -> list[_Victim]:
-    found = [
-        _Victim(each.value, other)
+    victims = [
+        _Victim(other_rank.value, other)
         for other in state.workloads.values()
-        if other.cohorts and (each := rank_of(state, other) or _NONE).value < rank.value
+        if other.cohorts and (other_rank := rank_of(state, other) or _NONE).value < rank.value
     ]
-    return sorted(found, key=lambda victim: (victim.value, -victim.workload.created_ms, victim.workload.key))
+    return sorted(
+        victims, key=lambda victim: (victim.value, -victim.workload.created_ms, victim.workload.key)
+    )
 
 
-def _scarce(state: MemberState, amounts: Amounts, wanted: int) -> set[str]:
+def _scarce(state: MemberState, amounts: Amounts, count: int) -> set[str]:
     """Return the resources that are too scarce for this many replicas."""
-    return {each[0] for each in amounts if capacity.fitting(state.capacity, (each,), wanted) < wanted}
+    return {
+        amount[0]
+        for amount in amounts
+        if capacity.replicas_that_fit(state.capacity, (amount,), count) < count
+    }
 
 
 def _frees(workload: Workload, scarce: set[str]) -> bool:
     return any(resource in scarce for resource, _ in workload.template.amounts)
 
 
-def _fitting_without(state: MemberState, victims: list[_Victim], amounts: Amounts, wanted: int) -> int:
+def _replicas_without(state: MemberState, victims: list[_Victim], amounts: Amounts, count: int) -> int:
     """Return how many replicas would fit if all victims were removed."""
     sums = capacity.Capacity(
         state.capacity.allocatable, dict(state.capacity.running), dict(state.capacity.starting)
     )
     for victim in victims:
         for cohort in victim.workload.cohorts:
-            taken = sums.running if cohort.running else sums.starting
-            capacity.add(taken, victim.workload.template.amounts, -cohort.count)
-    return capacity.fitting(sums, amounts, wanted)
+            used = sums.running if cohort.running else sums.starting
+            capacity.add(used, victim.workload.template.amounts, -cohort.count)
+    return capacity.replicas_that_fit(sums, amounts, count)
 
 
 def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:

@@ -23,7 +23,7 @@ EARLIER_MAX: Final = 16
 """Number of earlier works kept per workload, in case newer ones could not be applied."""
 
 
-class Past(Struct):
+class WorkloadHistory(Struct):
     """What the log says of one workload: its newest work that may run, and the ages of its replicas.
 
     ``earlier`` holds the works before it, newest first, while it is unknown whether it could be applied.
@@ -50,7 +50,7 @@ class History(Struct):
     ``down_since`` is the number of the record that reported it as down (0: it is up).
     """
 
-    pasts: dict[str, Past] = {}
+    workloads: dict[str, WorkloadHistory] = {}
     reports: dict[str, Report] = {}
     joined: bool = False
     was_joined: bool = False
@@ -76,14 +76,14 @@ def take_cluster(history: History, data: object, number: int) -> None:
             pass
 
 
-def take_work(history: History, work: cluster.Work, at_ms: int, why: ReportCause) -> None:
+def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCause) -> None:
     """Fold one work of the member."""
     version = (work.term, work.step)
-    past = history.pasts.get(work.key)
+    past = history.workloads.get(work.key)
     if past is not None and version < past.known:
         return
     if past is None:
-        past = history.pasts[work.key] = Past(version)
+        past = history.workloads[work.key] = WorkloadHistory(version)
     past.known = version
     match work:
         case works.WorkApplied():
@@ -95,11 +95,11 @@ def take_work(history: History, work: cluster.Work, at_ms: int, why: ReportCause
                 past.earlier = [past.applied, *past.earlier][:EARLIER_MAX]
             past.applied = work
             past.suspended = past.removed = past.preserved = False
-            past.cause = why
+            past.cause = cause
             _scale(past.ages, work.replicas or 0, at_ms)
         case works.WorkRemoved(preserved=preserved):
             past.removed, past.preserved = True, preserved
-            past.cause = why
+            past.cause = cause
             if not preserved:
                 past.applied = None
                 past.earlier = []
@@ -108,10 +108,12 @@ def take_work(history: History, work: cluster.Work, at_ms: int, why: ReportCause
             past.suspended = True
 
 
-def settle(past: Past, newest: works.WorkApplied, runs: works.WorkApplied | None, fault: str) -> None:
+def choose_work(
+    past: WorkloadHistory, newest: works.WorkApplied, running_work: works.WorkApplied | None, fault: str
+) -> None:
     """Set which work of a workload runs, and the fault of the newest one."""
-    past.newest, past.applied, past.fault = newest, runs, fault
-    _scale(past.ages, (runs.replicas or 0) if runs else 0, past.created_ms)
+    past.newest, past.applied, past.fault = newest, running_work, fault
+    _scale(past.ages, (running_work.replicas or 0) if running_work else 0, past.created_ms)
 
 
 def take_report(history: History, report: Report) -> None:
@@ -125,7 +127,7 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
     state.reported_capacity = history.capacity
     state.reported_ready = history.ready
     state.faults.down = history.down_since > 0
-    for key, past in history.pasts.items():
+    for key, past in history.workloads.items():
         report = history.reports.get(key)
         if past.applied is not None:
             _restore_workload(state, past, past.applied, report, templates.get(key, EMPTY), at_ms)
@@ -137,7 +139,7 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
 
 def _restore_workload(
     state: MemberState,
-    past: Past,
+    past: WorkloadHistory,
     applied: works.WorkApplied,
     report: Report | None,
     template: Template,
@@ -163,7 +165,7 @@ def _restore_workload(
         cause=past.cause,
     )
     state.workloads[applied.key] = workload
-    cluster.rank(state, workload)
+    cluster.record_priority_class(state, workload)
     state.dirty[applied.key] = None
     if isinstance(report, health.WorkloadReported):
         workload.reported = report
@@ -172,18 +174,20 @@ def _restore_workload(
         # A preserved workload stopped reporting when it was given up; take it as ready.
         ready = (applied.replicas or 0) if past.preserved else 0
     cluster.add_replicas(state, workload, applied.replicas or 0, at_ms)
-    ready = simulation_capacity.fitting(state.capacity, template.amounts, min(ready, workload.pending))
+    ready = simulation_capacity.replicas_that_fit(
+        state.capacity, template.amounts, min(ready, workload.pending)
+    )
     for count, created_ms in past.ages:
         running = min(count, ready)
         ready -= running
         if running:
-            cluster.settle(state, workload, Cohort(running, created_ms, created_ms, running=True))
+            cluster.admit(state, workload, Cohort(running, created_ms, created_ms, running=True))
 
 
 def _restore_refusal(
-    state: MemberState, past: Past, newest: works.WorkApplied, report: Report | None
+    state: MemberState, past: WorkloadHistory, newest: works.WorkApplied, report: Report | None
 ) -> None:
-    cluster.apply_work(state, newest, past.created_ms, why=past.cause, fault=past.fault)
+    cluster.apply_work(state, newest, past.created_ms, cause=past.cause, fault=past.fault)
     workload = state.refused[newest.key]
     workload.known = past.known
     workload.suspended = past.suspended
@@ -191,23 +195,23 @@ def _restore_refusal(
         workload.reported = report
 
 
-def _restore_removal(state: MemberState, key: str, past: Past, report: Report | None) -> None:
+def _restore_removal(state: MemberState, key: str, past: WorkloadHistory, report: Report | None) -> None:
     if not past.preserved:
-        cluster.bury(state, key, past.known)
-    told = (report.term, report.step) if isinstance(report, health.WorkloadGone) else None
-    if told is None or told < past.known:
+        cluster.record_removal(state, key, past.known)
+    reported = (report.term, report.step) if isinstance(report, health.WorkloadGone) else None
+    if reported is None or reported < past.known:
         state.gone[key] = cluster.Gone(past.known, past.cause)
         state.dirty[key] = None
 
 
-def _scale(ages: list[tuple[int, int]], wanted: int, at_ms: int) -> None:
+def _scale(ages: list[tuple[int, int]], replicas: int, at_ms: int) -> None:
     """Bring groups of (count, created_ms) to a total; the youngest are removed first."""
     total = sum(count for count, _ in ages)
-    if wanted > total:
-        ages.append((wanted - total, at_ms))
-    while total > wanted:
+    if replicas > total:
+        ages.append((replicas - total, at_ms))
+    while total > replicas:
         count, created_ms = ages.pop()
-        kept = max(count - (total - wanted), 0)
-        total -= count - kept
-        if kept:
-            ages.append((kept, created_ms))
+        remaining = max(count - (total - replicas), 0)
+        total -= count - remaining
+        if remaining:
+            ages.append((remaining, created_ms))

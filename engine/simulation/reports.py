@@ -49,16 +49,16 @@ def collect(state: MemberState, at_ms: int) -> list[Report]:
         state.capacity_changed = True
     if state.shift_ms is not None and at_ms >= state.shift_ms:
         state.capacity_changed = True
-    said = collect_health(state)
+    batch = collect_health(state)
     for key in list(itertools.islice(state.dirty, REPORTS_MAX)):
         del state.dirty[key]
-        if not _report_workload(state, key, said):
+        if not _report_workload(state, key, batch):
             state.lost[key] = None
             _retry(state, at_ms)
-    if state.capacity_changed and not _report_capacity(state, said, at_ms):
+    if state.capacity_changed and not _report_capacity(state, batch, at_ms):
         _retry(state, at_ms)
     state.capacity_changed = False
-    return said
+    return batch
 
 
 def collect_health(state: MemberState) -> list[Report]:
@@ -73,7 +73,7 @@ def collect_health(state: MemberState) -> list[Report]:
     return [Report(data, state.spec.name, NO_WORK)]
 
 
-def belong(state: MemberState, *, joined: bool) -> None:
+def set_joined(state: MemberState, *, joined: bool) -> None:
     """Record that the member joined or left; when it joins again it reports its own state from scratch."""
     if state.joined and not joined:
         state.reported_capacity = state.reported_ready = None
@@ -120,16 +120,16 @@ def capacity_report(state: MemberState) -> clusters.CapacityReported:
     )
 
 
-def _report_workload(state: MemberState, key: str, said: list[Report]) -> bool:
+def _report_workload(state: MemberState, key: str, batch: list[Report]) -> bool:
     """Report a workload or its removal; return False if a fault lost the report."""
-    gone = state.gone.get(key)
-    if gone is not None:
-        term, step = gone.version
+    removal = state.gone.get(key)
+    if removal is not None:
+        term, step = removal.version
         data = health.WorkloadGone(cluster=state.spec.name, key=key, term=term, step=step)
-        if not _passes(state):
+        if not _is_sent(state):
             return False
         del state.gone[key]
-        said.append(Report(data, key, gone.cause))
+        batch.append(Report(data, key, removal.cause))
         return True
     workload = state.workloads.get(key) or state.refused.get(key)
     if workload is None or workload.preserved:
@@ -137,14 +137,14 @@ def _report_workload(state: MemberState, key: str, said: list[Report]) -> bool:
     report = workload_report(state.spec.name, workload)
     if report == workload.reported:
         return True
-    if not _passes(state):
+    if not _is_sent(state):
         return False
     workload.reported = report
-    said.append(Report(report, key, workload.cause))
+    batch.append(Report(report, key, workload.cause))
     return True
 
 
-def _report_capacity(state: MemberState, said: list[Report], at_ms: int) -> bool:
+def _report_capacity(state: MemberState, batch: list[Report], at_ms: int) -> bool:
     if not state.joined:
         return True
     report = capacity_report(state)
@@ -156,27 +156,27 @@ def _report_capacity(state: MemberState, said: list[Report], at_ms: int) -> bool
         if at_ms < state.shift_ms:
             return True
     state.shift_ms = None
-    if not _passes(state):
+    if not _is_sent(state):
         return False
     state.reported_capacity = report
-    said.append(Report(report, state.spec.name, NO_WORK))
+    batch.append(Report(report, state.spec.name, NO_WORK))
     return True
 
 
-def _is_shift(report: clusters.CapacityReported, said: clusters.CapacityReported) -> bool:
+def _is_shift(report: clusters.CapacityReported, previous: clusters.CapacityReported) -> bool:
     """Whether the reports differ only in how many of the counted replicas are ready."""
-    return _without_shift(report) == _without_shift(said)
+    return _without_shift(report) == _without_shift(previous)
 
 
 def _without_shift(report: clusters.CapacityReported) -> clusters.CapacityReported:
-    taken = {
+    used = {
         resource: capacity.text(
             quantity.nano_units(report.allocated.get(resource, "0"))
             + quantity.nano_units(report.allocating.get(resource, "0"))
         )
         for resource in {**report.allocated, **report.allocating}
     }
-    return structs.replace(report, allocated=taken, allocating={})
+    return structs.replace(report, allocated=used, allocating={})
 
 
 def _retry(state: MemberState, at_ms: int) -> None:
@@ -184,7 +184,7 @@ def _retry(state: MemberState, at_ms: int) -> None:
         state.retry_ms = at_ms + RETRY_MS
 
 
-def _passes(state: MemberState) -> bool:
+def _is_sent(state: MemberState) -> bool:
     """Count a report; return False if a fault loses it."""
     state.reports += 1
     return not state.faults.lose_every or state.reports % state.faults.lose_every != 0

@@ -41,7 +41,7 @@ class MemberSpec(Struct, frozen=True, kw_only=True):
     startup_ms: int = STARTUP_MS
 
 
-def joined(spec: MemberSpec) -> clusters.ClusterJoined:
+def joined_event(spec: MemberSpec) -> clusters.ClusterJoined:
     """Return the event with which a new member joins."""
     return clusters.ClusterJoined(
         name=spec.name,

@@ -102,7 +102,7 @@ class MemberState(Struct, kw_only=True):
     - ``dirty``: workloads that may have changed since their last report.
     - ``lost``: workloads whose report was lost; sent again at ``retry_ms``.
     - ``shift_ms``: time of the capacity report that was held back (see ``reports``).
-    - ``said_capacity``, ``said_ready``: the last reports in the log; None for none.
+    - ``reported_capacity``, ``reported_ready``: the last reports in the log; None for none.
     """
 
     spec: specs.MemberSpec

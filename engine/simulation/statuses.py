@@ -17,37 +17,37 @@ _PHASES: Final[dict[tuple[str, str], Json]] = {
 """Phases of objects that are available at once, since a simulation has nothing to wait for."""
 
 
-def status(held: Workload) -> Json:
+def status(workload: Workload) -> Json:
     """Return the status of a workload: its counts and the simulated status in its template; empty without either."""
-    if held.replicas is not None:
-        return _decoded(held.template.status) | _counted(held)
-    kind = held.ref.api_version, held.ref.kind
-    usual = _running(held) if kind == _POD else _PHASES.get(kind, {})
-    return usual | _decoded(held.template.status)
+    if workload.replicas is not None:
+        return _decode(workload.template.status) | _replica_status(workload)
+    kind = workload.ref.api_version, workload.ref.kind
+    built_in = _pod_status(workload) if kind == _POD else _PHASES.get(kind, {})
+    return built_in | _decode(workload.template.status)
 
 
-def _running(held: Workload) -> Json:
-    since = times.to_seconds_text(held.created_ms)
+def _pod_status(workload: Workload) -> Json:
+    since = times.to_seconds_text(workload.created_ms)
     container = {"ready": True, "restartCount": 0, "state": {"running": {"startedAt": since}}}
     return {
         "phase": "Running",
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}],
-        "containerStatuses": [{"name": name, **container} for name in held.template.containers],
+        "containerStatuses": [{"name": name, **container} for name in workload.template.containers],
     }
 
 
-def _decoded(text: bytes) -> Json:
+def _decode(text: bytes) -> Json:
     try:
         return msgspec.json.decode(text, type=Json) if text else {}
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return {}
 
 
-def _counted(held: Workload) -> Json:
-    count = held.admitted + held.pending
-    ready = held.ready
+def _replica_status(workload: Workload) -> Json:
+    count = workload.admitted + workload.pending
+    ready = workload.ready
     enough = ready >= count
-    since = times.to_seconds_text(held.created_ms)
+    since = times.to_seconds_text(workload.created_ms)
     available = {
         "type": "Available",
         "status": "True" if enough else "False",
@@ -65,9 +65,9 @@ def _counted(held: Workload) -> Json:
         "readyReplicas": ready,
         "availableReplicas": ready,
     }
-    if held.ref.kind == "Job":
+    if workload.ref.kind == "Job":
         return {"active": count, "ready": ready, "startTime": since}
-    if held.ref.kind != "Deployment":
+    if workload.ref.kind != "Deployment":
         return counts
     missing: Json = {} if enough else {"unavailableReplicas": count - ready}
     return {**counts, **missing, "conditions": [available]}

@@ -22,27 +22,27 @@ _WINDOW: Final = "15s"
 _RESOURCES: Final = ("cpu", "memory")
 
 
-def of_pods(state: MemberState, held: Workload, manifest: bytes, now_ms: int) -> Iterator[Json]:
+def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: int) -> Iterator[Json]:
     """Yield the usage of a workload's ready pods."""
     spec = as_object(api_objects.template_of(manifest).get("spec")) or {}
     containers = [
-        {"name": str(each.get("name", "")), "usage": _usage(each)}
+        {"name": str(container.get("name", "")), "usage": _usage(container)}
         for item in as_list(spec.get("containers")) or []
-        if (each := as_object(item)) is not None
+        if (container := as_object(item)) is not None
     ]
-    for pod in lists.pods_of(state, held):
+    for pod in lists.pods_of(state, workload):
         if pod.ready:
-            head = _head(state, "PodMetrics", pod.name, now_ms)
-            metadata = as_object(head["metadata"]) or {}
+            base = _metrics_object(state, "PodMetrics", pod.name, now_ms)
+            metadata = as_object(base["metadata"]) or {}
             labels = {"labels": {**pod.labels}} if pod.labels else {}
             yield {
-                **head,
+                **base,
                 "metadata": {**metadata, "namespace": pod.namespace, **labels},
                 "containers": containers,
             }
 
 
-def of_nodes(state: MemberState, now_ms: int) -> Iterator[Json]:
+def node_usage(state: MemberState, now_ms: int) -> Iterator[Json]:
     """Yield the usage of a member's nodes: the total in equal parts."""
     nodes = list(api_objects.nodes(state, now_ms))
     usage = {
@@ -50,10 +50,10 @@ def of_nodes(state: MemberState, now_ms: int) -> Iterator[Json]:
     }
     for node in nodes:
         metadata = as_object(node["metadata"]) or {}
-        yield {**_head(state, "NodeMetrics", str(metadata["name"]), now_ms), "usage": usage}
+        yield {**_metrics_object(state, "NodeMetrics", str(metadata["name"]), now_ms), "usage": usage}
 
 
-def _head(state: MemberState, kind: str, name: str, now_ms: int) -> Json:
+def _metrics_object(state: MemberState, kind: str, name: str, now_ms: int) -> Json:
     time = times.to_seconds_text(now_ms)
     metadata = {"name": name, "creationTimestamp": time, "annotations": {CLUSTER: state.spec.name}}
     return {
@@ -67,8 +67,8 @@ def _head(state: MemberState, kind: str, name: str, now_ms: int) -> Json:
 
 def _usage(container: Json) -> Json:
     resources = as_object(container.get("resources")) or {}
-    asked = {**(as_object(resources.get("limits")) or {}), **(as_object(resources.get("requests")) or {})}
-    return {name: _text(asked.get(name)) for name in _RESOURCES}
+    requested = {**(as_object(resources.get("limits")) or {}), **(as_object(resources.get("requests")) or {})}
+    return {name: _text(requested.get(name)) for name in _RESOURCES}
 
 
 def _text(amount: object) -> str:

@@ -120,7 +120,7 @@ async def test_name_of_a_terminating_cluster_cannot_be_reused() -> None:
 
 async def test_cluster_leaves_once_no_managed_object_runs_in_it() -> None:
     log = MemoryLog()
-    worker, members = Worker(log, lambda: NOW_MS), Members(log, lambda: NOW_MS, defaults.three())
+    worker, members = Worker(log, lambda: NOW_MS), Members(log, lambda: NOW_MS, defaults.three_members())
     async with api(log) as (kube, _):
         await worker.recover()
 

@@ -20,7 +20,7 @@ from tests.projections.stories import Story
 def server() -> Iterator[Served]:
     story = Story(3)
     batch = [*story.opening(), *(record for _ in range(40) for record in story.more())]
-    with on_a_port(batch, members=defaults.three()) as served:
+    with on_a_port(batch, members=defaults.three_members()) as served:
         yield served
 
 

@@ -26,7 +26,7 @@ class Failing(memory.MemoryLog):
 
 
 def watched(of: worker.Worker, log: port.Log) -> httpx.AsyncClient:
-    app = monitoring.create_app(of.is_steady, [worker_metrics.WorkerFigures(of, log)])
+    app = monitoring.create_app(of.is_steady, [worker_metrics.WorkerMetrics(of, log)])
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
 
 

@@ -11,7 +11,7 @@ from engine.agent.agent_metrics import Figures
 from engine.log.kafka.numbered_log import SequenceCounts
 from engine.log.kafka.replica_metrics import SequenceFigures
 from engine.loop_lag import LoopLag
-from engine.reconcilers.worker_metrics import WorkerFigures
+from engine.reconcilers.worker_metrics import WorkerMetrics
 from tests.api.test_questions import client, placed, serving
 from tests.compose import documents
 from tests.deciders.story import Story
@@ -35,7 +35,7 @@ async def shown() -> dict[str, set[str]]:
     story = Story()
     await story.worker.recover()
     await story.say(joined("member1"), policy("p", on("member1")), deployment("web", 2))
-    found = labels(WorkerFigures(story.worker, story.log).collect())
+    found = labels(WorkerMetrics(story.worker, story.log).collect())
     found |= labels(LoopLag().collect())
     found |= labels(Figures(["member1"]).collect())
     found |= labels(SequenceFigures(lambda: SequenceCounts(7, 3, 0, 2)).collect())

@@ -83,7 +83,7 @@ def test_caches_and_checkpoints_are_private(tmp_path: Path) -> None:
         extents.ExtentFile(tmp_path / "sequence.sqlite"),
         Checkpoint(tmp_path / "agent.sqlite"),
     ]
-    snapshot_storage.Files(tmp_path).write(7, [b"a snapshot"])
+    snapshot_storage.SnapshotFiles(tmp_path).write(7, [b"a snapshot"])
     private_files.write(tmp_path / "kubeconfig", b"{}")
     found = modes(tmp_path)
     for each in opened:

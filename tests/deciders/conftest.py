@@ -31,7 +31,7 @@ async def story() -> AsyncIterator[Story]:
     report = await verification.verify(told.log)
     assert report.findings == []
     for fold in told.worker.folds:
-        rebuilt, _ = await recovery.rebuilt(told.log, fold.state.shard)
+        rebuilt, _ = await recovery.rebuild(told.log, fold.state.shard)
         for name in _REBUILT:
             alive, again = getattr(fold.state, name), getattr(rebuilt.state, name)
             assert _encoded(again) == _encoded(alive)

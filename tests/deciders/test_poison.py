@@ -283,7 +283,7 @@ async def run_inputs(inputs: list[tuple[int, bytes]]) -> None:
     report = await verification.verify(story.log)
     assert report.findings == []
     for fold in story.worker.folds:
-        rebuilt, _ = await recovery.rebuilt(story.log, fold.state.shard)
+        rebuilt, _ = await recovery.rebuild(story.log, fold.state.shard)
         assert rebuilt.state.digest == fold.state.digest
 
 

@@ -46,7 +46,7 @@ async def shown(stage: Stage, name: str = "web") -> Json:
     made = await manifests.Renderer(stage.log).render(
         manifests.RenderInput(held.shard, held.offset, held.replicas, held.overrides)
     )
-    return api_objects.workload(state, held, made.manifest)
+    return api_objects.workload_object(state, held, made.manifest)
 
 
 def faults(said: list[shapes.Event]) -> list[str]:

@@ -56,7 +56,7 @@ class Plane:
         self.log = MemoryLog()
         self.pen = logs.Pen()
         self.worker = Worker(self.log, lambda: self.pen.at_ms)
-        self.members = member_fleet.Members(self.log, lambda: self.pen.at_ms, defaults.three())
+        self.members = member_fleet.Members(self.log, lambda: self.pen.at_ms, defaults.three_members())
 
     async def say(self, data: shapes.Event) -> None:
         """Append an input, and run all turns until nothing is left to do."""

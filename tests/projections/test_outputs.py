@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.log.memory import MemoryLog
-from engine.simulation.specs import joined
+from engine.simulation.specs import joined_event
 from events import chain, codec, decisions, ids, keys, records, rejections, shapes, topics, works
 from events.records import Record
 from events.validation import manifests
@@ -59,7 +59,7 @@ def shown(tables: dict[str, list[Found]]) -> list[tuple[int | None, int]]:
 async def test_work_before_its_step_takes_effect_with_the_step(tmp_path: Path, *, is_bare: bool) -> None:
     pen = Pen(is_bare=is_bare)
     first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
-    batches = ([first[0], first[1]], [second[1]], [pen.input(joined(examples.member()))], [second[0]])
+    batches = ([first[0], first[1]], [second[1]], [pen.input(joined_event(examples.member()))], [second[0]])
 
     tables = await folded(*batches, path=tmp_path / FILE)
 

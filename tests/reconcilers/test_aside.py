@@ -50,7 +50,7 @@ class Places:
     def __init__(self) -> None:
         self.kept = {shard: Kept() for shard in range(topics.SHARDS)}
 
-    def of(self, shards: Sequence[int]) -> list[tuple[snapshot_storage.Keeper, list[int]]]:
+    def of(self, shards: Sequence[int]) -> list[tuple[snapshot_storage.SnapshotStore, list[int]]]:
         return [(self.kept[shard], [shard]) for shard in shards]
 
 
@@ -61,11 +61,11 @@ class Cut(Story):
         self.cutting = CutLog()
         super().__init__(self.cutting)
         self.places = places
-        self.worker = worker.Worker(self.log, self.clock, places=places)
+        self.worker = worker.Worker(self.log, self.clock, storage=places)
 
-    def replace_worker(self) -> None:
-        """Replace the worker by a new one that has only the log and the snapshots."""
-        self.worker = worker.Worker(self.log, self.clock, places=self.places)
+    def begin_anew(self) -> None:
+        """Another worker begins with nothing but the log and the snapshots."""
+        self.worker = worker.Worker(self.log, self.clock, storage=self.places)
 
     async def proved(self) -> None:
         assert (await verification.verify(self.log)).is_clean
@@ -240,7 +240,7 @@ async def test_quarantine_is_shown_in_the_metrics_of_its_shard() -> None:
 
     shown = {
         sample.labels["shard"]: sample.value
-        for metric in worker_metrics.WorkerFigures(story.worker, story.log).collect()
+        for metric in worker_metrics.WorkerMetrics(story.worker, story.log).collect()
         for sample in metric.samples
         if sample.name == "reballast_worker_unreadable"
     }

@@ -180,7 +180,7 @@ async def test_fenced_shard_is_taken_over_again_after_a_new_assignment() -> None
     loser, winner = team.workers
     winner.assign((*ODD, 0))
     await winner.turn()
-    loser.bar([0])
+    loser.fence([0])
     await loser.turn()
     assert owns(loser) == list(EVEN[1:])
 
@@ -202,7 +202,7 @@ async def test_shards_of_a_failed_takeover_are_released_when_reassigned(
 
     first.assign(range(topics.SHARDS))
     with monkeypatch.context() as broken:
-        broken.setattr(recovery, "rebuilt", unread)
+        broken.setattr(recovery, "rebuild", unread)
         with pytest.raises(port.LogError):
             await first.turn()
     assert set(ODD) <= right.held
@@ -218,7 +218,7 @@ async def test_pause_before_retaking_a_contested_shard_grows() -> None:
     loser = team.workers[0]
     pauses_ms: list[int] = []
     for _ in range(6):
-        loser.bar([0])
+        loser.fence([0])
         await loser.turn()
         began_ms = team.told.now_ms
         while 0 not in owns(loser):

@@ -21,8 +21,8 @@ def values(metrics: list[Metric]) -> dict[tuple[str, Labels], float]:
 
 
 def shown(story: Story, name: str, **labels: str) -> float:
-    """Return a current metric of the story's worker."""
-    found = values(list(worker_metrics.WorkerFigures(story.worker, story.log).collect()))
+    """A figure of the story's worker, now."""
+    found = values(list(worker_metrics.WorkerMetrics(story.worker, story.log).collect()))
     return found[f"reballast_worker_{name}", tuple(sorted(labels.items()))]
 
 
@@ -91,6 +91,6 @@ async def test_worker_shows_only_its_current_shards() -> None:
     story.worker.assign([3])
     await story.settle()
     assert shown(story, "shards") == 1
-    found = values(list(worker_metrics.WorkerFigures(story.worker, story.log, lambda: 4).collect()))
+    found = values(list(worker_metrics.WorkerMetrics(story.worker, story.log, lambda: 4).collect()))
     assert [labels for name, labels in found if name == "reballast_worker_owns"] == [(("shard", "3"),)]
     assert found["reballast_worker_fences_total", ()] == 4

@@ -68,37 +68,39 @@ def whole(fold: ShardFold, facts: Facts) -> tuple[object, ...]:
     return kept, fold.next_timer_ms(), indexes, facts.fleet.names(), len(facts.policies)
 
 
-async def differing(log: port.NumberedLog, kept: snapshot_storage.Keeper) -> list[int]:
-    """Return the shards whose state from the newest snapshot differs from that of the whole log."""
+async def differing(log: port.NumberedLog, kept: snapshot_storage.SnapshotStore) -> list[int]:
+    """The shards that come back from the newest snapshot other than from the whole log."""
     snapshot = await snapshots.newest(log, kept, OWNED)
     assert snapshot is not None
     return [
         shard
         for shard in OWNED
-        if whole(*await recovery.rebuilt(log, shard, snapshot)) != whole(*await recovery.rebuilt(log, shard))
+        if whole(*await recovery.rebuild(log, shard, snapshot)) != whole(*await recovery.rebuild(log, shard))
     ]
 
 
-def places(kept: snapshot_storage.Keeper | None) -> snapshot_storage.SnapshotStorage | None:
+def places(kept: snapshot_storage.SnapshotStore | None) -> snapshot_storage.SnapshotStorage | None:
     return None if kept is None else snapshot_storage.SingleSnapshotStorage(kept)
 
 
-async def begun(log: port.NumberedLog | None = None, kept: snapshot_storage.Keeper | None = None) -> Story:
+async def begun(
+    log: port.NumberedLog | None = None, kept: snapshot_storage.SnapshotStore | None = None
+) -> Story:
     told = Story(log)
-    told.worker = worker.Worker(told.log, told.clock, places=places(kept))
+    told.worker = worker.Worker(told.log, told.clock, storage=places(kept))
     await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
     await told.say(*(deployment(f"web{index}", 2) for index in range(20)))
     return told
 
 
-async def restarted(told: Story, kept: snapshot_storage.Keeper) -> None:
-    told.worker = worker.Worker(told.log, told.clock, places=places(kept))
+async def restarted(told: Story, kept: snapshot_storage.SnapshotStore) -> None:
+    told.worker = worker.Worker(told.log, told.clock, storage=places(kept))
     await told.settle()
 
 
-async def read_by_a_restart(log: CountingLog, kept: snapshot_storage.Keeper | None) -> int:
+async def read_by_a_restart(log: CountingLog, kept: snapshot_storage.SnapshotStore | None) -> int:
     log.count = 0
-    await worker.Worker(log, lambda: world.START_MS, places=places(kept)).recover()
+    await worker.Worker(log, lambda: world.START_MS, storage=places(kept)).recover()
     return log.count
 
 
@@ -298,7 +300,7 @@ async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 1)
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_INTERVAL_MS", 100)
     kept = Telling()
-    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, places=places(kept)).run())
+    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, storage=places(kept)).run())
     async with asyncio.timeout(5):
         await kept.written.wait()
     running.cancel()
@@ -312,9 +314,9 @@ async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatc
 async def test_orderly_shutdown_writes_a_snapshot_for_the_next_start(
     tmp_path: Path,
 ) -> None:
-    files = snapshot_storage.Files(tmp_path)
+    files = snapshot_storage.SnapshotFiles(tmp_path)
     for count in (1, 2, 2):
-        async with installation.opened(tmp_path, defaults.three(0), synchronous="OFF") as running:
+        async with installation.opened(tmp_path, defaults.three_members(0), synchronous="OFF") as running:
             await running.settled()
         assert len(await asyncio.to_thread(files.numbers)) == count
     log = await sqlite.SqliteLog.open(tmp_path)
@@ -325,8 +327,8 @@ async def test_orderly_shutdown_writes_a_snapshot_for_the_next_start(
         await log.aclose()
 
 
-def test_incomplete_snapshot_file_is_ignored(tmp_path: Path) -> None:
-    files = snapshot_storage.Files(tmp_path)
+def test_a_snapshot_that_was_not_written_to_its_end_does_not_count(tmp_path: Path) -> None:
+    files = snapshot_storage.SnapshotFiles(tmp_path)
     (tmp_path / "snapshot.bin.tmp").write_bytes(b"half")
     (tmp_path / "snapshot-old.bin").write_bytes(b"somebody's")
     assert files.numbers() == []

@@ -232,7 +232,7 @@ async def test_recovered_state_equals_the_live_one() -> None:
     await told.say(rebalancer("demo", *(ref(f"web{index}") for index in range(40)), ttl_s=60))
     lived = [state(told.worker, shard) for shard in range(topics.SHARDS)]
     for shard in range(topics.SHARDS):
-        rebuilt, _ = await recovery.rebuilt(told.log, shard)
+        rebuilt, _ = await recovery.rebuild(told.log, shard)
         assert msgspec.json.encode(rebuilt.state, order="deterministic") == lived[shard]
 
 
@@ -255,6 +255,6 @@ async def test_output_of_a_replaced_owner_has_no_effect() -> None:
     assert await ignored(told.log) > 0
     await told.settle()
     assert told.placed(WEB) == {"member1": 2, "member2": 2}
-    rebuilt, _ = await recovery.rebuilt(told.log, shard_of(WEB))
+    rebuilt, _ = await recovery.rebuild(told.log, shard_of(WEB))
     assert dict(rebuilt.state.bindings[WEB].clusters) == {"member1": 2, "member2": 2}
     assert await is_proved(told.log)

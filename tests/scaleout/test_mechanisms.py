@@ -98,7 +98,7 @@ async def next_step(address: Address) -> list[Record]:
     """Return the next valid step of the shard."""
     async with followed(address) as log:
         await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
-        fold, facts = await recovery.rebuilt(log, SHARD)
+        fold, facts = await recovery.rebuild(log, SHARD)
     return fold.decide(facts, clock_ms(), 0, term=fold.state.term).records
 
 

@@ -348,7 +348,7 @@ async def _a_rebuilt_worker_is_the_same(log: port.NumberedLog, live: worker.Work
     """Invariant 2: shards rebuilt from the log equal the live ones."""
     found: list[str] = []
     for fold in live.folds:
-        rebuilt, facts = await recovery.rebuilt(log, fold.state.shard)
+        rebuilt, facts = await recovery.rebuild(log, fold.state.shard)
         for topic in topics.FACT_TOPICS:
             # Facts that affect no binding are folded without a step.
             await recovery.follow_facts(log, [rebuilt], facts, topic, fold.ends[topic])

@@ -212,7 +212,7 @@ async def depart(world: World) -> str:
 
 async def join(world: World) -> str:
     spec = world.chance.choice(world.specs)
-    await world.say(member_specs.joined(spec), spec.name, 0)
+    await world.say(member_specs.joined_event(spec), spec.name, 0)
     return f"{spec.name} joins"
 
 

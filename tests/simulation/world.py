@@ -206,7 +206,7 @@ class World:
 
     def _renew_worker(self) -> None:
         self.worker = worker.Worker(
-            self.log, self.clock, places=snapshot_storage.SingleSnapshotStorage(self.kept)
+            self.log, self.clock, storage=snapshot_storage.SingleSnapshotStorage(self.kept)
         )
 
     def _renew_members(self) -> None:

@@ -158,7 +158,7 @@ class MemberPlane:
             case "replicasets.apps":
                 return [*await self._workloads(state, resource), *await self._replica_sets(state)]
             case "nodes.metrics.k8s.io":
-                return usage.of_nodes(state, self._clock_ms())
+                return usage.node_usage(state, self._clock_ms())
             case "pods.metrics.k8s.io":
                 return await self._pod_figures(state)
             case _:
@@ -171,7 +171,7 @@ class MemberPlane:
             for held in list(state.workloads.values())
             if (held.ref.api_version, held.ref.kind) == (kept.api_version, kept.kind)
         ]
-        found = [api_objects.workload(state, held, await self._manifest(held)) for held in wanted]
+        found = [api_objects.workload_object(state, held, await self._manifest(held)) for held in wanted]
         return [versions.shown(resource, each) for each in found]
 
     async def _replica_sets(self, state: MemberState) -> list[Json]:
@@ -185,7 +185,7 @@ class MemberPlane:
         found: list[Json] = []
         for held in list(state.workloads.values()):
             if held.replicas is not None:
-                found.extend(usage.of_pods(state, held, await self._manifest(held), self._clock_ms()))
+                found.extend(usage.pod_usage(state, held, await self._manifest(held), self._clock_ms()))
         return found
 
     async def _pods(self, state: MemberState) -> list[Json]:
