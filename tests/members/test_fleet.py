@@ -161,7 +161,7 @@ async def test_members_run_by_works_and_timers() -> None:
         await running
 
 
-async def test_a_large_fleet_is_of_several_sizes_and_places() -> None:
+async def test_large_fleet_has_several_sizes_and_regions() -> None:
     members = defaults.many_members(50)
     assert len({each.name for each in members}) == 50
     assert len({each.region for each in members}) == 5

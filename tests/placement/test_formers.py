@@ -12,7 +12,7 @@ PLACES = {name: place for place, name in enumerate(strategies.NAMES)}
 MANY = tuple((name, number) for number, name in enumerate(strategies.NAMES))
 
 
-def test_clusters_become_places_and_unknown_ones_are_told_apart() -> None:
+def test_clusters_become_positions_and_unknown_ones_are_marked() -> None:
     former = previous_assignment.PreviousAssignments({"a": 0, "b": 1}).columns(
         (("b", 3), ("gone", 7), ("a", 0), ("b", 1))
     )

@@ -63,8 +63,8 @@ class Cut(Story):
         self.places = places
         self.worker = worker.Worker(self.log, self.clock, storage=places)
 
-    def begin_anew(self) -> None:
-        """Another worker begins with nothing but the log and the snapshots."""
+    def replace_worker(self) -> None:
+        """Replace the worker by a new one that has only the log and the snapshots."""
         self.worker = worker.Worker(self.log, self.clock, storage=self.places)
 
     async def proved(self) -> None:

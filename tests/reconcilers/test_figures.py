@@ -21,7 +21,7 @@ def values(metrics: list[Metric]) -> dict[tuple[str, Labels], float]:
 
 
 def shown(story: Story, name: str, **labels: str) -> float:
-    """A figure of the story's worker, now."""
+    """Return a current metric of the story's worker."""
     found = values(list(worker_metrics.WorkerMetrics(story.worker, story.log).collect()))
     return found[f"reballast_worker_{name}", tuple(sorted(labels.items()))]
 

@@ -69,7 +69,7 @@ def whole(fold: ShardFold, facts: Facts) -> tuple[object, ...]:
 
 
 async def differing(log: port.NumberedLog, kept: snapshot_storage.SnapshotStore) -> list[int]:
-    """The shards that come back from the newest snapshot other than from the whole log."""
+    """Return the shards whose state from the newest snapshot differs from that of the whole log."""
     snapshot = await snapshots.newest(log, kept, OWNED)
     assert snapshot is not None
     return [
@@ -327,7 +327,7 @@ async def test_orderly_shutdown_writes_a_snapshot_for_the_next_start(
         await log.aclose()
 
 
-def test_a_snapshot_that_was_not_written_to_its_end_does_not_count(tmp_path: Path) -> None:
+def test_incomplete_snapshot_file_is_ignored(tmp_path: Path) -> None:
     files = snapshot_storage.SnapshotFiles(tmp_path)
     (tmp_path / "snapshot.bin.tmp").write_bytes(b"half")
     (tmp_path / "snapshot-old.bin").write_bytes(b"somebody's")

@@ -93,7 +93,7 @@ async def test_ignored_taints_are_detected(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.slow
-async def test_a_decider_that_forgets_an_override_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_forgotten_override_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     real = selection.Overrides.policies_for
 
     def broken(*args: object) -> list[selection.KnownOverride]:
