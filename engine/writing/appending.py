@@ -1,6 +1,6 @@
 """Append events of the write API to the log, and look up whether other writes came between.
 
-Whether a write took effect follows from its partition alone; see ``Rounds._took_effect``.
+Whether a write took effect follows from its partition alone; see ``WriteExecution._took_effect``.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,43 +54,43 @@ class Appending:
         """Append the events of several writes atomically. Raises the log's errors."""
         time = times.to_text(self._clock_ms())
         flat: list[records.Record] = []
-        for each in batch:
-            key = each.target.key
-            flat.extend(self._record(event, key, source, time, each.trace) for event in each.events)
+        for writing in batch:
+            key = writing.target.key
+            flat.extend(self._record(event, key, source, time, writing.trace) for event in writing.events)
         stored = iter(await self._log.append(flat))
-        found: list[Appended] = []
-        for each in batch:
-            own = [next(stored) for _event in each.events]
-            found.append(Appended(first=own[0].offset, last=own[-1].offset, number=own[-1].number))
-        return found
+        appended: list[Appended] = []
+        for writing in batch:
+            own = [next(stored) for _event in writing.events]
+            appended.append(Appended(first=own[0].offset, last=own[-1].offset, number=own[-1].number))
+        return appended
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append reports atomically. Raises the log's errors."""
         if batch:
             time, trace = times.to_text(self._clock_ms()), tracing.current()
-            flat = [self._record(each.event, each.key, source, time, trace, each.id) for each in batch]
+            flat = [self._record(item.event, item.key, source, time, trace, item.id) for item in batch]
             await self._log.append(flat)
 
     async def untouched(self, target: wishes.Target, start: int, end: int) -> bool:
         """Whether the partition has no record of the object at offsets from ``start`` to ``end`` (exclusive)."""
         partition = partition_of(target)
         while start < end:
-            found = await self._log.read(target.topic, partition, start, min(end - start, _READ_RECORDS_MAX))
-            if any(record.key == target.key for record in found if record.offset < end):
+            page = await self._log.read(target.topic, partition, start, min(end - start, _READ_RECORDS_MAX))
+            if any(record.key == target.key for record in page if record.offset < end):
                 return False
             # No records up to the end: the remaining offsets belong to transaction markers or aborted
             # records.
-            if not found:
+            if not page:
                 return True
-            start = found[-1].offset + 1
+            start = page[-1].offset + 1
         return True
 
     def _record(  # one argument for each part of an envelope
-        self, event: shapes.Event, key: str, source: str, time: str, trace: Trace, given: str = ""
+        self, event: shapes.Event, key: str, source: str, time: str, trace: Trace, event_id: str = ""
     ) -> records.Record:
         topic = codec.catalogue.BY_STRUCT[type(event)].topic
         head = envelope.Envelope(
-            id=given or self._new_id(),
+            id=event_id or self._new_id(),
             source=source,
             type=codec.type_of(event),
             subject=key,

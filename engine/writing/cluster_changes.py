@@ -28,8 +28,8 @@ class Leave(Struct, frozen=True, kw_only=True):
 
     target: wishes.Target
 
-    def decide(self, standing: asks.StoredState) -> asks.Write | Result:
-        cluster = cast("Cluster | None", standing)
+    def decide(self, stored: asks.StoredState) -> asks.Write | Result:
+        cluster = cast("Cluster | None", stored)
         if cluster is None:
             return asks.not_found(self.target)
         version = cluster.head.version
@@ -57,8 +57,8 @@ def built_in_apis() -> tuple[clusters.ApiKind, ...]:
         if kind.route in {"template", "namespace"}:
             groups.setdefault(kind.api_version, []).append(kind.kind)
     return tuple(
-        clusters.ApiKind(group_version=group, kinds=tuple(sorted(found)))
-        for group, found in sorted(groups.items())
+        clusters.ApiKind(group_version=group, kinds=tuple(sorted(names)))
+        for group, names in sorted(groups.items())
     )
 
 
@@ -108,20 +108,20 @@ def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shap
     kept = {(taint.key, taint.effect) for taint in after}
     gone = [taint for taint in before if (taint.key, taint.effect) not in kept]
     untainted = [
-        clusters.ClusterUntainted(name=name, key=each.key, effect=each.effect, managed_fields=owned)
-        for each in gone
+        clusters.ClusterUntainted(name=name, key=taint.key, effect=taint.effect, managed_fields=owned)
+        for taint in gone
     ]
     tainted = [
-        clusters.ClusterTainted(name=name, taint=each, managed_fields=owned)
-        for each in after
-        if each not in before
+        clusters.ClusterTainted(name=name, taint=taint, managed_fields=owned)
+        for taint in after
+        if taint not in before
     ]
-    found: list[shapes.Event] = [*untainted, *tainted]
-    if len(found) == 1:
-        return [msgspec.structs.replace(found[0], expects=expects)]
+    events: list[shapes.Event] = [*untainted, *tainted]
+    if len(events) == 1:
+        return [msgspec.structs.replace(events[0], expects=expects)]
     # Of several events in one append only the first could name the version; the fold would then refuse the
     # rest as late. Each changes its own taint, so all of them stay valid beside other clients' writes.
-    return found
+    return events
 
 
 def _timeless(spec: Spec) -> Spec:
@@ -153,7 +153,7 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
     )
 
 
-def wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
+def spec_of(value: Json, cluster: Cluster | None, status: Json) -> Spec:
     """The spec of a validated Cluster object; kinds and release that ``status`` lacks are kept from ``cluster``."""
     spec = as_object(value.get("spec")) or {}
     metadata = as_object(value.get("metadata")) or {}
@@ -184,14 +184,14 @@ def wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
 
 
 def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
-    found: list[clusters.ApiKind] = []
+    apis: list[clusters.ApiKind] = []
     for item in enablements:
         enablement = as_object(item) or {}
         resources = [as_object(entry) or {} for entry in as_list(enablement.get("resources")) or []]
         served = tuple(str(entry["kind"]) for entry in resources if entry.get("kind"))
         if served and isinstance(enablement.get("groupVersion"), str):
-            found.append(clusters.ApiKind(group_version=str(enablement["groupVersion"]), kinds=served))
-    return tuple(found)
+            apis.append(clusters.ApiKind(group_version=str(enablement["groupVersion"]), kinds=served))
+    return tuple(apis)
 
 
 def _taint(value: object) -> clusters.Taint:

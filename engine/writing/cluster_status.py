@@ -17,14 +17,14 @@ from projections.documents.clusters import cluster_document
 Json = dict[str, object]
 
 
-def changed(target: wishes.Target, cluster: Cluster, wanted: Json) -> asks.Write | Result:
+def changed(target: wishes.Target, cluster: Cluster, desired: Json) -> asks.Write | Result:
     """Events for the parts of a status that differ from the current one.
 
     Raises StatusError: 400 if a value has the wrong type, 422 if it is invalid.
     """
     before = as_object(cluster_document(cluster).get("status")) or {}
     try:
-        events = list(_events(target, cluster, before, wanted))
+        events = list(_events(target, cluster, before, desired))
     except (msgspec.ValidationError, ValueError, KeyError) as error:
         raise StatusError(400, "BadRequest", f"the status can't be read: {error}") from None
     for event in events:
@@ -40,22 +40,24 @@ def changed(target: wishes.Target, cluster: Cluster, wanted: Json) -> asks.Write
     return asks.Write(action="configured", events=tuple(events), is_report=is_report)
 
 
-def _events(target: wishes.Target, cluster: Cluster, before: Json, wanted: Json) -> list[shapes.Event]:
-    found: list[shapes.Event] = []
-    status = as_object(wanted.get("status")) or {}
-    room = ("resourceSummary", "nodeSummary")
-    if any(before.get(name) != status.get(name) for name in room) and any(status.get(name) for name in room):
-        found.append(_capacity(target.name, status))
+def _events(target: wishes.Target, cluster: Cluster, before: Json, desired: Json) -> list[shapes.Event]:
+    events: list[shapes.Event] = []
+    status = as_object(desired.get("status")) or {}
+    capacity_fields = ("resourceSummary", "nodeSummary")
+    if any(before.get(name) != status.get(name) for name in capacity_fields) and any(
+        status.get(name) for name in capacity_fields
+    ):
+        events.append(_capacity(target.name, status))
     ready = _ready(target.name, status)
     if ready is not None and ready != _ready(target.name, before):
-        found.append(ready)
-    whole = {**cluster_document(cluster), "metadata": wanted.get("metadata")}
-    if _fields(wanted) == _fields(cluster_document(cluster, managed=True)):
+        events.append(ready)
+    whole = {**cluster_document(cluster), "metadata": desired.get("metadata")}
+    if _fields(desired) == _fields(cluster_document(cluster, managed=True)):
         # A repeated report changes nothing but the times of its field owners; keep those, or each heartbeat
         # would write the cluster.
         whole = cluster_document(cluster, managed=True)
-    written = members.changed(target, cluster, members.wanted(whole, cluster, status))
-    return found if isinstance(written, Result) else [*found, *written.events]
+    written = members.changed(target, cluster, members.spec_of(whole, cluster, status))
+    return events if isinstance(written, Result) else [*events, *written.events]
 
 
 def _fields(value: Json) -> list[Json]:
@@ -63,9 +65,9 @@ def _fields(value: Json) -> list[Json]:
     metadata = as_object(value.get("metadata")) or {}
     entries = [as_object(each) or {} for each in as_list(metadata.get("managedFields")) or []]
     return [
-        {name: item for name, item in each.items() if name != "time"}
-        for each in entries
-        if not field_owners.is_engines(each)
+        {name: item for name, item in entry.items() if name != "time"}
+        for entry in entries
+        if not field_owners.is_engines(entry)
     ]
 
 
@@ -80,8 +82,8 @@ def _capacity(name: str, status: Json) -> clusters.CapacityReported:
         {} if nodes is None else {"nodes": nodes.get("totalNum", 0), "nodesReady": nodes.get("readyNum", 0)}
     )
     modelings = as_list(summary.get("allocatableModelings")) or []
-    said: Json = {"name": name, **amounts, "modelings": modelings, **counted}
-    return msgspec.convert(said, clusters.CapacityReported)
+    report: Json = {"name": name, **amounts, "modelings": modelings, **counted}
+    return msgspec.convert(report, clusters.CapacityReported)
 
 
 def _ready(name: str, status: Json) -> clusters.ClusterHealthChanged | None:

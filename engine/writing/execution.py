@@ -16,14 +16,14 @@ from engine.writing import operations as asks
 from engine.writing import targets as wishes
 from engine.writing.appending import Appended, Appending, Writing, partition_of
 from engine.writing.results import LATE, UNKNOWN, Problem, Result
-from engine.writing.stored_objects import Held, Views
+from engine.writing.stored_objects import StoredObject, Views
 from events import keys
 from events.tracing import Trace
 
 _WRITES_MAX: Final = 512
 """Writes per append: enough to share a disk sync, few enough to let other writers of the log in between."""
 _TRIES_MAX: Final = 5
-GIVEN_NAMESPACES: Final = (
+BUILT_IN_NAMESPACES: Final = (
     "default",
     "karmada-cluster",
     "karmada-system",
@@ -56,10 +56,10 @@ class WriteExecution:
     async def carry_out(
         self, waiting: list[Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
     ) -> list[Answer]:
-        """Retry until every turn has an answer; return the answers ordered by ``Turn.place``."""
+        """Retry until every turn has an answer; return the answers ordered by ``Turn.index``."""
         while waiting:
             waiting = await self._round(waiting, answers, dry_run=dry_run, source=source)
-        return [answers[place] for place in sorted(answers)]
+        return [answers[index] for index in sorted(answers)]
 
     async def _round(
         self, waiting: list[Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
@@ -67,22 +67,22 @@ class WriteExecution:
         """Carry out one round; return the turns that still have no answer."""
         turns, later = _separate(waiting)
         number = self._log.last_number()
-        found, starts = await self._decided(turns, number)
-        if dry_run or not all(isinstance(each, asks.Write) for each in found):
+        decisions, starts = await self._decided(turns, number)
+        if dry_run or not all(isinstance(each, asks.Write) for each in decisions):
             # A write computed from an old version is refused by the fold, so it is safe to decide from stale
             # views. Any other answer (not found, unchanged, refused, dry run) is final and must come from the
             # newest state.
             newest = await self._log.newest()
             if newest > number:
-                found, starts = await self._decided(turns, newest)
+                decisions, starts = await self._decided(turns, newest)
         written: list[tuple[Turn, asks.Write]] = []
-        for turn, decided in zip(turns, found, strict=True):
-            if isinstance(decided, asks.Write) and not dry_run:
-                written.append((turn, decided))
-            elif isinstance(decided, asks.Write):
-                answers[turn.index] = Result(action=f"{decided.action} (dry run)")
+        for turn, decision in zip(turns, decisions, strict=True):
+            if isinstance(decision, asks.Write) and not dry_run:
+                written.append((turn, decision))
+            elif isinstance(decision, asks.Write):
+                answers[turn.index] = Result(action=f"{decision.action} (dry run)")
             else:
-                answers[turn.index] = decided
+                answers[turn.index] = decision
         if written:
             later = [*await self._write(written, starts, answers, source), *later]
         return later
@@ -97,15 +97,15 @@ class WriteExecution:
         """
         # Sample the ends before reading the objects: a later end could include a record that they do not.
         ends = dict(self._log.ends())
-        standing = await self._stored(turns, number=number)
+        stored = await self._stored(turns, number=number)
         starts: dict[str, int] = {}
         for turn in turns:
             target = turn.operation.target
             # The views may be ahead of the ends sampled before the look.
             end = ends.get((target.topic, partition_of(target)), 0)
-            starts[target.key] = max(end, _version(standing.get(target.key)))
+            starts[target.key] = max(end, _version(stored.get(target.key)))
         return [
-            await loop_share.apart(_size(turn.operation, standing), _decide, turn.operation, standing)
+            await loop_share.apart(_size(turn.operation, stored), _decide, turn.operation, stored)
             for turn in turns
         ], starts
 
@@ -127,23 +127,28 @@ class WriteExecution:
                 answers[turn.index] = _problem(UNKNOWN, str(error))
             return []
         # On Kafka the last record of a batch over several partitions need not have the highest number.
-        newest = max(place.number for place in appended)
-        standing = await self._stored([turn for turn, _ in written], number=newest)
+        newest = max(offsets.number for offsets in appended)
+        stored = await self._stored([turn for turn, _ in written], number=newest)
         late: list[Turn] = []
-        for (turn, write), place in zip(written, appended, strict=True):
+        for (turn, write), offsets in zip(written, appended, strict=True):
             target = turn.operation.target
-            now = standing.get(target.key)
-            if await self._took_effect(target, write, now, place, starts[target.key]):
-                answers[turn.index] = _done(turn.operation, write, now, place)
+            current = stored.get(target.key)
+            if await self._took_effect(target, write, current, offsets, starts[target.key]):
+                answers[turn.index] = _done(turn.operation, write, current, offsets)
             elif turn.tries < _TRIES_MAX:
                 late.append(Turn(turn.index, turn.operation, turn.trace, turn.tries + 1))
             else:
-                reason = f"tried {_TRIES_MAX} times, and somebody else wrote it each time"
+                reason = f"another client changed it in each of {_TRIES_MAX} attempts; try again"
                 answers[turn.index] = _problem(LATE, reason)
         return late
 
     async def _took_effect(
-        self, target: wishes.Target, write: asks.Write, now: asks.StoredState, place: Appended, start: int
+        self,
+        target: wishes.Target,
+        write: asks.Write,
+        current: asks.StoredState,
+        offsets: Appended,
+        start: int,
     ) -> bool:
         """Whether a write was accepted by the fold.
 
@@ -151,29 +156,31 @@ class WriteExecution:
         which follows from the partition's records: no other record of the object between the look (``start``)
         and the write, and one after it.
         """
-        if _version(now) == place.last + 1 or (write.is_report and now is not None):
+        if _version(current) == offsets.last + 1 or (write.is_report and current is not None):
             return True
-        if not await self._appending.untouched(target, start, place.first):
+        if not await self._appending.untouched(target, start, offsets.first):
             return False
-        if write.action == "deleted" and now is None:
+        if write.action == "deleted" and current is None:
             return True
         # The views run in a process of their own and may have folded a later record of the object that this
         # process does not know yet, for example the deletion of a rebalancer that expires at once.
         await self._log.newest()
         end = self._log.ends().get((target.topic, partition_of(target)), 0)
-        return not await self._appending.untouched(target, place.last + 1, end)
+        return not await self._appending.untouched(target, offsets.last + 1, end)
 
     async def _stored(self, turns: Sequence[Turn], *, number: int) -> dict[str, asks.StoredState]:
         """Current state of the turns' objects and their namespaces, by key, from views that have folded ``number``."""
         await self._views.settle(number)
-        wanted = {turn.operation.target.key for turn in turns if turn.operation.target.route != "cluster"}
-        wanted |= {_namespace_key(turn.operation.target) for turn in turns}
-        found: dict[str, asks.StoredState] = {}
-        found.update(await self._views.objects(sorted(wanted)))
+        object_keys = {
+            turn.operation.target.key for turn in turns if turn.operation.target.route != "cluster"
+        }
+        object_keys |= {_namespace_key(turn.operation.target) for turn in turns}
+        states: dict[str, asks.StoredState] = {}
+        states.update(await self._views.objects(sorted(object_keys)))
         for turn in turns:
             if turn.operation.target.route == "cluster":
-                found[turn.operation.target.key] = await self._views.cluster(turn.operation.target.name)
-        return found
+                states[turn.operation.target.key] = await self._views.cluster(turn.operation.target.name)
+        return states
 
 
 def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
@@ -195,45 +202,55 @@ def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
     return turns, later
 
 
-def _size(ask: asks.Operation, standing: dict[str, asks.StoredState]) -> int:
-    held = standing.get(ask.target.key)
-    held_bytes = len(held.manifest) if isinstance(held, Held) else 0
-    return max(held_bytes, getattr(ask, "body_bytes", 0))
+def _size(operation: asks.Operation, stored: dict[str, asks.StoredState]) -> int:
+    current = stored.get(operation.target.key)
+    stored_bytes = len(current.manifest) if isinstance(current, StoredObject) else 0
+    return max(stored_bytes, getattr(operation, "body_bytes", 0))
 
 
-def _decide(ask: asks.Operation, standing: dict[str, asks.StoredState]) -> asks.Write | Answer:
+def _decide(operation: asks.Operation, stored: dict[str, asks.StoredState]) -> asks.Write | Answer:
     try:
-        return _decide_admitted(ask, standing)
+        return _decide_admitted(operation, stored)
     except StatusError as error:
         return error
 
 
-def _decide_admitted(ask: asks.Operation, standing: dict[str, asks.StoredState]) -> asks.Write | Answer:
+def _decide_admitted(operation: asks.Operation, stored: dict[str, asks.StoredState]) -> asks.Write | Answer:
     """Decide one operation, after checking that a new object's namespace exists and is not terminating."""
-    target = ask.target
-    if isinstance(ask, changes.Change) and target.key not in standing:
+    target = operation.target
+    if isinstance(operation, changes.Change) and target.key not in stored:
         namespace = target.namespace
-        if namespace not in {"", *GIVEN_NAMESPACES} and _namespace_key(target) not in standing:
+        if namespace not in {"", *BUILT_IN_NAMESPACES} and _namespace_key(target) not in stored:
             details: dict[str, object] = {"name": namespace, "kind": "namespaces"}
             raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
-        held = standing.get(_namespace_key(target)) if namespace else None
-        if isinstance(held, Held) and ask.resource is not None and changes.is_ending(held):
-            raise in_terminating_namespace(ask.resource, target.name, namespace)
-    return ask.decide(standing.get(target.key))
+        stored_namespace = stored.get(_namespace_key(target)) if namespace else None
+        if (
+            isinstance(stored_namespace, StoredObject)
+            and operation.resource is not None
+            and changes.is_ending(stored_namespace)
+        ):
+            raise in_terminating_namespace(operation.resource, target.name, namespace)
+    return operation.decide(stored.get(target.key))
 
 
 def _namespace_key(target: wishes.Target) -> str:
     return keys.object_key("Namespace", "", target.namespace)
 
 
-def _version(standing: asks.StoredState) -> int:
-    return standing.head.version if standing is not None else 0
+def _version(stored: asks.StoredState) -> int:
+    return stored.head.version if stored is not None else 0
 
 
-def _done(ask: asks.Operation, write: asks.Write, now: asks.StoredState, place: Appended) -> Result:
-    if isinstance(ask, changes.Change):
-        ask.held = now if isinstance(now, Held) and now.head.version == place.last + 1 else None
-    return Result(action=write.action, resource_version=place.number)
+def _done(
+    operation: asks.Operation, write: asks.Write, current: asks.StoredState, offsets: Appended
+) -> Result:
+    if isinstance(operation, changes.Change):
+        operation.stored = (
+            current
+            if isinstance(current, StoredObject) and current.head.version == offsets.last + 1
+            else None
+        )
+    return Result(action=write.action, resource_version=offsets.number)
 
 
 def _problem(verdict: str, reason: str) -> Result:

@@ -19,8 +19,8 @@ def without_nulls_of_kubernetes(value: Json) -> Json:
 
 def without_nulls(value: object) -> object:
     """The value without null fields, at any depth."""
-    held = as_object(value)
-    if held is not None:
-        return {name: without_nulls(item) for name, item in held.items() if item is not None}
+    fields = as_object(value)
+    if fields is not None:
+        return {name: without_nulls(item) for name, item in fields.items() if item is not None}
     items = as_list(value)
     return value if items is None else [without_nulls(item) for item in items]

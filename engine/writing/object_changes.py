@@ -19,7 +19,7 @@ from engine.writing import null_fields as admission
 from engine.writing import operations as asks
 from engine.writing import targets as wishes
 from engine.writing.results import Result
-from engine.writing.stored_objects import Held
+from engine.writing.stored_objects import StoredObject
 from events import limits, objects, times
 from events.validation.schema import as_list, as_object
 from projections.clusters import Cluster
@@ -61,40 +61,40 @@ class Change(Struct, kw_only=True):
     target: wishes.Target
     compute: Compute
     outcome: Json = {}
-    held: Held | None = None
+    stored: StoredObject | None = None
     resource: Resource | None = None
     body_bytes: int = 0
 
-    def decide(self, standing: asks.StoredState) -> asks.Write | Result:
-        if isinstance(standing, Cluster) or self.target.route == "cluster":
-            return self._decide_cluster(standing if isinstance(standing, Cluster) else None)
-        _check_name(self.target, standing)
-        live = None if standing is None else live_object(self.target, standing)
-        wanted = self.compute(live)
-        manifest = _manifest(wanted)
+    def decide(self, stored: asks.StoredState) -> asks.Write | Result:
+        if isinstance(stored, Cluster) or self.target.route == "cluster":
+            return self._decide_cluster(stored if isinstance(stored, Cluster) else None)
+        _check_name(self.target, stored)
+        live = None if stored is None else live_object(self.target, stored)
+        desired = self.compute(live)
+        manifest = _manifest(desired)
         raw = _encoded(manifest)
-        self.outcome = _as_it_would_be(wanted, standing, raw)
-        if standing is not None and raw == standing.manifest:
-            return asks.done("unchanged", standing)
-        version = standing.head.version if standing else 0
+        self.outcome = _with_generation(desired, stored, raw)
+        if stored is not None and raw == stored.manifest:
+            return asks.done("unchanged", stored)
+        version = stored.head.version if stored else 0
         # A namespace is deleted by the namespace controller once it is empty, not by a client's last
         # finalizer.
-        if standing is not None and self.target.route != "namespace" and _is_done_with(wanted):
+        if stored is not None and self.target.route != "namespace" and _is_finalized(desired):
             return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
         event = asks.applied(self.target, raw, version)
-        return asks.Write(action="configured" if standing else "created", events=(event,))
+        return asks.Write(action="configured" if stored else "created", events=(event,))
 
-    def _decide_cluster(self, standing: Cluster | None) -> asks.Write | Result:
-        wanted = self.compute(None if standing is None else cluster_document(standing, managed=True))
-        self.outcome = wanted
-        if standing is not None and members.is_released(standing, wanted):
-            return asks.Write(action="deleted", events=(members.left(standing),))
-        status = as_object(wanted.get("status")) or {}
+    def _decide_cluster(self, stored: Cluster | None) -> asks.Write | Result:
+        desired = self.compute(None if stored is None else cluster_document(stored, managed=True))
+        self.outcome = desired
+        if stored is not None and members.is_released(stored, desired):
+            return asks.Write(action="deleted", events=(members.left(stored),))
+        status = as_object(desired.get("status")) or {}
         try:
-            facts = members.wanted(wanted, standing, {} if standing else status)
+            facts = members.spec_of(desired, stored, {} if stored else status)
         except ValueError as error:
             raise StatusError(400, "BadRequest", f"the Cluster can't be read: {error}") from None
-        return members.changed(self.target, standing, facts)
+        return members.changed(self.target, stored, facts)
 
 
 class StatusChange(Struct, kw_only=True):
@@ -106,29 +106,29 @@ class StatusChange(Struct, kw_only=True):
     target: wishes.Target
     compute: Compute
     outcome: Json = {}
-    held: Held | None = None
+    stored: StoredObject | None = None
     body_bytes: int = 0
 
-    def decide(self, standing: asks.StoredState) -> asks.Write | Result:
-        if isinstance(standing, Cluster):
-            self.outcome = self.compute(cluster_document(standing, managed=True))
-            return cluster_status.changed(self.target, standing, self.outcome)
-        held = standing if standing is not None and _is_same(self.target, standing) else None
-        live = None if held is None else live_object(self.target, held)
-        if live is not None and held is not None and held.status:
-            live = {**live, "status": documents_objects.decoded(held.status)}
-        if live is not None and held is not None:
-            live = _with_status_owners(live, held)
+    def decide(self, stored: asks.StoredState) -> asks.Write | Result:
+        if isinstance(stored, Cluster):
+            self.outcome = self.compute(cluster_document(stored, managed=True))
+            return cluster_status.changed(self.target, stored, self.outcome)
+        current = stored if stored is not None and _is_same(self.target, stored) else None
+        live = None if current is None else live_object(self.target, current)
+        if live is not None and current is not None and current.status:
+            live = {**live, "status": documents_objects.decoded(current.status)}
+        if live is not None and current is not None:
+            live = _with_status_owners(live, current)
         self.outcome = self.compute(live)
-        if held is None:
+        if current is None:
             return asks.not_found(self.target)
         status = as_object(self.outcome.get("status")) or {}
         owned = field_owners.of_entries(
             [each for each in _entries(self.outcome) if field_owners.is_of_status(each)]
         )
-        if (_encoded(status), field_owners.encode(owned)) == (held.status or b"{}", held.owners):
-            return asks.done("unchanged", held)
-        event = asks.status_written(self.target, status, owned, held.head.version)
+        if (_encoded(status), field_owners.encode(owned)) == (current.status or b"{}", current.owners):
+            return asks.done("unchanged", current)
+        event = asks.status_written(self.target, status, owned, current.head.version)
         return asks.Write(action="configured", events=(event,))
 
 
@@ -147,30 +147,30 @@ class Removal(Struct, kw_only=True):
     is_kept: bool = False
     is_final: bool = False
 
-    def decide(self, standing: asks.StoredState) -> asks.Write | Result:
-        if standing is None:
+    def decide(self, stored: asks.StoredState) -> asks.Write | Result:
+        if stored is None:
             return asks.not_found(self.target)
-        if isinstance(standing, Cluster):
-            self.outcome = cluster_document(standing, managed=True)
+        if isinstance(stored, Cluster):
+            self.outcome = cluster_document(stored, managed=True)
             self.precheck(self.outcome)
             self.is_marked = True
-            leaving = msgspec.structs.replace(standing, leaving_ms=standing.leaving_ms or self.now_ms)
+            leaving = msgspec.structs.replace(stored, leaving_ms=stored.leaving_ms or self.now_ms)
             self.outcome = cluster_document(leaving, managed=True)
-            return members.Leave(target=self.target).decide(standing)
-        if not _is_same(self.target, standing):
+            return members.Leave(target=self.target).decide(stored)
+        if not _is_same(self.target, stored):
             return asks.not_found(self.target)
-        live = live_object(self.target, standing)
+        live = live_object(self.target, stored)
         self.outcome = live
         self.precheck(live)
         metadata = as_object(live.get("metadata")) or {}
-        version = standing.head.version
+        version = stored.head.version
         self.is_marked = self.is_kept or bool(as_list(metadata.get("finalizers")))
         if self.is_final and (self.is_marked or "deletionTimestamp" not in metadata):
-            return asks.done("unchanged", standing)
+            return asks.done("unchanged", stored)
         if not self.is_marked:
             return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
         if "deletionTimestamp" in metadata:
-            return asks.done("unchanged", standing)
+            return asks.done("unchanged", stored)
         stamp = times.to_seconds_text(self.now_ms)
         marked = {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0}
         self.outcome = {**live, "metadata": marked}
@@ -178,15 +178,15 @@ class Removal(Struct, kw_only=True):
         return asks.Write(action="marked", events=(asks.applied(self.target, raw, version),))
 
 
-def live_object(target: wishes.Target, held: Held) -> Json:
+def live_object(target: wishes.Target, stored: StoredObject) -> Json:
     """The stored object with the metadata that is derived: uid, resourceVersion, generation, creation time."""
-    value = asks.decoded(held.manifest)
-    head = held.head
+    value = asks.decoded(stored.manifest)
+    head = stored.head
     metadata = {
         **(as_object(value.get("metadata")) or {}),
         "name": target.name,
         "uid": head.uid,
-        "resourceVersion": str(held.number),
+        "resourceVersion": str(stored.number),
         "generation": head.generation,
         "creationTimestamp": times.to_seconds_text(head.created_ms),
     }
@@ -195,9 +195,9 @@ def live_object(target: wishes.Target, held: Held) -> Json:
     return {**value, "metadata": metadata}
 
 
-def _with_status_owners(live: Json, held: Held) -> Json:
+def _with_status_owners(live: Json, stored: StoredObject) -> Json:
     metadata = as_object(live.get("metadata")) or {}
-    written = [*_entries(live), *field_owners.entries(field_owners.decode(held.owners))]
+    written = [*_entries(live), *field_owners.entries(field_owners.decode(stored.owners))]
     return {**live, "metadata": {**metadata, **({"managedFields": written} if written else {})}}
 
 
@@ -206,29 +206,29 @@ def _entries(value: Json) -> list[Json]:
     return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
-def is_ending(held: Held) -> bool:
+def is_ending(stored: StoredObject) -> bool:
     """Whether an object has a deletionTimestamp."""
     # Searching the bytes first spares decoding nearly every object.
-    if b"deletionTimestamp" not in held.manifest:
+    if b"deletionTimestamp" not in stored.manifest:
         return False
-    return "deletionTimestamp" in (as_object(asks.decoded(held.manifest).get("metadata")) or {})
+    return "deletionTimestamp" in (as_object(asks.decoded(stored.manifest).get("metadata")) or {})
 
 
-def _is_same(target: wishes.Target, held: Held) -> bool:
+def _is_same(target: wishes.Target, stored: StoredObject) -> bool:
     """Whether the stored object is the target, in any version of its API group.
 
     Two objects can share a key: binding keys have no group, so a Deployment of another group collides.
     """
-    head = held.head
+    head = stored.head
     group, other = (
         api.partition("/")[0] if "/" in api else "" for api in (target.api_version, head.api_version)
     )
     return (group, target.kind, target.name) == (other, head.kind, head.name)
 
 
-def _check_name(target: wishes.Target, standing: Held | None) -> None:
-    if standing is not None and not _is_same(target, standing):
-        head = standing.head
+def _check_name(target: wishes.Target, stored: StoredObject | None) -> None:
+    if stored is not None and not _is_same(target, stored):
+        head = stored.head
         message = (
             f'{target.resource} "{target.name}" can\'t be written: its binding would have the name of that of '
             f"{head.api_version} {head.kind} {head.name}; delete that one first, or take another name"
@@ -236,15 +236,15 @@ def _check_name(target: wishes.Target, standing: Held | None) -> None:
         raise StatusError(409, "Conflict", message)
 
 
-def _is_done_with(value: Json) -> bool:
+def _is_finalized(value: Json) -> bool:
     metadata = as_object(value.get("metadata")) or {}
     return "deletionTimestamp" in metadata and not as_list(metadata.get("finalizers"))
 
 
 def _manifest(value: Json) -> Json:
     """The part of an object that is stored: all but derived metadata, engine labels, status and its field owners."""
-    held = as_object(value.get("metadata")) or {}
-    metadata = {name: item for name, item in held.items() if name not in _DERIVED and item is not None}
+    unfiltered = as_object(value.get("metadata")) or {}
+    metadata = {name: item for name, item in unfiltered.items() if name not in _DERIVED and item is not None}
     for name in ("labels", "annotations"):
         marks = as_object(metadata.pop(name, None)) or {}
         kept = {mark: text for mark, text in marks.items() if mark not in MARKS}
@@ -255,8 +255,8 @@ def _manifest(value: Json) -> Json:
         kept_entries = [each for each in _entries(value) if not field_owners.is_of_status(each)]
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
-    found = admission.without_nulls_of_kubernetes(value)
-    return {**{name: item for name, item in found.items() if name != "status"}, "metadata": metadata}
+    fields = admission.without_nulls_of_kubernetes(value)
+    return {**{name: item for name, item in fields.items() if name != "status"}, "metadata": metadata}
 
 
 def _encoded(manifest: Json) -> bytes:
@@ -270,12 +270,12 @@ def _encoded(manifest: Json) -> bytes:
     return raw
 
 
-def _as_it_would_be(wanted: Json, standing: Held | None, raw: bytes) -> Json:
+def _with_generation(desired: Json, stored: StoredObject | None, raw: bytes) -> Json:
     """The object with the generation that this write will give it."""
-    metadata = dict(as_object(wanted.get("metadata")) or {})
-    if standing is None:
+    metadata = dict(as_object(desired.get("metadata")) or {})
+    if stored is None:
         metadata["generation"] = 1
     else:
-        changed = objects.spec_digest(msgspec.Raw(raw)) != standing.head.digest
-        metadata["generation"] = standing.head.generation + changed
-    return {**wanted, "metadata": metadata}
+        changed = objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
+        metadata["generation"] = stored.head.generation + changed
+    return {**desired, "metadata": metadata}

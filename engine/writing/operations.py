@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from engine.writing import targets as wishes
 from engine.writing.results import NOT_FOUND, Problem, Result
-from engine.writing.stored_objects import Held
+from engine.writing.stored_objects import StoredObject
 from events import policies, shapes, specs
 from projections.clusters import Cluster
 
 Json = dict[str, object]
-StoredState = Held | Cluster | None
+StoredState = StoredObject | Cluster | None
 
 
 class Write(Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Operation(Protocol):
     @property
     def target(self) -> wishes.Target: ...
 
-    def decide(self, standing: StoredState) -> "Write | Result":
+    def decide(self, stored: StoredState) -> "Write | Result":
         """Return the events to append, or the result if nothing has to be written.
 
         Must be pure: it is called again with a newer object if the first write came too late.
@@ -51,14 +51,14 @@ class AllowDeletion(Struct, frozen=True, kw_only=True):
     target: wishes.Target
     clusters: tuple[str, ...]
 
-    def decide(self, standing: StoredState) -> Write | Result:
-        held = cast("Held | None", standing)
-        if held is None:
+    def decide(self, stored: StoredState) -> Write | Result:
+        current = cast("StoredObject | None", stored)
+        if current is None:
             return not_found(self.target)
-        said = tuple(
+        events = tuple(
             specs.DeletionAllowed(template=self.target.reference, cluster=name) for name in self.clusters
         )
-        return Write(action="configured", events=said, is_report=True)
+        return Write(action="configured", events=events, is_report=True)
 
 
 def decoded(manifest: bytes) -> Json:
@@ -72,9 +72,9 @@ def not_found(target: wishes.Target) -> Result:
     return Result(problem=Problem(verdict=NOT_FOUND, reason=reason))
 
 
-def done(action: str, standing: StoredState) -> Result:
+def done(action: str, stored: StoredState) -> Result:
     """The result if nothing has to be written."""
-    return Result(action=action, resource_version=standing.number if standing else 0)
+    return Result(action=action, resource_version=stored.number if stored else 0)
 
 
 def applied(target: wishes.Target, raw: bytes, expects: int) -> shapes.Event:

@@ -24,7 +24,7 @@ _AT_ONCE_MAX: Final = 64
 """Objects read on the event loop; this many take less than a millisecond."""
 
 
-class Held(Struct, frozen=True, kw_only=True):
+class StoredObject(Struct, frozen=True, kw_only=True):
     """A stored object: the bytes as written, and the metadata that the fold keeps of it."""
 
     number: int
@@ -41,7 +41,7 @@ class Views(Protocol):
         """Wait until the record with this number has been folded."""
         ...
 
-    async def objects(self, wanted: Sequence[str]) -> dict[str, Held]:
+    async def objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
         """The stored objects among these keys; keys without an object are absent."""
         ...
 
@@ -59,28 +59,28 @@ class StoredViews:
     async def settle(self, number: int) -> None:
         await self._views.wait_folded(number)
 
-    async def objects(self, wanted: Sequence[str]) -> dict[str, Held]:
-        if len(wanted) <= _AT_ONCE_MAX:
-            return self._objects(wanted)
-        return await anyio.to_thread.run_sync(self._objects, tuple(wanted))
+    async def objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
+        if len(object_keys) <= _AT_ONCE_MAX:
+            return self._objects(object_keys)
+        return await anyio.to_thread.run_sync(self._objects, tuple(object_keys))
 
     async def cluster(self, name: str) -> clusters.Cluster | None:
         return self._cluster(name)
 
-    def _objects(self, wanted: Sequence[str]) -> dict[str, Held]:
+    def _objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
         with self._views.store.reading() as rows:
-            return {key: held for key in wanted if (held := _held(rows, key)) is not None}
+            return {key: stored for key in object_keys if (stored := _stored_object(rows, key)) is not None}
 
     def _cluster(self, name: str) -> clusters.Cluster | None:
         with self._views.store.reading() as rows:
-            found = rows.select(_CLUSTER, (keys.cluster_key(name),))
-        body = found[0][0] if found else None
+            matches = rows.select(_CLUSTER, (keys.cluster_key(name),))
+        body = matches[0][0] if matches else None
         return clusters.decode(body) if isinstance(body, bytes) else None
 
 
-def _held(rows: Rows, key: str) -> Held | None:
-    found = rows.select(_OBJECT, (key,))
-    if not found:
+def _stored_object(rows: Rows, key: str) -> StoredObject | None:
+    matches = rows.select(_OBJECT, (key,))
+    if not matches:
         return None
     (
         number,
@@ -95,6 +95,6 @@ def _held(rows: Rows, key: str) -> Held | None:
         manifest,
         status,
         owners,
-    ) = found[0]
+    ) = matches[0]
     head = Head(version, generation, uid, created_ms, digest, api_version, kind, name)
-    return Held(number=number, head=head, manifest=manifest, status=status, owners=owners)
+    return StoredObject(number=number, head=head, manifest=manifest, status=status, owners=owners)

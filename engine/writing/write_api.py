@@ -50,12 +50,12 @@ class WriteApi:
     ) -> None:
         self.tolerated = tolerated or TolerationSeconds()
         self._appending = Appending(log, clock_ms, new_id)
-        self._rounds = WriteExecution(log, views, self._appending)
-        self._joining = WriteBatching(self._change_all)
+        self._execution = WriteExecution(log, views, self._appending)
+        self._batching = WriteBatching(self._change_all)
 
     async def change(
         self,
-        ask: changes.Change | changes.StatusChange | changes.Removal | asks.AllowDeletion,
+        operation: changes.Change | changes.StatusChange | changes.Removal | asks.AllowDeletion,
         *,
         dry_run: bool,
         source: str,
@@ -65,11 +65,11 @@ class WriteApi:
         Raises StatusError if it is refused, and the log's errors if the append fails.
         """
         if not dry_run:
-            return await self._joining.join(_Change(ask, source, tracing.current()))
-        answers = await self._rounds.carry_out(
-            [Turn(0, ask, tracing.current())], {}, dry_run=True, source=source
+            return await self._batching.submit(_Change(operation, source, tracing.current()))
+        answers = await self._execution.carry_out(
+            [Turn(0, operation, tracing.current())], {}, dry_run=True, source=source
         )
-        return _raised(answers[0])
+        return _result_or_raise(answers[0])
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append events reported by an agent, without waiting for the views. Raises LogError."""
@@ -77,24 +77,24 @@ class WriteApi:
 
     async def _change_all(self, group: Sequence[_Change]) -> list[Result | Exception]:
         """Carry out grouped changes; each gets its own result, and one refusal does not affect the others."""
-        found: dict[int, Answer] = {}
+        results: dict[int, Answer] = {}
         # One append has one envelope source, so changes are grouped by it.
-        for source in dict.fromkeys(each.source for each in group):
+        for source in dict.fromkeys(change.source for change in group):
             waiting = [
-                Turn(place, each.operation, each.trace)
-                for place, each in enumerate(group)
-                if each.source == source
+                Turn(index, change.operation, change.trace)
+                for index, change in enumerate(group)
+                if change.source == source
             ]
-            answers = await self._rounds.carry_out(waiting, {}, dry_run=False, source=source)
-            found |= {turn.index: answer for turn, answer in zip(waiting, answers, strict=True)}
-        return [answer for _, answer in sorted(found.items())]
+            answers = await self._execution.carry_out(waiting, {}, dry_run=False, source=source)
+            results |= {turn.index: answer for turn, answer in zip(waiting, answers, strict=True)}
+        return [answer for _, answer in sorted(results.items())]
 
 
 def cluster_target(name: str) -> wishes.Target:
     return wishes.Target(api_version=kinds.CLUSTER_GROUP, kind="Cluster", namespace="", name=name)
 
 
-def _raised(answer: Answer) -> Result:
+def _result_or_raise(answer: Answer) -> Result:
     """Return a result; raise a refusal."""
     if isinstance(answer, StatusError):
         raise answer

@@ -28,7 +28,7 @@ async def test_write_during_other_appends_joins_the_next_batch() -> None:
     door = BlockedWriter()
     asked: list[asyncio.Task[int]] = []
     for number in range(8):
-        asked.append(asyncio.create_task(door.joining.join(number)))
+        asked.append(asyncio.create_task(door.joining.submit(number)))
         for _ in range(3):
             await asyncio.sleep(0)
     assert door.groups == [[0], [1]]
@@ -41,7 +41,7 @@ async def test_concurrent_writes_share_a_batch() -> None:
     door = BlockedWriter()
     door.opened.set()
     asked = range(20, MEMBERS_MAX + 30)
-    assert await asyncio.gather(*map(door.joining.join, asked)) == [number * number for number in asked]
+    assert await asyncio.gather(*map(door.joining.submit, asked)) == [number * number for number in asked]
     assert [len(group) for group in door.groups] == [MEMBERS_MAX, 10]
     assert len(door.groups) <= GROUPS_MAX
 
@@ -49,18 +49,18 @@ async def test_concurrent_writes_share_a_batch() -> None:
 async def test_refusal_fails_one_write_and_an_error_fails_its_batch() -> None:
     door = BlockedWriter()
     door.opened.set()
-    one, refused, two = await asyncio.gather(*map(door.joining.join, (1, 13, 2)), return_exceptions=True)
+    one, refused, two = await asyncio.gather(*map(door.joining.submit, (1, 13, 2)), return_exceptions=True)
     assert (one, two) == (1, 4)
     assert isinstance(refused, ValueError)
-    failed = await asyncio.gather(*map(door.joining.join, (1, 404)), return_exceptions=True)
+    failed = await asyncio.gather(*map(door.joining.submit, (1, 404)), return_exceptions=True)
     assert [type(each) for each in failed] == [LookupError, LookupError]
-    assert await door.joining.join(3) == 9, "and the door goes on"
+    assert await door.joining.submit(3) == 9, "and the door goes on"
 
 
-async def test_cancelled_write_does_not_block_others() -> None:
-    door = BlockedWriter()
-    gone = asyncio.create_task(door.joining.join(5))
-    kept = asyncio.create_task(door.joining.join(6))
+async def test_who_gave_up_waiting_keeps_nobody() -> None:
+    door = Door()
+    gone = asyncio.create_task(door.joining.submit(5))
+    kept = asyncio.create_task(door.joining.submit(6))
     await asyncio.sleep(0)
     gone.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -74,12 +74,12 @@ async def test_write_right_after_the_last_batch_is_carried_out() -> None:
     door = BlockedWriter()
 
     async def again(number: int) -> list[int]:
-        return [await door.joining.join(number), await door.joining.join(number + 1)]
+        return [await door.joining.submit(number), await door.joining.submit(number + 1)]
 
     first = asyncio.create_task(again(1))
     for _ in range(3):
         await asyncio.sleep(0)
-    second = asyncio.create_task(door.joining.join(5))
+    second = asyncio.create_task(door.joining.submit(5))
     for _ in range(3):
         await asyncio.sleep(0)
     assert door.groups == [[1], [5]]

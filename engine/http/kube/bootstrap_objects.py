@@ -15,7 +15,7 @@ from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import Json, as_object
 from engine.log.port import LogCutError
-from engine.writing.execution import GIVEN_NAMESPACES
+from engine.writing.execution import BUILT_IN_NAMESPACES
 from events import ids, times
 from projections import object_tables
 from projections.documents import works
@@ -40,13 +40,13 @@ def _roles() -> dict[tuple[str, str], Json]:
     values = bootstrap_roles.objects()
     known = parsing.rights(values)
     found: dict[tuple[str, str], Json] = {}
-    for each in values:
-        name = str((as_object(each["metadata"]) or {})["name"])
-        if "aggregationRule" in each:
+    for value in values:
+        name = str((as_object(value["metadata"]) or {})["name"])
+        if "aggregationRule" in value:
             rules = [parsing.shown(rule) for rule in known.rules(name, "") or ()]
-            found[str(each["kind"]), name] = {**each, "rules": rules}
+            found[str(value["kind"]), name] = {**value, "rules": rules}
         else:
-            found[str(each["kind"]), name] = each
+            found[str(value["kind"]), name] = value
     return found
 
 
@@ -104,12 +104,12 @@ class BootstrapObjects:
         return {**head, "data": {"ca.crt": self._authority}}
 
     async def _namespace(self, name: str) -> Json | None:
-        if name in GIVEN_NAMESPACES or name in await self._read(_works_namespaces):
+        if name in BUILT_IN_NAMESPACES or name in await self._read(_works_namespaces):
             return await self._namespace_object(name)
         return None
 
     async def _namespaces(self) -> list[Json]:
-        names = {*GIVEN_NAMESPACES, *await self._read(_works_namespaces)}
+        names = {*BUILT_IN_NAMESPACES, *await self._read(_works_namespaces)}
         return [await self._namespace_object(name) for name in sorted(names)]
 
     async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> Json | None:
@@ -123,7 +123,7 @@ class BootstrapObjects:
             return [] if found is None else [found]
         given = {str((as_object(each["metadata"]) or {})["name"]): each for each in await self._namespaces()}
         page = await self._read(lambda rows: object_tables.page(rows, object_tables.Wanted(kind=NAMESPACE)))
-        stored = {str((as_object(each["metadata"]) or {})["name"]): each for each in page.items}
+        stored = {str((as_object(item["metadata"]) or {})["name"]): item for item in page.items}
         return [self.of_namespace(kind, each) for each in {**given, **stored}.values()]
 
     async def _role(self, role: Json) -> Json:

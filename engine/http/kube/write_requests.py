@@ -38,7 +38,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.writing import object_changes
 from engine.writing import targets as wishes
-from engine.writing.execution import GIVEN_NAMESPACES
+from engine.writing.execution import BUILT_IN_NAMESPACES
 from engine.writing.object_changes import Change, Compute, Removal, StatusChange
 from engine.writing.results import LATE, NOT_FOUND, Result
 from engine.writing.write_api import WriteApi
@@ -193,7 +193,7 @@ class WriteRequests:
         resource, target = asked.resource, _target(asked)
         reserved_objects.check(target, asked.user)
         is_given = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
-        if is_given or (resource.kind == "Namespace" and target.name in GIVEN_NAMESPACES):
+        if is_given or (resource.kind == "Namespace" and target.name in BUILT_IN_NAMESPACES):
             why = (
                 "this namespace may not be deleted" if resource.kind == "Namespace" else "it is always there"
             )
@@ -238,7 +238,7 @@ class WriteRequests:
             return None
         found = await self._plane.get(asked.resource, asked.path.namespace, asked.path.name)
         entries = as_list(managed_fields.in_object(found or {})) or []
-        for entry in (as_object(each) or {} for each in entries):
+        for entry in (as_object(entry) or {} for entry in entries):
             if field_owners.is_engines(entry) and field_owners.is_of_status(entry):
                 said = as_object((as_object(entry.get("fieldsV1")) or {}).get("f:status")) or {}
                 status = as_object((found or {}).get("status")) or {}
@@ -317,9 +317,9 @@ class WriteRequests:
             await self._namespaces.finish(target.namespace)
         elif target.route == "namespace" and not asked.query.dry_run:
             await self._namespaces.finish(target.name)
-        if change.held is not None and result.action == "created" and target.route == "template":
+        if change.stored is not None and result.action == "created" and target.route == "template":
             # A new object has no status or claim yet, so the stored bytes are all that can be shown.
-            return self._plane.shown(resource, object_changes.live_object(target, change.held)), result
+            return self._plane.shown(resource, object_changes.live_object(target, change.stored)), result
         found = await self._plane.current(resource, target.namespace, target.name)
         if found is not None and not asked.query.dry_run and result.action != "deleted":
             return found, result
