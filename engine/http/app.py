@@ -31,8 +31,8 @@ from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway")
 _REMEDIES: Final = {
-    404: "see /openapi.json for what there is",
-    405: "see /openapi.json for what the path takes",
+    404: "see /openapi.json for the paths",
+    405: "see /openapi.json for the methods of this path",
 }
 
 
@@ -91,7 +91,7 @@ def _describe() -> bytes:
 
 
 async def _refuse_host(request: Request, host: str) -> Response:
-    reason = f"this server does not answer for {host!r}"
+    reason = f"host {host!r} is not allowed"
     return await errors.answer(request, RefusalError(421, "Host", reason, hosts.remedy(host)))
 
 
@@ -100,12 +100,12 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 
 async def _refuse_route(request: Request, error: Exception) -> Response:
-    found = cast("HTTPException", error)
-    reason = f"{request.method[:20]} {request.url.path[:200]}: {found.detail}"
+    http_error = cast("HTTPException", error)
+    reason = f"{request.method[:20]} {request.url.path[:200]}: {http_error.detail}"
     refusal = RefusalError(
-        found.status_code, "path", reason, _REMEDIES.get(found.status_code, "try another way")
+        http_error.status_code, "path", reason, _REMEDIES.get(http_error.status_code, "see /openapi.json")
     )
-    return await errors.answer(request, refusal, found.headers)
+    return await errors.answer(request, refusal, http_error.headers)
 
 
 async def _refuse_stalled(_request: Request, error: Exception) -> Response:
@@ -115,7 +115,7 @@ async def _refuse_stalled(_request: Request, error: Exception) -> Response:
 
 
 async def _refuse_not_kept(request: Request, error: Exception) -> Response:
-    return await errors.answer(request, RefusalError(410, "log", str(error), "ask for what is newer"))
+    return await errors.answer(request, RefusalError(410, "log", str(error), "use a newer number or instant"))
 
 
 async def _refuse_for_now(request: Request, error: Exception) -> Response:

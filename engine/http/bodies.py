@@ -46,9 +46,9 @@ async def read(request: Request, bytes_max: int) -> bytes:
         except StopAsyncIteration:
             return bytes(found)
         except TimeoutError:
-            raise StalledError(f"nothing of the body came for {SILENT_SECONDS:.0f} s") from None
+            raise StalledError(f"no data of the request body arrived for {SILENT_SECONDS:.0f} s") from None
         if len(found) > bytes_max:
-            raise TooLargeError(f"over {bytes_max} bytes")
+            raise TooLargeError(f"the body has more than {bytes_max} bytes")
 
 
 async def disconnected(request: Request, _error: Exception) -> Response:

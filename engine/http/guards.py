@@ -68,7 +68,9 @@ class Guard:
     async def _answer(self, scope: Scope) -> Response | None:
         """The response that rejects or redirects a request; None if it may pass."""
         if len(scope["query_string"]) > _QUERY_BYTES_MAX:
-            refusal = RefusalError(414, "query", f"over {_QUERY_BYTES_MAX} bytes", "ask for less at once")
+            refusal = RefusalError(
+                414, "query", f"the query has more than {_QUERY_BYTES_MAX} bytes", "send a shorter query"
+            )
             return await errors.answer(Request(scope), refusal)
         # Before the session check: a browser with a session may open the printed address again.
         if self._is_introduced(scope):
@@ -105,9 +107,9 @@ class Guard:
     def _is_introduced(self, scope: Scope) -> bool:
         if scope["path"] != "/" or scope["method"] != "GET":
             return False
-        given = parse_qs(scope["query_string"].decode("latin-1"))
-        return self._sessions.is_login(given.get("login", [""])[0]) or self._sessions.is_token(
-            given.get("token", [""])[0]
+        parameters = parse_qs(scope["query_string"].decode("latin-1"))
+        return self._sessions.is_login(parameters.get("login", [""])[0]) or self._sessions.is_token(
+            parameters.get("token", [""])[0]
         )
 
 
@@ -123,7 +125,7 @@ def _cookie_name(scope: Scope) -> str:
 
 def _cookie(header: str, name: str) -> str:
     try:
-        found = SimpleCookie(header).get(name)
+        cookie = SimpleCookie(header).get(name)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return cookie.value if cookie else ""

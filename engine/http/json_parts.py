@@ -8,11 +8,11 @@ Json = dict[str, object]
 
 def part(fields: Mapping[str, object], *names: str) -> Json:
     """The object at a path of field names; empty if any step is missing or not an object."""
-    found = cast("Json", fields)
+    document = cast("Json", fields)
     for name in names:
-        inner = found.get(name)
-        found = cast("Json", inner) if isinstance(inner, dict) else {}
-    return found
+        inner = document.get(name)
+        document = cast("Json", inner) if isinstance(inner, dict) else {}
+    return document
 
 
 def items(value: object) -> list[Json]:
@@ -22,9 +22,9 @@ def items(value: object) -> list[Json]:
 
 def condition(document: Json, kind: str) -> Json:
     """The status condition of this type; empty if there is none."""
-    for each in items(part(document, "status").get("conditions")):
-        if each.get("type") == kind:
-            return each
+    for entry in items(part(document, "status").get("conditions")):
+        if entry.get("type") == kind:
+            return entry
     return {}
 
 

@@ -22,6 +22,6 @@ def create_app(
     """The server; ``collectors`` are called on the event loop, ``reasons`` while the process is not ready."""
 
     async def metrics(_request: Request) -> Response:
-        return await health.exposed([metric for each in collectors for metric in each.collect()])
+        return await health.exposed([metric for collector in collectors for metric in collector.collect()])
 
     return Starlette(routes=[*health.vital_routes(is_ready, reasons), Route("/metrics", metrics)])

@@ -48,7 +48,7 @@ def document() -> Json:
         "info": {
             "title": "Reballast",
             "version": RELEASE,
-            "description": "Questions. Objects are written through the Kubernetes API, here below /kubernetes; "
+            "description": "Queries. Objects are written through the Kubernetes API, here below /kubernetes; "
             "a client that writes, then reads, sees the write.",
         },
         "security": [{"token": []}],
@@ -73,17 +73,17 @@ def _anything(kind: type) -> Json:
 
 
 def _question_paths() -> Json:
-    found: Json = {}
+    paths: Json = {}
     for question in QUESTIONS:
-        found[PREFIX + _plain(question.path)] = {"get": _question(question)}
+        paths[PREFIX + _plain(question.path)] = {"get": _question(question)}
     live: Json = {
-        "summary": "Every record as it comes, as server-sent events.",
+        "summary": "Stream records as they are appended, as server-sent events.",
         "operationId": "live",
         "parameters": _parameters(parameters.LiveQuery),
         "responses": _responses({"description": "The feed.", "content": {"text/event-stream": {}}}, 400, 429),
     }
-    found[f"{PREFIX}/live"] = {"get": live}
-    return found
+    paths[f"{PREFIX}/live"] = {"get": live}
+    return paths
 
 
 def _question(question: Question) -> Json:
@@ -91,7 +91,7 @@ def _question(question: Question) -> Json:
     refusals = (400, 404) if named else (400,)
     return {
         "summary": question.summary,
-        "operationId": "get" + "".join(word.capitalize() for word in re.findall(r"\w+", question.path)),
+        "operationId": "get" + "".join(piece.capitalize() for piece in re.findall(r"\w+", question.path)),
         "parameters": [*_path_parameters(question.path), *_parameters(question.query)],
         "responses": _responses(_content(question.gives.__name__), *refusals),
     }
@@ -99,7 +99,7 @@ def _question(question: Question) -> Json:
 
 def _member_paths() -> Json:
     """The routes of simulated members."""
-    found: Json = {}
+    paths: Json = {}
     for route in member_routes.ROUTES:
         operation: Json = {
             "summary": route.summary,
@@ -110,18 +110,18 @@ def _member_paths() -> Json:
         if route.request is not None:
             schema = {"$ref": _REF.format(name=route.request.__name__)}
             operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
-        found[PREFIX + route.path] = {route.method.lower(): operation}
-    return found
+        paths[PREFIX + route.path] = {route.method.lower(): operation}
+    return paths
 
 
 def _agent_paths() -> Json:
     """The routes of agents."""
-    found: Json = {}
+    paths: Json = {}
     for route in routes.ROUTES:
         content: Json = _content(route.gives)
         if route.is_feed:
             content = {
-                "description": "The feed, one JSON object a line.",
+                "description": "The stream, one JSON object per line.",
                 "content": {routes.NDJSON: {"schema": {"$ref": _REF.format(name=route.gives)}}},
             }
         operation: Json = {
@@ -133,21 +133,21 @@ def _agent_paths() -> Json:
         if route.request is not None:
             schema = {"$ref": _REF.format(name=route.request.__name__)}
             operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
-        found.setdefault(PREFIX + route.path, {route.method.lower(): operation})
-    return found
+        paths.setdefault(PREFIX + route.path, {route.method.lower(): operation})
+    return paths
 
 
 def _items(name: str) -> Json:
     """The response schema of a list of this type."""
     items: Json = {"type": "array", "items": {"$ref": _REF.format(name=name)}}
     schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
-    return {"description": "The answer.", "content": {_JSON: {"schema": schema}}}
+    return {"description": "The response.", "content": {_JSON: {"schema": schema}}}
 
 
 def _other_paths() -> Json:
     text: Json = {"content": {_TEXT: {"schema": {"type": "string"}}}}
     open_to_all: Json = {"security": []}
-    ready = {"200": {"description": "It is.", **text}, "503": {"description": "Not yet.", **text}}
+    ready = {"200": {"description": "Ready.", **text}, "503": {"description": "Not yet.", **text}}
     return {
         "/healthz": {"get": {"operationId": "healthz", **open_to_all, "responses": {"200": ready["200"]}}},
         "/readyz": {"get": {"operationId": "readyz", **open_to_all, "responses": ready}},
@@ -172,18 +172,18 @@ def _parameters(query: type[msgspec.Struct]) -> list[Json]:
     """The query parameters: one for each field of the struct."""
     (root,), components = msgspec.json.schema_components([query], ref_template="{name}")
     schema = components[str(root["$ref"])]
-    found: dict[str, Json] = schema.get("properties", {})
+    properties: dict[str, Json] = schema.get("properties", {})
     return [
         {"name": name, "in": "query", "required": False, "schema": described}
-        for name, described in found.items()
+        for name, described in properties.items()
     ]
 
 
 def _content(name: str) -> Json:
-    return {"description": "The answer.", "content": {_JSON: {"schema": {"$ref": _REF.format(name=name)}}}}
+    return {"description": "The response.", "content": {_JSON: {"schema": {"$ref": _REF.format(name=name)}}}}
 
 
-def _responses(given: Json, *refusals: int) -> Json:
+def _responses(success: Json, *refusals: int) -> Json:
     refused: Json = {"description": "Refused, with the reason.", **_content("Refused")}
     refused["description"] = "Refused, with the reason."
-    return {"200": given, **{str(status): refused for status in (*refusals, 401, 414)}}
+    return {"200": success, **{str(status): refused for status in (*refusals, 401, 414)}}

@@ -43,24 +43,24 @@ class Sessions:
         self._clock = clock
         self._key = hmac.digest(self._token, _PURPOSE, "sha256")
 
-    def is_token(self, given: str) -> bool:
+    def is_token(self, token: str) -> bool:
         # Constant-time comparison; as bytes, because compare_digest refuses text that is not ASCII.
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
+        return hmac.compare_digest(token.encode("utf-8", "replace"), self._token)
 
-    def is_login(self, given: str) -> bool:
+    def is_login(self, code: str) -> bool:
         """Whether it is the login code and has not expired."""
-        is_same = hmac.compare_digest(given.encode("utf-8", "replace"), self._login.code.encode())
+        is_same = hmac.compare_digest(code.encode("utf-8", "replace"), self._login.code.encode())
         return bool(self._login.code) and is_same and self._clock() < self._login.until_s
 
     def new(self) -> str:
         payload = f"{secrets.token_urlsafe(_ID_BYTES)}.{int(self._clock()) + SESSION_SECONDS}"
         return f"{payload}.{self._signature(payload)}"
 
-    def is_open(self, given: str) -> bool:
+    def is_open(self, session_id: str) -> bool:
         """Whether it is a correctly signed session id that has not expired."""
-        payload, _, signature = given.rpartition(".")
+        payload, _, signature = session_id.rpartition(".")
         expires = payload.rpartition(".")[2]
-        if len(given) > _CHARS_MAX or not (expires.isascii() and expires.isdecimal()):
+        if len(session_id) > _CHARS_MAX or not (expires.isascii() and expires.isdecimal()):
             return False
         is_signed = hmac.compare_digest(
             signature.encode("utf-8", "replace"), self._signature(payload).encode()

@@ -8,9 +8,9 @@ from engine.http.json_parts import Json, items, part, texts
 _UNTOLD: Final = frozenset({"key", "manifest", "placement", "ends"})
 
 NOBODY: Final = {
-    "NotEnough": "all that have a lower priority would not make room enough",
-    "TooMany": "too many would have to leave",
-    "RoomCame": "room came meanwhile",
+    "NotEnough": "preempting all lower-priority bindings would not free enough capacity",
+    "TooMany": "too many bindings would have to be preempted",
+    "RoomCame": "capacity became free meanwhile",
 }
 """Texts for the reasons why no binding is preempted."""
 
@@ -43,7 +43,7 @@ def override(ref: Mapping[str, object]) -> str:
 def failures(cluster: Mapping[str, object]) -> list[str]:
     """Reasons why an explanation excluded a cluster; empty if it was a candidate."""
     failed = cluster.get("failed")
-    listed = [str(each) for each in cast("list[object]", failed)] if isinstance(failed, list) else []
+    listed = [str(reason) for reason in cast("list[object]", failed)] if isinstance(failed, list) else []
     return [*(["the cluster is leaving"] if cluster.get("terminating") else []), *listed]
 
 
@@ -70,22 +70,27 @@ def preemption_lines(explained: Json) -> Iterator[tuple[str, str]]:
     if preemption:
         where = ", ".join(texts(preemption.get("clusters")))
         count, at = preemption.get("missing"), preemption.get("askedAt")
-        yield "Room", f"none for {count} replicas in {where} at {at}, attempt {preemption.get('attempt')}"
-        yield from (("Preempts", each) for each in _preempts(preemption))
+        yield (
+            "Capacity",
+            f"missing for {count} replicas in {where} at {at}, attempt {preemption.get('attempt')}",
+        )
+        yield from (("Preempts", line) for line in _preempts(preemption))
     elif is_never and explained.get("condition") == "Unschedulable":
-        yield "Preempts", "nobody: its class says Never"
-    for cluster, said in part(explained, "preempted").items():
-        left = cast("Json", said)
-        until = f", stays out until {left['until']}" if left.get("until") else ""
-        told = f"in {cluster} by {left.get('by')} at {left.get('at')}: {left.get('replicas')} replicas left"
-        yield "Preempted", f"{told}{until}"
+        yield "Preempts", "nothing: preemptionPolicy is Never"
+    for cluster, entry in part(explained, "preempted").items():
+        data = cast("Json", entry)
+        until = f", excluded until {data['until']}" if data.get("until") else ""
+        text = (
+            f"in {cluster} by {data.get('by')} at {data.get('at')}: {data.get('replicas')} replicas evicted"
+        )
+        yield "Preempted", f"{text}{until}"
 
 
 def _preempts(preemption: Json) -> Iterator[str]:
-    for each in items(preemption.get("victims")):
-        size = f"{each.get('replicas')} replicas, priority {each.get('priority')}"
-        yield f"{each.get('key')} in {each.get('cluster')} ({size})"
+    for victim in items(preemption.get("victims")):
+        size = f"{victim.get('replicas')} replicas, priority {victim.get('priority')}"
+        yield f"{victim.get('key')} in {victim.get('cluster')} ({size})"
     if preemption.get("reason"):
-        yield f"nobody: {NOBODY[str(preemption['reason'])]}"
+        yield f"nothing: {NOBODY[str(preemption['reason'])]}"
     elif not preemption.get("isAnswered"):
-        yield "nobody yet: some shards have not answered"
+        yield "undecided: some shards have not answered yet"

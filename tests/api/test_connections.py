@@ -137,7 +137,7 @@ async def test_incomplete_body_times_out() -> None:
 
     assert refused.status_code == 408
     assert refused.headers["connection"] == "close"
-    assert refused.json()["error"]["reason"] == "nothing of the body came for 0 s"
+    assert refused.json()["error"]["reason"] == "no data of the request body arrived for 0 s"
 
 
 def test_file_limit_is_raised_to_the_connection_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,7 +119,7 @@ def test_leaving_cluster_is_shown_as_leaving() -> None:
     row = cluster_values.row({"metadata": metadata, "spec": {}, "status": ready})
     assert (row.state, row.message) == (
         "leaving",
-        "since 2026-01-01T00:00:00Z; it goes once nothing of ours is left in it",
+        "since 2026-01-01T00:00:00Z; removed once its workloads are gone",
     )
 
 
@@ -178,7 +178,7 @@ async def test_binding_page_before_the_binding_exists_shows_its_timeline() -> No
         numbers = [each["number"] for each in (await http.get(f"/api/v1/timeline/{WEB}")).json()["items"]]
         page = (await http.get(f"/bindings/{WEB}?asOf={numbers[0]}")).text
 
-    assert "There is no such binding at this moment." in page
+    assert "This binding does not exist at this point of the log." in page
     assert "template-applied" in page
 
 
@@ -193,7 +193,7 @@ async def test_pages_show_the_snapshot_at_a_position() -> None:
 
     assert "eviction-started" in now
     assert "eviction-started" not in then
-    assert f"As it was at number {taint} of the log." in then
+    assert f"State at number {taint} of the log." in then
     assert 'data-feed=""' in then, "the past does not change"
     assert f'href="/clusters?asOf={taint}"' in then
     assert "<code>maintenance:NoExecute</code>" in tainted_members

@@ -110,7 +110,7 @@ async def test_missing_position_is_refused_with_the_existing_end() -> None:
     end = f"decisions/{SHARD} ends with offset 5"
     assert beyond["reason"] == f"there is no record decisions/{SHARD}/6: {end}"
     assert empty["reason"] == "there is no record health/0/0: health/0 is empty"
-    assert unknown["remedy"].startswith("name one of: specs, policies, clusters")
+    assert unknown["remedy"].startswith("use one of: specs, policies, clusters")
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ async def test_foreign_host_is_refused_by_both_apis(host: str) -> None:
             status = await http.get("/api/v1/namespaces", headers=asked)
 
     assert [each.status_code for each in (page, answer, status)] == [421, 421, 421]
-    assert "does not answer for" in page.text
+    assert "is not allowed" in page.text
     name = hosts.normal(host)
     assert f"--allowed-host {name}" in answer.json()["error"]["remedy"]
     assert f"--allowed-host {name}" in status.json()["message"]
@@ -135,7 +135,7 @@ async def test_loopback_and_configured_hosts_are_accepted(host: str) -> None:
         ("/nowhere", 404, "see /openapi.json"),
         ("/api/v1/bindings/default/nothing", 404, "What to do"),
         ("/?asOf=banana", 400, "write 1234, decisions/3/41"),
-        ("/api/v1/live?topic=banana", 400, "name one of: specs, policies, clusters"),
+        ("/api/v1/live?topic=banana", 400, "use one of: specs, policies, clusters"),
     ],
 )
 async def test_browser_gets_refusals_as_pages_with_a_remedy(path: str, status: int, remedy: str) -> None:
@@ -164,5 +164,5 @@ async def test_live_feed_of_an_unknown_topic_is_refused_with_the_known_ones() ->
 
     assert refused.status_code == 400
     problem = refused.json()["error"]
-    assert (problem["field"], problem["reason"]) == ("topic", "there is no topic 'banana'")
+    assert (problem["field"], problem["reason"]) == ("topic", "unknown topic 'banana'")
     assert all(name in problem["remedy"] for name in ("specs", "decisions", "rejections"))

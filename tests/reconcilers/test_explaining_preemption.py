@@ -67,14 +67,14 @@ async def test_preemption_is_explained_for_preemptor_and_victim(story: Story) ->
     await story.say(ranked("high", "high"), deployment("high", 3))
     assert await said(story, HIGH) == [
         "Priority: 1000 (class high)",
-        "Room: none for 3 replicas in member1, member2 at T0.000Z, attempt 1",
+        "Capacity: missing for 3 replicas in member1, member2 at T0.000Z, attempt 1",
         f"Preempts: {LOW} in member1 (4 replicas, priority -1)",
     ]
     assert await said(story, LOW) == [
         "Priority: -1 (class low)",
-        "Room: none for 4 replicas in member2 at T0.000Z, attempt 1",
-        "Preempts: nobody: all that have a lower priority would not make room enough",
-        f"Preempted: in member1 by {HIGH} at T0.000Z: 4 replicas left, stays out until 00:05:00.000Z",
+        "Capacity: missing for 4 replicas in member2 at T0.000Z, attempt 1",
+        "Preempts: nothing: preempting all lower-priority bindings would not free enough capacity",
+        f"Preempted: in member1 by {HIGH} at T0.000Z: 4 replicas evicted, excluded until 00:05:00.000Z",
     ]
     before = (await explained(story, HIGH)).basis.number - 1
     assert (await explained(story, LOW, before)).preempted == {}
@@ -95,13 +95,13 @@ async def test_preemption_is_explained_with_the_decision_that_it_enabled_only(st
 async def test_lack_of_victims_is_explained(story: Story) -> None:
     await story.say(ranked("high", "high"), deployment("high", 9))
     assert (await said(story, HIGH))[1:] == [
-        "Room: none for 9 replicas in member1, member2 at T0.000Z, attempt 1",
-        "Preempts: nobody: all that have a lower priority would not make room enough",
+        "Capacity: missing for 9 replicas in member1, member2 at T0.000Z, attempt 1",
+        "Preempts: nothing: preempting all lower-priority bindings would not free enough capacity",
     ]
     await story.say(ranked("modest", "modest"), deployment("modest", 1))
     assert await said(story, key("modest")) == [
         "Priority: 1000 (class modest)",
-        "Preempts: nobody: its class says Never",
+        "Preempts: nothing: preemptionPolicy is Never",
     ]
     await story.say(ranked("lost", "nowhere"), deployment("lost", 1))
     assert (await said(story, key("lost")))[0] == "Priority: 0 (PriorityClass nowhere does not exist)"
@@ -110,7 +110,7 @@ async def test_lack_of_victims_is_explained(story: Story) -> None:
 async def test_pending_preemption_request_is_explained(story: Story) -> None:
     await story.write(ranked("high", "high"), deployment("high", 3))
     await story.worker.turn()
-    assert (await said(story, HIGH))[-1] == "Preempts: nobody yet: some shards have not answered"
+    assert (await said(story, HIGH))[-1] == "Preempts: undecided: some shards have not answered yet"
 
 
 async def test_victims_of_all_attempts_are_listed(story: Story) -> None:

@@ -23,25 +23,25 @@ class Reporting:
     def __init__(self, door: WriteApi) -> None:
         self._write_api = door
 
-    async def report(self, cluster: str, said: messages.Reports, *, is_member: bool) -> None:
+    async def report(self, cluster: str, message: messages.Reports, *, is_member: bool) -> None:
         """Append the reports of one request; for a cluster that is not a member, only those on workloads.
 
         Raises RefusalError if any report is invalid, and then appends none; raises LogError.
         """
-        found: list[Report] = []
-        for place, each in enumerate(said.reports):
-            if not is_member and not isinstance(each, messages.WorkloadReport | messages.GoneReport):
+        events: list[Report] = []
+        for index, report in enumerate(message.reports):
+            if not is_member and not isinstance(report, messages.WorkloadReport | messages.GoneReport):
                 continue
-            if isinstance(each, messages.ApisReport):
-                await self._serve(cluster, each)
+            if isinstance(report, messages.ApisReport):
+                await self._serve(cluster, report)
                 continue
-            key, event = _event(cluster, each)
+            key, event = _event(cluster, report)
             for fault in validation_clusters.examine(event):
-                raise RefusalError(422, f"reports[{place}].{fault.field}", fault.reason, fault.remedy)
-            found.append(Report(key, event, f"{said.id}-{place}"))
-        await self._write_api.report(found, SOURCE + cluster)
+                raise RefusalError(422, f"reports[{index}].{fault.field}", fault.reason, fault.remedy)
+            events.append(Report(key, event, f"{message.id}-{index}"))
+        await self._write_api.report(events, SOURCE + cluster)
 
-    async def _serve(self, cluster: str, said: messages.ApisReport) -> None:
+    async def _serve(self, cluster: str, report: messages.ApisReport) -> None:
         """Write the cluster's API kinds and release to the status of its Cluster object, if they changed."""
 
         def served(live: Json | None) -> Json:
@@ -50,9 +50,9 @@ class Reporting:
             status = as_object(live.get("status")) or {}
             apis = [
                 {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
-                for api in said.apis
+                for api in report.apis
             ]
-            version = said.kubernetes_version or status.get("kubernetesVersion", "")
+            version = report.kubernetes_version or status.get("kubernetesVersion", "")
             return {**live, "status": {**status, "apiEnablements": apis, "kubernetesVersion": version}}
 
         change = StatusChange(target=cluster_target(cluster), compute=served)
@@ -64,43 +64,43 @@ class Reporting:
 
 def _event(
     cluster: str,
-    said: messages.WorkloadReport | messages.GoneReport | messages.CapacityReport | messages.HealthReport,
+    report: messages.WorkloadReport | messages.GoneReport | messages.CapacityReport | messages.HealthReport,
 ) -> tuple[str, shapes.Event]:
     """The event of a report, and its record key."""
-    match said:
+    match report:
         case messages.WorkloadReport():
-            return said.key, health.WorkloadReported(
+            return report.key, health.WorkloadReported(
                 cluster=cluster,
-                key=said.key,
-                term=said.term,
-                step=said.step,
-                replicas=said.replicas,
-                updated=said.updated,
-                ready=said.ready,
-                available=said.available,
-                healthy=said.healthy,
-                fault=said.fault,
-                values=said.values,
+                key=report.key,
+                term=report.term,
+                step=report.step,
+                replicas=report.replicas,
+                updated=report.updated,
+                ready=report.ready,
+                available=report.available,
+                healthy=report.healthy,
+                fault=report.fault,
+                values=report.values,
             )
         case messages.GoneReport():
-            return said.key, health.WorkloadGone(
-                cluster=cluster, key=said.key, term=said.term, step=said.step
+            return report.key, health.WorkloadGone(
+                cluster=cluster, key=report.key, term=report.term, step=report.step
             )
         case messages.CapacityReport():
             return cluster, clusters.CapacityReported(
                 name=cluster,
-                allocatable=said.allocatable,
-                allocated=said.allocated,
-                allocating=said.allocating,
-                modelings=said.modelings,
-                nodes=said.nodes,
-                nodes_ready=said.nodes_ready,
+                allocatable=report.allocatable,
+                allocated=report.allocated,
+                allocating=report.allocating,
+                modelings=report.modelings,
+                nodes=report.nodes,
+                nodes_ready=report.nodes_ready,
             )
         case messages.HealthReport():
             return cluster, clusters.ClusterHealthChanged(
                 name=cluster,
-                ready=said.ready,
-                reason=said.reason,
-                message=said.message,
-                grace_seconds=said.grace_seconds,
+                ready=report.ready,
+                reason=report.reason,
+                message=report.message,
+                grace_seconds=report.grace_seconds,
             )

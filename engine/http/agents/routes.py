@@ -74,21 +74,21 @@ ROUTES: Final = (
         method="GET",
         path="/agents/{name}",
         operation="getAgentsName",
-        summary="What an agent must know of its cluster.",
+        summary="Membership and resource models of a cluster, for its agent.",
         gives="Cluster",
     ),
     AgentRoute(
         method="POST",
         path="/agents/{name}/token",
         operation="postAgentsNameToken",
-        summary="The token of a cluster's agent; asked for with the server's own.",
+        summary="Create the token of a cluster's agent; requires the server's own token.",
         gives="Token",
     ),
     AgentRoute(
         method="GET",
         path="/agents/{name}/works",
         operation="getAgentsNameWorks",
-        summary="The works of a cluster as they come, behind a position or behind a list of all.",
+        summary="Stream the works of a cluster: those after a position, or first a list of all.",
         gives="Line",
         query=FollowQuery,
         is_feed=True,
@@ -97,7 +97,7 @@ ROUTES: Final = (
         method="GET",
         path="/agents/{name}/manifest",
         operation="getAgentsNameManifest",
-        summary="What a work wants to stand in its cluster, overrides included.",
+        summary="The manifest of a work, overrides included.",
         gives="Manifest",
         query=ManifestQuery,
     ),
@@ -105,7 +105,7 @@ ROUTES: Final = (
         method="POST",
         path="/agents/{name}/reports",
         operation="postAgentsNameReports",
-        summary="Say how the cluster and its workloads stand.",
+        summary="Report the status of a cluster and its workloads.",
         gives="Cluster",
         request=messages.Reports,
     ),
@@ -145,15 +145,21 @@ class _Agents:
 
     async def token(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         if not tokens.is_servers_own(self._services, request):
-            raise RefusalError(403, "authorization", "agents don't make tokens", "ask with the server's own")
+            raise RefusalError(
+                403, "authorization", "an agent's token can't create tokens", "use the server's own token"
+            )
         if cluster is None:
-            raise RefusalError(404, "name", f"{name[:253]!r} is no member", "let it join first")
+            raise RefusalError(
+                404, "name", f"{name[:253]!r} is not a member cluster", "join the cluster first"
+            )
         return _json(messages.Token(token=tokens.made(self._services, cluster)))
 
     async def works(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         query = read_query(request, FollowQuery)
         if self._followers >= FOLLOWERS_MAX:
-            raise RefusalError(429, "works", f"{FOLLOWERS_MAX} agents follow already", "try again later")
+            raise RefusalError(
+                429, "works", f"the limit of {FOLLOWERS_MAX} agent streams is reached", "try again later"
+            )
         is_leaving = cluster is not None and bool(cluster.leaving_ms)
         return StreamingResponse(self._follow(name, query.after, is_leaving=is_leaving), media_type=NDJSON)
 
@@ -161,11 +167,9 @@ class _Agents:
         query = read_query(request, ManifestQuery)
         placed = await self._reader.read(None, lambda rows: agent_queries.placed(rows, name, query.key))
         if placed is None or (placed.work.term, placed.work.step) != (query.term, query.step):
-            raise RefusalError(
-                404, "step", "the cluster is to run something else by now", "take the newest work"
-            )
+            raise RefusalError(404, "step", "this work is outdated", "fetch the newest work of the cluster")
         work = placed.work
-        wanted = manifests.RenderInput(
+        source = manifests.Wanted(
             work.shard,
             work.offset,
             work.replicas,
@@ -173,14 +177,14 @@ class _Agents:
             manifests.sorted_labels(work.labels),
             manifests.declared_replicas_path(work.reading),
         )
-        made = await self._maker.render(wanted)
+        made = await self._maker.make(source)
         resolution: messages.ConflictResolution = (
             "Overwrite" if placed.conflict_resolution == "Overwrite" else "Abort"
         )
-        found = messages.Manifest(
+        message = messages.Manifest(
             manifest=msgspec.Raw(made.manifest), fault=made.fault, conflict_resolution=resolution
         )
-        return _json(found)
+        return _json(message)
 
     async def reports(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         said = await _parsed_reports(request)
@@ -213,10 +217,10 @@ class _Agents:
             page = await self._reader.read(
                 None, lambda rows, after=after: agent_queries.works_of(rows, name, after)
             )
-            for each in page:
-                work = each.work
+            for placed in page:
+                work = placed.work
                 line = messages.Work(
-                    key=each.key,
+                    key=placed.key,
                     told="suspended" if work.suspended else "applied",
                     term=work.term,
                     step=work.step,
@@ -228,68 +232,68 @@ class _Agents:
                     reading=work.reading,
                 )
                 yield _line(messages.Line(work=line))
-                after = each.id
+                after = placed.id
             if len(page) < agent_queries.PAGE:
                 return
 
     async def _feed(self, name: str, after: int) -> AsyncGenerator[bytes]:
         """Lines of works as they are appended, and lines with only the position during silence."""
         partition = keys.shard_of(name)
-        said_s = anyio.current_time()
+        sent_s = anyio.current_time()
         while True:
             seen = self._services.views.folded
             while after < self._end(name):
-                found = await self._services.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
-                if not found:
+                batch = await self._services.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
+                if not batch:
                     break
-                for position, work in await self._counting(name, found):
-                    said_s = anyio.current_time()
+                for position, work in await self._counting(name, batch):
+                    sent_s = anyio.current_time()
                     yield _line(messages.Line(position=position, work=work))
-                after = found[-1].offset + 1
+                after = batch[-1].offset + 1
             # Records of other clusters wake this loop too, so check the elapsed time.
-            if anyio.current_time() >= said_s + _QUIET_SECONDS:
-                said_s = anyio.current_time()
+            if anyio.current_time() >= sent_s + _QUIET_SECONDS:
+                sent_s = anyio.current_time()
                 yield _line(messages.Line(position=after))
-            with anyio.move_on_after(said_s + _QUIET_SECONDS - anyio.current_time()):
+            with anyio.move_on_after(sent_s + _QUIET_SECONDS - anyio.current_time()):
                 if not await self._services.is_more(seen):
                     return
 
     async def _counting(
-        self, name: str, found: Sequence[records.StoredRecord]
+        self, name: str, batch: Sequence[records.StoredRecord]
     ) -> list[tuple[int, messages.Work]]:
         """The valid works of a cluster among these records, each with the offset after it.
 
         Left out are works of steps without effect (a fenced owner's), and outdated versions, which a later
         record replaces.
         """
-        told = [
+        works = [
             (record.offset + 1, work)
-            for record in found
+            for record in batch
             if record.key == name and (work := _work(record)) is not None
         ]
-        if not told:
+        if not works:
             return []
-        wanted = {work.key for _, work in told}
-        standing = await self._reader.read(
-            None, lambda rows: {key: agent_queries.placed(rows, name, key) for key in wanted}
+        work_keys = {work.key for _, work in works}
+        placed = await self._reader.read(
+            None, lambda rows: {key: agent_queries.placed(rows, name, key) for key in work_keys}
         )
         foreign = await self._reader.read(
-            None, lambda rows: foreign_works(rows, found[0].partition, found[0].offset, found[-1].offset)
+            None, lambda rows: foreign_works(rows, batch[0].partition, batch[0].offset, batch[-1].offset)
         )
         return [
             (position, work)
-            for position, work in told
-            if position - 1 not in foreign and _counts(work, standing[work.key])
+            for position, work in works
+            if position - 1 not in foreign and _counts(work, placed[work.key])
         ]
 
     def _end(self, name: str) -> int:
         return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
 
 
-def _counts(work: messages.Work, standing: agent_queries.Placed | None) -> bool:
-    if standing is None:
+def _counts(work: messages.Work, placed: agent_queries.Placed | None) -> bool:
+    if placed is None:
         return work.told == "removed"
-    return (standing.work.term, standing.work.step) >= work.version
+    return (placed.work.term, placed.work.step) >= work.version
 
 
 def _work(record: records.StoredRecord) -> messages.Work | None:
@@ -345,7 +349,7 @@ async def _parsed_reports(request: Request) -> messages.Reports:
             await bodies.read(request, messages.REPORT_BYTES_MAX), type=messages.Reports
         )
     except bodies.TooLargeError as error:
-        raise RefusalError(413, "body", str(error), "send less at once") from None
+        raise RefusalError(413, "body", str(error), "split the reports into smaller requests") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None
 

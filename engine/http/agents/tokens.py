@@ -14,7 +14,7 @@ from engine.http.services import Services
 from engine.kubeapi.rights import service_tokens
 from projections.clusters import Cluster
 
-_REMEDY: Final = "make the agent's token with: reballast join"
+_REMEDY: Final = "create the agent's token with: reballast join"
 
 
 def made(services: Services, cluster: Cluster) -> str:
@@ -42,14 +42,18 @@ def read(services: Services, request: Request, name: str) -> str | None:
     except service_tokens.TokenError as error:
         raise RefusalError(401, "authorization", str(error), _REMEDY) from None
     if not claims.agent or claims.agent != name:
-        raise RefusalError(403, "authorization", f"the token does not open cluster {name[:253]!r}", _REMEDY)
+        raise RefusalError(
+            403, "authorization", f"the token is not valid for cluster {name[:253]!r}", _REMEDY
+        )
     return claims.uid
 
 
 def check(uid: str | None, cluster: Cluster | None) -> None:
     """Raise RefusalError (403) if the token's ``uid`` is that of an earlier cluster of the same name."""
     if uid is not None and cluster is not None and cluster.head.uid != uid:
-        raise RefusalError(403, "authorization", "the token is that of a former cluster", _REMEDY)
+        raise RefusalError(
+            403, "authorization", "the token belongs to an earlier cluster of this name", _REMEDY
+        )
 
 
 def _bearer_token(request: Request) -> str:

@@ -37,7 +37,7 @@ class AccountTokens:
         self._plane = plane
         self._clock_ms = clock_ms
 
-    async def answer(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle POST of a TokenRequest; raises StatusError."""
         if request.method != "POST":
             raise status_objects.method_not_allowed()
@@ -47,21 +47,23 @@ class AccountTokens:
                 f"the object provided is a {body.get('kind')}, not a TokenRequest"
             )
         spec = as_object(body.get("spec")) or {}
-        account = await self._plane.get(resource, place.namespace, place.name)
+        account = await self._plane.get(resource, api_path.namespace, api_path.name)
         if account is None:
-            raise status_objects.not_found(resource, place.name)
+            raise status_objects.not_found(resource, api_path.name)
         now_ms = self._clock_ms()
         seconds = _seconds(spec)
-        audiences = [str(each) for each in as_list(spec.get("audiences")) or []] or [service_tokens.ISSUER]
+        audiences = [str(audience) for audience in as_list(spec.get("audiences")) or []] or [
+            service_tokens.ISSUER
+        ]
         claims = service_tokens.Claims(
-            sub=rbac.service_account(place.namespace, place.name),
+            sub=rbac.service_account(api_path.namespace, api_path.name),
             aud=tuple(audiences),
             iat=now_ms // 1000,
             exp=now_ms // 1000 + seconds,
-            namespace=place.namespace,
-            account=place.name,
+            namespace=api_path.namespace,
+            account=api_path.name,
             uid=_uid(account),
-            **await self._bound(place, as_object(spec.get("boundObjectRef"))),
+            **await self._bound(api_path, as_object(spec.get("boundObjectRef"))),
         )
         status: Json = {
             "token": service_tokens.signed(claims, self._plane.shown.key),
@@ -69,14 +71,14 @@ class AccountTokens:
         }
         shown: Json = {**spec, "audiences": audiences, "expirationSeconds": seconds}
         metadata: Json = {
-            "name": place.name,
-            "namespace": place.namespace,
+            "name": api_path.name,
+            "namespace": api_path.namespace,
             "creationTimestamp": times.to_seconds_text(now_ms),
         }
         head: Json = {"apiVersion": _REQUEST.api_version, "kind": _REQUEST.kind, "metadata": metadata}
         return rendering.answer({**head, "spec": shown, "status": status}, 201)
 
-    async def _bound(self, place: ApiPath, reference: Json | None) -> dict[str, str]:
+    async def _bound(self, api_path: ApiPath, reference: Json | None) -> dict[str, str]:
         """Claims that bind the token to a Pod or Secret; the token is invalid once that object is deleted."""
         if reference is None:
             return {}
@@ -84,10 +86,10 @@ class AccountTokens:
         resource = control_plane().resource("", "v1", _BOUND.get(kind, ""))
         if resource is None:
             raise status_objects.bad_request("spec.boundObjectRef.kind: must be Pod or Secret")
-        found = await self._plane.get(resource, place.namespace, name)
-        if found is None:
+        target = await self._plane.get(resource, api_path.namespace, name)
+        if target is None:
             raise status_objects.not_found(resource, name)
-        uid = _uid(found)
+        uid = _uid(target)
         if reference.get("uid") not in (None, "", uid):
             raise status_objects.conflict(resource, name, "the UID in the bound object reference is another")
         return {"bound_kind": kind, "bound_name": name, "bound_uid": uid}

@@ -24,33 +24,33 @@ async def answer(request: Request, steps: list[str], kinds: Kinds) -> Response |
     match steps:
         case ["version"]:
             return rendering.answer(discovery.VERSION)
-        case [word, *_] if word in _HEALTH:
+        case [step, *_] if step in _HEALTH:
             is_verbose = "verbose" in request.query_params
-            return PlainTextResponse(f"[+]ping ok\n{word} check passed\n" if is_verbose else "ok")
+            return PlainTextResponse(f"[+]ping ok\n{step} check passed\n" if is_verbose else "ok")
         case [""]:
             return rendering.answer({"paths": _ROOT})
         case ["openapi", "v2"]:
             catalogue = await kinds()
-            found = await anyio.to_thread.run_sync(openapi_v2.document, catalogue)
-            return Response(found, media_type=openapi_v2.MEDIA_TYPE)
+            body = await anyio.to_thread.run_sync(openapi_v2.document, catalogue)
+            return Response(body, media_type=openapi_v2.MEDIA_TYPE)
         case ["openapi", "v3", *below]:
             return await _openapi(below, await kinds())
-        case ["api" | "apis" as word]:
-            return _groups(request, word, await kinds())
+        case ["api" | "apis" as step]:
+            return _groups(request, step, await kinds())
         case ["api", _] | ["apis", _] | ["apis", _, _]:
             return _group(steps[1:] if steps[0] == "apis" else ["", *steps[1:]], await kinds())
         case _:
             return None
 
 
-def _groups(request: Request, word: str, catalogue: Catalogue) -> Response:
-    wanted = discovery.negotiated(request.headers.get("accept", ""))
-    if wanted:
-        body = discovery.aggregated(catalogue, core=word == "api", version=wanted)
+def _groups(request: Request, root: str, catalogue: Catalogue) -> Response:
+    version = discovery.negotiated(request.headers.get("accept", ""))
+    if version:
+        body = discovery.aggregated(catalogue, core=root == "api", version=version)
         response = rendering.answer(body)
-        response.headers["content-type"] = discovery.aggregated_type(wanted)
+        response.headers["content-type"] = discovery.aggregated_type(version)
         return response
-    if word == "api":
+    if root == "api":
         return rendering.answer(discovery.api_versions(request.headers.get("host", "")))
     return rendering.answer(discovery.api_groups(catalogue))
 
@@ -68,12 +68,12 @@ async def _openapi(below: list[str], catalogue: Catalogue) -> Response:
         case []:
             return rendering.answer(await anyio.to_thread.run_sync(openapi.index, catalogue))
         case ["api", version]:
-            found = await anyio.to_thread.run_sync(openapi.document, catalogue, "", version)
+            document = await anyio.to_thread.run_sync(openapi.document, catalogue, "", version)
         case ["apis", group, version]:
-            found = await anyio.to_thread.run_sync(openapi.document, catalogue, group, version)
+            document = await anyio.to_thread.run_sync(openapi.document, catalogue, group, version)
         case _:
-            found = None
-    return _found(found)
+            document = None
+    return _found(document)
 
 
 def _found(body: Json | None) -> Response:

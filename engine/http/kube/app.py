@@ -62,16 +62,16 @@ def create_app(
     known = Users(plane, authorizer, services.token, clock_ms)
     reviews = Reviews(known, authorizer).answer
 
-    async def guard_member(request: Request, place: ApiPath | None, path: str) -> None:
+    async def guard_member(request: Request, api_path: ApiPath | None, path: str) -> None:
         if path not in _OPEN and not authentication.of(request).member:
-            await authorizer.check_request(request, authentication.of(request), place, path)
+            await authorizer.check_request(request, authentication.of(request), api_path, path)
 
     proxied = MemberApis(members, services, clock_ms, guard_member, reviews)
     plane.figures = proxied.figures
 
-    async def guard(request: Request, place: ApiPath | None, path: str) -> None:
+    async def guard(request: Request, api_path: ApiPath | None, path: str) -> None:
         if path not in _OPEN:
-            await authorizer.check_request(request, authentication.of(request), place, path)
+            await authorizer.check_request(request, authentication.of(request), api_path, path)
 
     api = KubeApi(
         plane,
@@ -116,8 +116,8 @@ def _status(error: StatusError) -> Response:
 
 
 async def _refuse_host(_request: Request, host: str) -> Response:
-    words = f"this server does not answer for the host {host!r}; {hosts.remedy(host)}"
-    return _status(StatusError(421, "MisdirectedRequest", words))
+    message = f"host {host!r} is not allowed; {hosts.remedy(host)}"
+    return _status(StatusError(421, "MisdirectedRequest", message))
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:

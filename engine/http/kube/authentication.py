@@ -44,11 +44,11 @@ class Users:
 
     async def authenticate(self, headers: Headers) -> User:
         """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted."""
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        found = await self.known(given.strip()) if scheme.lower() == "bearer" else None
-        if found is None:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        user = await self.known(token.strip()) if scheme.lower() == "bearer" else None
+        if user is None:
             raise status_objects.unauthorized()
-        return await self._acting(found, headers)
+        return await self._acting(user, headers)
 
     async def known(self, token: str) -> User | None:
         """The user that a token belongs to; None if it is invalid."""
@@ -88,8 +88,8 @@ class Users:
 
     async def _get(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """An object that a token refers to; the log is only asked if this server does not know the object."""
-        found = await self._plane.get(resource, namespace, name, is_fresh=False)
-        return found or await self._plane.get(resource, namespace, name)
+        value = await self._plane.get(resource, namespace, name, is_fresh=False)
+        return value or await self._plane.get(resource, namespace, name)
 
     async def _acting(self, user: User, headers: Headers) -> User:
         """The impersonated user, if the headers name one; raises StatusError if that is not permitted."""
@@ -121,20 +121,20 @@ def keep(request: Request, user: User) -> None:
 
 def of(request: Request) -> User:
     """The stored user of a request; raises StatusError (401) if there is none."""
-    found = request.scope.get(_KEY)
-    if not isinstance(found, User):
+    user = request.scope.get(_KEY)
+    if not isinstance(user, User):
         raise status_objects.unauthorized()
-    return found
+    return user
 
 
 def info(user: User) -> Json:
     """The user as UserInfo of reviews."""
-    found: Json = {"username": user.name, "groups": list(user.groups)}
+    fields: Json = {"username": user.name, "groups": list(user.groups)}
     if user.uid:
-        found["uid"] = user.uid
+        fields["uid"] = user.uid
     if user.extra:
-        found["extra"] = {name: list(texts) for name, texts in user.extra.items()}
-    return found
+        fields["extra"] = {name: list(texts) for name, texts in user.extra.items()}
+    return fields
 
 
 def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> Iterator[Act]:
@@ -145,8 +145,8 @@ def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[s
         yield Act(verb="impersonate", resource="serviceaccounts", namespace=namespace, name=account)
     else:
         yield Act(verb="impersonate", resource="users", name=name)
-    for each in groups:
-        yield Act(verb="impersonate", resource="groups", name=each)
+    for group in groups:
+        yield Act(verb="impersonate", resource="groups", name=group)
     if uid:
         yield Act(verb="impersonate", group=group, resource="uids", name=uid)
     for key, texts in extra.items():
@@ -161,10 +161,10 @@ def _extra(headers: Headers) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _resource(group: str, version: str, plural: str) -> Resource:
-    found = control_plane().resource(group, version, plural)
-    if found is None:
+    resource = control_plane().resource(group, version, plural)
+    if resource is None:
         raise status_objects.unauthorized()
-    return found
+    return resource
 
 
 def _uid(value: Json) -> str:
@@ -174,6 +174,7 @@ def _uid(value: Json) -> str:
 def _is_older(bound: Json, account: Json) -> bool:
     """Whether the bound object was created before the account, so for an earlier account of that name."""
     made, since = (
-        str((as_object(each.get("metadata")) or {}).get("creationTimestamp", "")) for each in (bound, account)
+        str((as_object(value.get("metadata")) or {}).get("creationTimestamp", ""))
+        for value in (bound, account)
     )
     return made < since

@@ -66,18 +66,18 @@ class Authorizer:
             raise status_objects.forbidden_path(user.name, act.verb, act.path)
         raise status_objects.forbidden_act(user.name, act)
 
-    async def check_request(self, request: Request, user: User, place: ApiPath | None, path: str) -> None:
-        """Raise StatusError (403) if the user may not send this request; ``path`` counts if ``place`` is None."""
+    async def check_request(self, request: Request, user: User, api_path: ApiPath | None, path: str) -> None:
+        """Raise StatusError (403) if the user may not send this request; ``path`` counts if ``api_path`` is None."""
         if user.member:
-            if not _is_members(user, place) and place is not None:
-                raise status_objects.forbidden_act(user.name, act_of(request, place))
+            if not _is_members(user, api_path) and api_path is not None:
+                raise status_objects.forbidden_act(user.name, act_of(request, api_path))
             return
         if user.is_master:
             return
-        if place is None:
+        if api_path is None:
             await self.check(user, Act(verb=_VERBS.get(request.method, "get"), path=path))
         else:
-            await self.check(user, act_of(request, place))
+            await self.check(user, act_of(request, api_path))
 
     def _refresh(self) -> None:
         with self._services.views.store.reading() as rows:
@@ -90,25 +90,30 @@ class Authorizer:
         """Whether no role or binding changed since the last read; False if that can't be known any longer."""
         if self._number < 0 or not changes.is_kept(self._number, number):
             return False
-        places = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)
-        return not rows.select(_CHANGED, (*places, *_KINDS))
+        bounds = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)
+        return not rows.select(_CHANGED, (*bounds, *_KINDS))
 
 
-def act_of(request: Request, place: ApiPath) -> Act:
+def act_of(request: Request, api_path: ApiPath) -> Act:
     """The verb and resource of a request, as RBAC rules name them."""
     verb = _VERBS.get(request.method, "get")
-    name = place.name
-    if not place.name:
+    name = api_path.name
+    if not api_path.name:
         verb = {"get": "list", "delete": "deletecollection"}.get(verb, verb)
-    if verb in ("get", "list") and not place.part:
+    if verb in ("get", "list") and not api_path.part:
         verb = "watch" if request.query_params.get("watch") in ("1", "true") else verb
     if not name and (chosen := request.query_params.get("fieldSelector")):
         name = _named(chosen)
-    namespace = place.namespace
-    if (place.group, place.plural) == ("", "namespaces"):
-        namespace = place.name
+    namespace = api_path.namespace
+    if (api_path.group, api_path.plural) == ("", "namespaces"):
+        namespace = api_path.name
     return Act(
-        verb=verb, group=place.group, resource=place.plural, part=place.part, namespace=namespace, name=name
+        verb=verb,
+        group=api_path.group,
+        resource=api_path.plural,
+        part=api_path.part,
+        namespace=namespace,
+        name=name,
     )
 
 
@@ -121,11 +126,11 @@ def _named(chosen: str) -> str:
     return ""
 
 
-def _is_members(user: User, place: ApiPath | None) -> bool:
+def _is_members(user: User, api_path: ApiPath | None) -> bool:
     return (
-        place is not None
-        and (place.group, place.plural, place.part) == ("cluster.karmada.io", "clusters", "proxy")
-        and place.name == user.member
+        api_path is not None
+        and (api_path.group, api_path.plural, api_path.part) == ("cluster.karmada.io", "clusters", "proxy")
+        and api_path.name == user.member
     )
 
 

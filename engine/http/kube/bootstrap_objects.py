@@ -39,15 +39,15 @@ def _roles() -> dict[tuple[str, str], Json]:
     """The default roles by kind and name; aggregated roles include the rules they collect."""
     values = bootstrap_roles.objects()
     known = parsing.rights(values)
-    found: dict[tuple[str, str], Json] = {}
+    roles: dict[tuple[str, str], Json] = {}
     for value in values:
         name = str((as_object(value["metadata"]) or {})["name"])
         if "aggregationRule" in value:
             rules = [parsing.shown(rule) for rule in known.rules(name, "") or ()]
-            found[str(value["kind"]), name] = {**value, "rules": rules}
+            roles[str(value["kind"]), name] = {**value, "rules": rules}
         else:
-            found[str(value["kind"]), name] = value
-    return found
+            roles[str(value["kind"]), name] = value
+    return roles
 
 
 _ROLES: Final = _roles()
@@ -79,7 +79,11 @@ class BootstrapObjects:
             return await self._namespaces()
         if kind in OF_NAMESPACES:
             return await self._of_namespaces(kind, namespace) if self.has(kind) else []
-        return [await self._role(role) for (held, _name), role in _ROLES.items() if held == resource.kind]
+        return [
+            await self._role(role)
+            for (role_kind, _name), role in _ROLES.items()
+            if role_kind == resource.kind
+        ]
 
     def has(self, kind: object_tables.Kind) -> bool:
         """Whether namespaces contain an object of this kind; the CA ConfigMap exists only if there is a certificate."""
@@ -87,16 +91,16 @@ class BootstrapObjects:
 
     def of_namespace(self, kind: object_tables.Kind, namespace: Json) -> Json:
         """The object of this kind that a namespace contains."""
-        held = as_object(namespace.get("metadata")) or {}
-        name, place = _NAMES[kind], str(held.get("name", ""))
+        owner = as_object(namespace.get("metadata")) or {}
+        name, namespace_name = _NAMES[kind], str(owner.get("name", ""))
         metadata: Json = {
             "name": name,
-            "namespace": place,
-            "uid": ids.object_uid(_SOURCE, str(held.get("uid", "")), name),
-            "resourceVersion": held.get("resourceVersion", "1"),
+            "namespace": namespace_name,
+            "uid": ids.object_uid(_SOURCE, str(owner.get("uid", "")), name),
+            "resourceVersion": owner.get("resourceVersion", "1"),
         }
-        if "creationTimestamp" in held:
-            metadata["creationTimestamp"] = held["creationTimestamp"]
+        if "creationTimestamp" in owner:
+            metadata["creationTimestamp"] = owner["creationTimestamp"]
         head: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
         if kind == ACCOUNT:
             return head
@@ -114,17 +118,19 @@ class BootstrapObjects:
 
     async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> Json | None:
         stored = await self._read(lambda rows: object_tables.get(rows, NAMESPACE, "", namespace))
-        found = stored or await self._namespace(namespace)
-        return None if found is None else self.of_namespace(kind, found)
+        value = stored or await self._namespace(namespace)
+        return None if value is None else self.of_namespace(kind, value)
 
     async def _of_namespaces(self, kind: object_tables.Kind, namespace: str) -> list[Json]:
         if namespace:
-            found = await self._of_namespace(kind, namespace)
-            return [] if found is None else [found]
-        given = {str((as_object(each["metadata"]) or {})["name"]): each for each in await self._namespaces()}
+            value = await self._of_namespace(kind, namespace)
+            return [] if value is None else [value]
+        built_in = {
+            str((as_object(item["metadata"]) or {})["name"]): item for item in await self._namespaces()
+        }
         page = await self._read(lambda rows: object_tables.page(rows, object_tables.Wanted(kind=NAMESPACE)))
         stored = {str((as_object(item["metadata"]) or {})["name"]): item for item in page.items}
-        return [self.of_namespace(kind, each) for each in {**given, **stored}.values()]
+        return [self.of_namespace(kind, item) for item in {**built_in, **stored}.values()]
 
     async def _role(self, role: Json) -> Json:
         metadata = as_object(role["metadata"]) or {}
@@ -147,23 +153,23 @@ class BootstrapObjects:
             with contextlib.suppress(LogCutError):
                 first = await self._services.log.read_all(0, 1)
                 self._began = first[0].headers.get("ce_time", "") if first else ""
-        found: Json = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
+        metadata: Json = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
         if self._began:
-            found["creationTimestamp"] = times.to_seconds_text(times.from_text(self._began))
-        return found
+            metadata["creationTimestamp"] = times.to_seconds_text(times.from_text(self._began))
+        return metadata
 
-    async def _read(self, ask: Callable[[Rows], _Answer]) -> _Answer:
-        return await anyio.to_thread.run_sync(self._within, ask)
+    async def _read(self, query: Callable[[Rows], _Answer]) -> _Answer:
+        return await anyio.to_thread.run_sync(self._within, query)
 
-    def _within(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+    def _within(self, query: Callable[[Rows], _Answer]) -> _Answer:
         with self._services.views.store.reading() as rows:
-            return ask(rows)
+            return query(rows)
 
 
 def has_bootstrap_objects(resource: Resource) -> bool:
     """Whether the kind has bootstrap objects."""
     kind = object_tables.Kind(resource.api_version, resource.kind)
-    return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {held for held, _name in _ROLES}
+    return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {role_kind for role_kind, _name in _ROLES}
 
 
 def _works_namespaces(rows: Rows) -> set[str]:

@@ -62,27 +62,27 @@ class ControlPlane:
         """The kinds that are served now, including custom ones."""
         return await self._known_kinds(await self._services.catch_up())
 
-    async def resource(self, place: ApiPath) -> Resource | None:
+    async def resource(self, api_path: ApiPath) -> Resource | None:
         """The kind that a path names.
 
         Custom kinds need a read of the views; an unknown name also waits for the log, since its definition
         may just have been created on another replica.
         """
-        name = place.group, place.version, place.plural
+        name = api_path.group, api_path.version, api_path.plural
         if known := control_plane().resource(*name):
             return known
         known = (await self._known_kinds(self._services.views.folded)).resource(*name)
         return known or (await self.catalogue()).resource(*name)
 
-    async def read(self, ask: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
+    async def read(self, query: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
         """Query the views, first waiting for every write that any replica has answered; or as they are."""
         if is_fresh:
             await self._services.catch_up()
-        return await self.peek(ask)
+        return await self.peek(query)
 
-    async def peek(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+    async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as they are, in a worker thread."""
-        return await anyio.to_thread.run_sync(self._within, ask)
+        return await anyio.to_thread.run_sync(self._within, query)
 
     def last_number(self) -> int:
         """The newest sequence number this server knows, the highest resourceVersion that it can have returned."""
@@ -101,8 +101,8 @@ class ControlPlane:
     ) -> Json | None:
         """One object, None if there is none; ``is_fresh`` as in ``read``."""
         if resource.kind == _EVENT:
-            found, _number = await self.events.listed(resource, namespace, Fitting(resource, Query(), name))
-            return found[0] if found else None
+            events, _number = await self.events.listed(resource, namespace, Fitting(resource, Query(), name))
+            return events[0] if events else None
         if resource.group == METRICS:
             fits = Fitting(resource, Query(), name)
             used = await self.figures(resource, namespace, fits) if self.figures is not None else []
@@ -116,10 +116,10 @@ class ControlPlane:
     async def current(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """One object from the views as they are; current enough for a client that has just written it."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
-        found = await self.peek(lambda rows: object_tables.get(rows, kind, namespace, name))
-        if found is None and has_bootstrap_objects(resource):
-            found = await self.bootstrap.get(resource, namespace, name)
-        return found if found is None else self.shown(resource, found)
+        value = await self.peek(lambda rows: object_tables.get(rows, kind, namespace, name))
+        if value is None and has_bootstrap_objects(resource):
+            value = await self.bootstrap.get(resource, namespace, name)
+        return value if value is None else self.shown(resource, value)
 
     async def is_bootstrap_object(self, resource: Resource, namespace: str, name: str) -> bool:
         """Whether an object is a bootstrap object that no stored object replaces."""
@@ -145,19 +145,19 @@ class ControlPlane:
         ``after`` is not a continue token.
         """
         if resource.kind == _EVENT:
-            found, number = await self.events.listed(resource, namespace, fits)
-            return Listed(found, "", number)
+            events, number = await self.events.listed(resource, namespace, fits)
+            return Listed(events, "", number)
         if resource.group == METRICS:
             used = await self.figures(resource, namespace, fits) if self.figures is not None else []
             return Listed(used, "", self._services.views.folded)
         kind = object_tables.Kind(resource.api_version, resource.kind)
-        given: list[Json] = []
+        bootstrap_values: list[Json] = []
         if has_bootstrap_objects(resource) and not after:
-            given = await self.bootstrap.listed(resource, namespace)
+            bootstrap_values = await self.bootstrap.listed(resource, namespace)
         chosen: dict[int, Json] = {}
 
         # The filter needs the rendered object, so keep it by the stored dict's id(). The page returns the same
-        # dicts and keeps them alive; copying them in ``shelves.page`` would break this.
+        # dicts and keeps them alive; copying them in ``object_tables.page`` would break this.
         def is_wanted(item: Json) -> bool:
             value = self.shown(resource, item)
             if fits(value):
@@ -165,24 +165,24 @@ class ControlPlane:
                 return True
             return False
 
-        wanted = object_tables.Wanted(kind=kind, namespace=namespace, brief=brief, fits=is_wanted)
+        selection = object_tables.Wanted(kind=kind, namespace=namespace, brief=brief, fits=is_wanted)
 
-        def ask(rows: Rows) -> Listed:
+        def read_page(rows: Rows) -> Listed:
             number = query.checkpoint(rows)
             if is_empty(resource):
                 return Listed([], "", number)
-            page = object_tables.page(rows, wanted, limit=limit, after=after)
+            page = object_tables.page(rows, selection, limit=limit, after=after)
             items = [chosen[id(item)] for item in page.items]
             # Bootstrap objects are part of the first page, unless a stored object replaces them.
             kept = [
                 item
-                for item in filter(fits, given)
+                for item in filter(fits, bootstrap_values)
                 if object_tables.get(rows, kind, *_list_order(item)) is None
             ]
             listed = sorted([*kept, *items], key=_list_order) if kept else items
             return Listed(listed, page.after, number, page.left)
 
-        return await self.read(ask, is_fresh=is_fresh)
+        return await self.read(read_page, is_fresh=is_fresh)
 
     async def _known_kinds(self, number: int) -> Catalogue:
         """The kinds in views that have folded this number."""
@@ -194,20 +194,20 @@ class ControlPlane:
     def _refresh_kinds(self, rows: Rows) -> None:
         (signature,) = rows.select(_SIGNATURE)
         if signature != self._signature:
-            found: list[Resource] = []
+            custom: list[Resource] = []
             for (manifest,) in rows.select(_DEFINITIONS):
-                found.extend(_custom(manifest))
-            self._catalogue = control_plane().with_custom(found)
+                custom.extend(_custom(manifest))
+            self._catalogue = control_plane().with_custom(custom)
             self._signature = signature
 
-    def _within(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+    def _within(self, query: Callable[[Rows], _Answer]) -> _Answer:
         with self._services.views.store.reading() as rows:
-            return ask(rows)
+            return query(rows)
 
 
 def is_empty(resource: Resource) -> bool:
     """Whether the kind is served but never has objects, because the engine does not store it."""
-    if any((each.kind, each.group) == (resource.kind, resource.group) for each in kinds.DERIVED):
+    if any((kind.kind, kind.group) == (resource.kind, resource.group) for kind in kinds.DERIVED):
         return False
     return bool(kinds.refused(resource.api_version, resource.kind))
 

@@ -49,61 +49,61 @@ class DecisionEvent(Struct, frozen=True, kw_only=True):
 
 def happened(records: Iterable[StoredRecord], binding_of: BindingOf) -> list[DecisionEvent]:
     """Derive Events from records, merging repeated ones; ordered by their last occurrence."""
-    found: dict[tuple[str, str, str, str], DecisionEvent] = {}
+    events: dict[tuple[str, str, str, str], DecisionEvent] = {}
     overrides = override_outcomes.Overrides()
     for record in records:
-        for told, involved in _messages_of_record(record, binding_of, overrides):
+        for message, involved in _messages_of_record(record, binding_of, overrides):
             time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
-            identity = (str(involved["kind"]), str(involved["uid"]), told.reason, told.message)
-            before = found.pop(identity, None)
-            found[identity] = DecisionEvent(
+            identity = (str(involved["kind"]), str(involved["uid"]), message.reason, message.message)
+            before = events.pop(identity, None)
+            events[identity] = DecisionEvent(
                 involved=involved,
-                message=told,
+                message=message,
                 count=before.count + 1 if before else 1,
                 first_number=before.first_number if before else record.number,
                 last_number=record.number,
                 first=before.first if before else time,
                 last=time,
             )
-    return list(found.values())
+    return list(events.values())
 
 
-def event(found: DecisionEvent, api_version: str) -> Json:
+def event(occurrence: DecisionEvent, api_version: str) -> Json:
     """The Event as an object of the core group or of ``events.k8s.io``."""
-    involved, told = found.involved, found.message
+    involved, message = occurrence.involved, occurrence.message
     namespace = str(involved.get("namespace", "default"))
     metadata: Json = {
-        "name": f"{involved['name']}.{found.first_number:016x}",
+        "name": f"{involved['name']}.{occurrence.first_number:016x}",
         "namespace": namespace,
-        "uid": f"{found.first_number:08x}-0000-4000-8000-{found.last_number:012x}",
-        "resourceVersion": str(found.last_number),
-        "creationTimestamp": found.first,
+        "uid": f"{occurrence.first_number:08x}-0000-4000-8000-{occurrence.last_number:012x}",
+        "resourceVersion": str(occurrence.last_number),
+        "creationTimestamp": occurrence.first,
     }
-    head: Json = {"apiVersion": api_version, "kind": "Event", "metadata": metadata, "type": told.type}
+    head: Json = {"apiVersion": api_version, "kind": "Event", "metadata": metadata, "type": message.type}
     if api_version == "v1":
         return {
             **head,
             "involvedObject": involved,
-            "reason": told.reason,
-            "message": told.message,
-            "source": {"component": told.reporter},
-            "reportingComponent": told.reporter,
+            "reason": message.reason,
+            "message": message.message,
+            "source": {"component": message.reporter},
+            "reportingComponent": message.reporter,
             "reportingInstance": "",
-            "firstTimestamp": found.first,
-            "lastTimestamp": found.last,
+            "firstTimestamp": occurrence.first,
+            "lastTimestamp": occurrence.last,
             "eventTime": None,
-            "count": found.count,
+            "count": occurrence.count,
         }
     return {
         **head,
         "regarding": involved,
-        "reason": told.reason,
-        "note": told.message,
-        "reportingController": told.reporter,
-        "deprecatedSource": {"component": told.reporter},
-        "deprecatedFirstTimestamp": found.first,
-        "deprecatedLastTimestamp": found.last,
-        "deprecatedCount": found.count,
+        "reason": message.reason,
+        "note": message.message,
+        "reportingController": message.reporter,
+        "deprecatedSource": {"component": message.reporter},
+        "deprecatedFirstTimestamp": occurrence.first,
+        "deprecatedLastTimestamp": occurrence.last,
+        "deprecatedCount": occurrence.count,
         "eventTime": None,
     }
 
@@ -120,15 +120,15 @@ def _messages_of_record(
     binding = binding_of(key)
     if binding is None:
         return
-    for told in (
+    for message in (
         *_messages(decoded.data, binding),
         *_ranked(decoded.data),
         *_overridden(decoded.data, overrides),
     ):
         template = binding.template
-        if told.of_binding:
+        if message.of_binding:
             yield (
-                told,
+                message,
                 _involved(
                     _BINDING_GROUP,
                     "ResourceBinding" if template.namespace else "ClusterResourceBinding",
@@ -137,9 +137,9 @@ def _messages_of_record(
                     binding.uid,
                 ),
             )
-        if told.of_template:
-            place = (template.api_version, template.kind, template.namespace, template.name)
-            yield told, _involved(*place, binding.template_uid)
+        if message.of_template:
+            template_ref = (template.api_version, template.kind, template.namespace, template.name)
+            yield message, _involved(*template_ref, binding.template_uid)
 
 
 def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> Iterator[Message]:
@@ -166,7 +166,9 @@ def _ranked(data: shapes.Event) -> Iterator[Message]:
             message = f"{missing} replicas find no room: all shards are asked who of lower priority has some."
             yield Message(reason="CapacityWanted", message=message, reporter="default-scheduler")
         case decisions.PreemptionDecided(victims=victims, reason=reason):
-            left = "; ".join(f"{each.key} leaves {each.cluster} ({each.replicas})" for each in victims)
+            left = "; ".join(
+                f"{victim.key} leaves {victim.cluster} ({victim.replicas})" for victim in victims
+            )
             message = f"Preempted: {left}." if left else f"Nobody is preempted: {summaries.NOBODY[reason]}."
             reason = "PreemptionSucceed" if left else "PreemptionFailed"
             yield Message(reason=reason, message=message, reporter="default-scheduler")
@@ -180,7 +182,7 @@ def _ranked(data: shapes.Event) -> Iterator[Message]:
 def _messages(data: shapes.Event, binding: Binding) -> list[Message]:
     name = keys.binding_name(binding.template.kind, binding.template.name)
     namespace = binding.template.namespace
-    kind, place = (
+    kind, full_name = (
         ("ResourceBinding", f"{namespace}/{name}") if namespace else ("ClusterResourceBinding", name)
     )
     match data:
@@ -203,7 +205,7 @@ def _messages(data: shapes.Event, binding: Binding) -> list[Message]:
                 )
             ]
         case decisions.BindingDispatched():
-            message = f"Sync work of {kind}({place}) successful."
+            message = f"Sync work of {kind}({full_name}) successful."
             return [Message(reason="SyncWorkSucceed", message=message, reporter=_controller(namespace))]
         case decisions.EvictionStarted(cluster=cluster, not_preserved=missing, by=""):
             reason = "EvictWorkloadFromClusterSucceed"
@@ -213,19 +215,19 @@ def _messages(data: shapes.Event, binding: Binding) -> list[Message]:
         case decisions.DependenciesDistributed(dependencies=dependencies):
             return _distributed(dependencies)
         case decisions.StatusAggregated():
-            return _aggregated(kind, place, namespace)
+            return _aggregated(kind, full_name, namespace)
         case _:
             return []
 
 
 def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> list[Message]:
     reporter = "dependencies-distributor"
-    found = " ".join(
-        f"{{APIVersion:{each.api_version} Kind:{each.kind} Namespace:{each.namespace} Name:{each.name} "
+    refs = " ".join(
+        f"{{APIVersion:{ref.api_version} Kind:{ref.kind} Namespace:{ref.namespace} Name:{ref.name} "
         "LabelSelector:<nil>}"
-        for each in dependencies
+        for ref in dependencies
     )
-    of_template = f"Get dependencies([{found}]) succeed."
+    of_template = f"Get dependencies([{refs}]) succeed."
     of_binding = "Sync schedule results to dependencies succeed."
     return [
         Message(reason="GetDependenciesSucceed", message=of_template, reporter=reporter, of_binding=False),
@@ -238,11 +240,11 @@ def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> list[Message]:
     ]
 
 
-def _aggregated(kind: str, place: str, namespace: str) -> list[Message]:
+def _aggregated(kind: str, full_name: str, namespace: str) -> list[Message]:
     reporter = (
         "resource-binding-status-controller" if namespace else "cluster-resource-binding-status-controller"
     )
-    of_binding = f"Update {kind}({place}) with AggregatedStatus successfully."
+    of_binding = f"Update {kind}({full_name}) with AggregatedStatus successfully."
     of_template = "Update Resource with AggregatedStatus successfully."
     reason = "AggregateStatusSucceed"
     return [
@@ -256,5 +258,5 @@ def _controller(namespace: str) -> str:
 
 
 def _involved(api_version: str, kind: str, namespace: str, name: str, uid: str) -> Json:
-    found: Json = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
-    return {**found, "namespace": namespace} if namespace else found
+    reference: Json = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    return {**reference, "namespace": namespace} if namespace else reference

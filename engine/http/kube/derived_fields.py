@@ -99,17 +99,17 @@ def _overridden(work: Json) -> Json:
     If an override fails the manifest stays as it is; the work's condition shows the reason.
     """
     marks = _annotations(work)
-    said = [str(marks[mark]) for mark in works.APPLIED.values() if mark in marks]
-    if not said:
+    applied = [str(marks[mark]) for mark in works.APPLIED.values() if mark in marks]
+    if not applied:
         return work
     spec = as_object(work.get("spec")) or {}
     workload = as_object(spec.get("workload")) or {}
-    (manifest,) = (as_object(each) or {} for each in as_list(workload.get("manifests")) or [{}])
-    under = application.OverrideApplication(manifest)
+    (manifest,) = (as_object(item) or {} for item in as_list(workload.get("manifests")) or [{}])
+    under = application.Overriding(manifest)
     try:
-        for text in said:
-            for each in _APPLIED.decode(text):
-                under.apply(application.read(each.overriders))
+        for text in applied:
+            for entry in _APPLIED.decode(text):
+                under.apply(application.read(entry.overriders))
     except application.OverrideError:
         return work
     return {**work, "spec": {**spec, "workload": {**workload, "manifests": [under.value]}}}
@@ -117,7 +117,7 @@ def _overridden(work: Json) -> Json:
 
 def _established(definition: Json) -> Json:
     """The status of a definition; it is served as soon as it is stored."""
-    held = as_object(definition.get("spec")) or {}
+    spec = as_object(definition.get("spec")) or {}
     head = as_object(definition.get("metadata")) or {}
     since = head.get("creationTimestamp")
     conditions = [
@@ -133,6 +133,6 @@ def _established(definition: Json) -> Json:
             ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
         )
     ]
-    versions = msgspec.convert(held.get("versions") or [], list[dict[str, object]])
-    stored = [each["name"] for each in versions if each.get("storage") is True]
-    return {"acceptedNames": held.get("names", {}), "conditions": conditions, "storedVersions": stored}
+    versions = msgspec.convert(spec.get("versions") or [], list[dict[str, object]])
+    stored = [version["name"] for version in versions if version.get("storage") is True]
+    return {"acceptedNames": spec.get("names", {}), "conditions": conditions, "storedVersions": stored}

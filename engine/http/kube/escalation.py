@@ -37,11 +37,11 @@ def check(resource: Resource, user: User, known: Rights | None, value: Json, liv
 
 def _check_role(resource: Resource, user: User, known: Rights, value: Json, live: Json | None) -> None:
     metadata = as_object(value.get("metadata")) or {}
-    wanted = parsing.rules(value)
+    rules = parsing.rules(value)
     if value.get("aggregationRule"):
         # An aggregated role can come to include any rule, so only unrestricted users may create one.
-        wanted = (
-            *wanted,
+        rules = (
+            *rules,
             Rule(verbs=("*",), groups=("*",), resources=("*",)),
             Rule(verbs=("*",), paths=("*",)),
         )
@@ -54,7 +54,7 @@ def _check_role(resource: Resource, user: User, known: Rights, value: Json, live
         namespace=str(metadata.get("namespace") or ""),
         name=str(metadata.get("name", "")),
     )
-    _check(resource, act.name, user, known, wanted, act)
+    _check(resource, act.name, user, known, rules, act)
 
 
 def _check_binding(resource: Resource, user: User, known: Rights, value: Json) -> None:
@@ -67,22 +67,22 @@ def _check_binding(resource: Resource, user: User, known: Rights, value: Json) -
         namespace=bound.namespace,
         name=bound.role,
     )
-    wanted = known.rules(bound.role, "" if bound.of_cluster else bound.namespace)
-    if wanted is None:
+    rules = known.rules(bound.role, "" if bound.of_cluster else bound.namespace)
+    if rules is None:
         details: Json = {"name": bound.role, "group": _GROUP, "kind": act.resource}
         raise StatusError(404, "NotFound", f'{act.resource}.{_GROUP} "{bound.role}" not found', details)
-    _check(resource, str(metadata.get("name", "")), user, known, wanted, act)
+    _check(resource, str(metadata.get("name", "")), user, known, rules, act)
 
 
 def _check(
-    resource: Resource, name: str, user: User, known: Rights, wanted: tuple[Rule, ...], act: Act
+    resource: Resource, name: str, user: User, known: Rights, rules: tuple[Rule, ...], act: Act
 ) -> None:
     if known.may(user, act):
         return
-    beyond = known.beyond(user, wanted, act.namespace)
+    beyond = known.beyond(user, rules, act.namespace)
     if not beyond:
         return
-    shown = "\n".join(msgspec.json.encode(parsing.shown(each)).decode() for each in beyond[:_SHOWN_MAX])
+    shown = "\n".join(msgspec.json.encode(parsing.shown(rule)).decode() for rule in beyond[:_SHOWN_MAX])
     groups = msgspec.json.encode(user.groups).decode()
     message = (
         f'{resource.qualified} "{name}" is forbidden: user "{user.name}" (groups={groups})'

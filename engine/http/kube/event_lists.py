@@ -43,14 +43,14 @@ class Events:
         return [each for each in shown if _is_in(each, namespace) and fits(each)], number
 
     def watched(
-        self, resource: Resource, namespace: str, asked: Query, form: rendering.Form, now_ms: int
+        self, resource: Resource, namespace: str, query_: Query, form: rendering.Form, now_ms: int
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._watchers >= _WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"{_WATCHERS_MAX} watches of events are open")
-        fits = Fitting(resource, asked)
-        lines = self._lines(resource, namespace, asked, form, fits, now_ms)
-        return Lines(lines, min(asked.timeout_s or SECONDS, SECONDS_MAX))
+        fits = Fitting(resource, query_)
+        lines = self._lines(resource, namespace, query_, form, fits, now_ms)
+        return Lines(lines, min(query_.timeout_s or SECONDS, SECONDS_MAX))
 
     async def _lines(
         self,
@@ -69,16 +69,16 @@ class Events:
         try:
             version = asked.resource_version
             if version in ("", "0") or not version.isdecimal():
-                found, after = await self.listed(resource, namespace, fits)
-                for each in found:
-                    yield line(each)
+                events, after = await self.listed(resource, namespace, fits)
+                for event in events:
+                    yield line(event)
             else:
                 after = int(version[:18])
             while await self._services.is_more(after):
                 records, after = await self._services.known(after, _BATCH)
-                for each in await self._shown(resource, records):
-                    if _is_in(each, namespace) and fits(each):
-                        yield line(each)
+                for event in await self._shown(resource, records):
+                    if _is_in(event, namespace) and fits(event):
+                        yield line(event)
         except LogCutError as error:
             yield (
                 rendering.encode({"type": "ERROR", "object": status_objects.expired(str(error)).body}) + b"\n"
@@ -93,10 +93,10 @@ class Events:
             newest = await self._services.log.read_all(start, number - start) if number else []
             return [record for record in newest if record.number <= number]
         numbers = await anyio.to_thread.run_sync(self._timeline, key)
-        found: list[StoredRecord] = []
+        records: list[StoredRecord] = []
         for each in numbers:
-            found.extend(await self._services.log.read_all(each - 1, 1))
-        return found
+            records.extend(await self._services.log.read_all(each - 1, 1))
+        return records
 
     def _timeline(self, key: str) -> list[int]:
         with self._services.views.store.reading() as rows:
@@ -124,10 +124,10 @@ def _key(namespace: str, fits: Fitting) -> str:
     for prefix in ("involvedObject", "regarding"):
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:
-            place = namespace or fits.fields.exact(f"{prefix}.namespace") or ""
+            event_namespace = namespace or fits.fields.exact(f"{prefix}.namespace") or ""
             if kind in _BOUND:
-                return f"{place}/{name}" if kind == _BOUND[0] else name
-            return keys.binding_key(kind, place, name)
+                return f"{event_namespace}/{name}" if kind == _BOUND[0] else name
+            return keys.binding_key(kind, event_namespace, name)
     return ""
 
 

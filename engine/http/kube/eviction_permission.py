@@ -32,16 +32,16 @@ def allowance(resource: Resource, shown: Json, compute: Compute) -> tuple[asks.A
     Raises StatusError (403) if the write changes anything else.
     """
     live = msgspec.json.decode(msgspec.json.encode(shown), type=Json)
-    wanted = compute(live)
-    before, after = as_object(live.get("spec")) or {}, as_object(wanted.get("spec")) or {}
+    desired = compute(live)
+    before, after = as_object(live.get("spec")) or {}, as_object(desired.get("spec")) or {}
     old, new = as_objects(before.get(_TASKS)), as_objects(after.get(_TASKS))
-    if _rest(live) != _rest(wanted) or _settled(old) != _settled(new):
+    if _rest(live) != _rest(desired) or _settled(old) != _settled(new):
         raise _forbidden(resource, live)
     clusters: list[str] = []
-    for task, said in zip(old, new, strict=True):
-        if task.get(_SUPPRESS) == said.get(_SUPPRESS):
+    for task, changed_task in zip(old, new, strict=True):
+        if task.get(_SUPPRESS) == changed_task.get(_SUPPRESS):
             continue
-        if said.get(_SUPPRESS) is not False:
+        if changed_task.get(_SUPPRESS) is not False:
             raise _forbidden(resource, live)
         clusters.append(str(task.get("fromCluster")))
     template = as_object(before.get("resource")) or {}
@@ -51,7 +51,7 @@ def allowance(resource: Resource, shown: Json, compute: Compute) -> tuple[asks.A
         namespace=str(template.get("namespace") or ""),
         name=str(template.get("name")),
     )
-    return asks.AllowDeletion(target=target, clusters=tuple(clusters)), wanted
+    return asks.AllowDeletion(target=target, clusters=tuple(clusters)), desired
 
 
 def _rest(value: Json) -> Json:

@@ -23,7 +23,7 @@ class Fitting:
         if self._name and metadata.get("name") != self._name:
             return False
         if self._labels is not None:
-            held = as_object(metadata.get("labels")) or {}
-            if not self._labels.matches({key: str(text) for key, text in held.items()}):
+            labels = as_object(metadata.get("labels")) or {}
+            if not self._labels.matches({key: str(text) for key, text in labels.items()}):
                 return False
         return self.fields.matches(value)

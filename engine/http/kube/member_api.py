@@ -80,17 +80,17 @@ class MemberPlane:
         self._state()
         return built_in()
 
-    async def resource(self, place: ApiPath) -> Resource | None:
+    async def resource(self, api_path: ApiPath) -> Resource | None:
         """The kind that a path names; None if it is unknown."""
-        return (await self.catalogue()).resource(place.group, place.version, place.plural)
+        return (await self.catalogue()).resource(api_path.group, api_path.version, api_path.plural)
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> Json | None:
         del is_fresh  # members run in this process, so every read is fresh
         _number, look = await self.snapshot(resource)
-        found = look.items.get((namespace, name))
-        return None if found is None else found[1]
+        entry = look.items.get((namespace, name))
+        return None if entry is None else entry[1]
 
     async def listed(
         self,
@@ -127,14 +127,14 @@ class MemberPlane:
         number = next(self._numbers)
         kind = f"{resource.qualified} {resource.version}"
         before = self._last.get(kind, _Snapshot({}))
-        found: dict[Name, tuple[int, Json]] = {}
+        items: dict[Name, tuple[int, Json]] = {}
         for value in await self._objects(resource):
             metadata = as_object(value.get("metadata")) or {}
             name = (str(metadata.get("namespace", "")), str(metadata.get("name", "")))
             old = before.items.get(name)
             changed = number if old is None or _without_version(old[1]) != value else old[0]
-            found[name] = (changed, {**value, "metadata": {**metadata, "resourceVersion": str(changed)}})
-        look = _Snapshot(found)
+            items[name] = (changed, {**value, "metadata": {**metadata, "resourceVersion": str(changed)}})
+        look = _Snapshot(items)
         self._last[kind] = look
         self._snapshots[kind, number] = look
         while len(self._snapshots) > _LOOKS_KEPT:
@@ -147,7 +147,7 @@ class MemberPlane:
 
     async def _objects(self, resource: Resource) -> Iterable[Json]:
         state = self._state()
-        began_ms = min((held.created_ms for held in state.workloads.values()), default=0)
+        began_ms = min((workload.created_ms for workload in state.workloads.values()), default=0)
         match resource.qualified:
             case "nodes":
                 return api_objects.nodes(state, began_ms)
@@ -166,61 +166,65 @@ class MemberPlane:
 
     async def _workloads(self, state: MemberState, resource: Resource) -> list[Json]:
         kept = versions.stored(resource)
-        wanted = [
-            held
-            for held in list(state.workloads.values())
-            if (held.ref.api_version, held.ref.kind) == (kept.api_version, kept.kind)
+        workloads = [
+            workload
+            for workload in list(state.workloads.values())
+            if (workload.ref.api_version, workload.ref.kind) == (kept.api_version, kept.kind)
         ]
-        found = [api_objects.workload_object(state, held, await self._manifest(held)) for held in wanted]
-        return [versions.shown(resource, each) for each in found]
+        values = [
+            api_objects.workload(state, workload, await self._manifest(workload)) for workload in workloads
+        ]
+        return [versions.shown(resource, value) for value in values]
 
     async def _replica_sets(self, state: MemberState) -> list[Json]:
         return [
-            api_objects.replica_set(state, held, await self._manifest(held))
-            for held in list(state.workloads.values())
-            if held.ref.kind == "Deployment" and held.replicas is not None
+            api_objects.replica_set(state, workload, await self._manifest(workload))
+            for workload in list(state.workloads.values())
+            if workload.ref.kind == "Deployment" and workload.replicas is not None
         ]
 
     async def _pod_figures(self, state: MemberState) -> list[Json]:
-        found: list[Json] = []
-        for held in list(state.workloads.values()):
-            if held.replicas is not None:
-                found.extend(usage.pod_usage(state, held, await self._manifest(held), self._clock_ms()))
-        return found
+        figures: list[Json] = []
+        for workload in list(state.workloads.values()):
+            if workload.replicas is not None:
+                figures.extend(
+                    usage.of_pods(state, workload, await self._manifest(workload), self._clock_ms())
+                )
+        return figures
 
     async def _pods(self, state: MemberState) -> list[Json]:
-        found: list[Json] = []
-        for held in list(state.workloads.values()):
-            if held.replicas is not None:
-                found.extend(api_objects.pods(state, held, await self._manifest(held)))
-        return found
+        pods: list[Json] = []
+        for workload in list(state.workloads.values()):
+            if workload.replicas is not None:
+                pods.extend(api_objects.pods(state, workload, await self._manifest(workload)))
+        return pods
 
-    async def _manifest(self, held: Workload) -> bytes:
+    async def _manifest(self, workload: Workload) -> bytes:
         """The manifest that a workload was created from; may be older than the current template."""
-        if held.overrides or held.labels:
-            wanted = manifests.RenderInput(
-                held.shard,
-                held.offset,
-                held.replicas,
-                held.overrides,
-                held.labels,
-                manifests.declared_replicas_path(held.reading),
+        if workload.overrides or workload.labels:
+            source = manifests.Wanted(
+                workload.shard,
+                workload.offset,
+                workload.replicas,
+                workload.overrides,
+                workload.labels,
+                manifests.replicas_at(workload.reading),
             )
-            return (await self._maker.render(wanted)).manifest
-        place = (held.shard, held.offset)
-        kept = self._manifests.get(place)
+            return (await self._maker.make(source)).manifest
+        position = (workload.shard, workload.offset)
+        kept = self._manifests.get(position)
         if kept is not None:
-            self._manifests.move_to_end(place)
+            self._manifests.move_to_end(position)
             return kept
-        found = b"{}"
-        for record in await self._services.log.read(topics.SPECS, held.shard, held.offset, 1):
+        manifest = b"{}"
+        for record in await self._services.log.read(topics.SPECS, workload.shard, workload.offset, 1):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
-                found = bytes(decoded.data.manifest)
-        self._manifests[place] = found
+                manifest = bytes(decoded.data.manifest)
+        self._manifests[position] = manifest
         while len(self._manifests) > _MANIFESTS_KEPT:
             self._manifests.popitem(last=False)
-        return found
+        return manifest
 
     def _state(self) -> MemberState:
         try:
@@ -242,7 +246,7 @@ class MemberWatches:
         self._open = 0
 
     async def answer(
-        self, resource: Resource, place: ApiPath, query: Query, form: rendering.Form, fits: Fitting
+        self, resource: Resource, api_path: ApiPath, query: Query, form: rendering.Form, fits: Fitting
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._open >= _WATCHERS_MAX:
@@ -255,31 +259,31 @@ class MemberWatches:
         if seen is None:
             raise status_objects.expired()
 
-        def wanted(value: Json) -> bool:
+        def is_selected(value: Json) -> bool:
             metadata = as_object(value.get("metadata")) or {}
-            return place.namespace in ("", metadata.get("namespace", "")) and fits(value)
+            return api_path.namespace in ("", metadata.get("namespace", "")) and fits(value)
 
-        def line(word: str, value: Json) -> bytes:
+        def line(event_type: str, value: Json) -> bytes:
             shown = rendering.one(resource, value, form, self._clock_ms())
-            return rendering.encode({"type": word, "object": shown}) + b"\n"
+            return rendering.encode({"type": event_type, "object": shown}) + b"\n"
 
-        lines = self._lines(resource, seen, wanted, line, query)
+        lines = self._lines(resource, seen, is_selected, line, query)
         return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
 
     async def _lines(
         self,
         resource: Resource,
         seen: _Snapshot,
-        wanted: Callable[[Json], bool],
+        is_selected: Callable[[Json], bool],
         line: Callable[[str, Json], bytes],
         query: Query,
     ) -> AsyncGenerator[bytes]:
         self._open += 1
-        known = {name: found for name, found in seen.items.items() if wanted(found[1])}
+        known = {name: entry for name, entry in seen.items.items() if is_selected(entry[1])}
         try:
             while not self._services.stopping.is_set():
                 number, look = await self._plane.snapshot(resource)
-                now = {name: found for name, found in look.items.items() if wanted(found[1])}
+                now = {name: entry for name, entry in look.items.items() if is_selected(entry[1])}
                 for name, (changed, value) in now.items():
                     if name not in known:
                         yield line("ADDED", value)
@@ -320,11 +324,13 @@ class MemberApis:
         self._apis: dict[str, KubeApi] = {}
         self._planes: dict[str, MemberPlane] = {}
 
-    async def answer(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Forward a request to the member's API, for the path after ``proxy``; raises StatusError."""
-        if place.name not in self._apis and not await anyio.to_thread.run_sync(self._is_known, place.name):
-            raise status_objects.not_found(resource, place.name)
-        return await self._api(place.name).answer(request, "/" + place.rest)
+        if api_path.name not in self._apis and not await anyio.to_thread.run_sync(
+            self._is_known, api_path.name
+        ):
+            raise status_objects.not_found(resource, api_path.name)
+        return await self._api(api_path.name).answer(request, "/" + api_path.rest)
 
     def _is_known(self, name: str) -> bool:
         """Whether a Cluster of this name exists, simulated or not."""
@@ -336,8 +342,8 @@ class MemberApis:
             raise status_objects.unavailable(
                 f"cluster {name} is not simulated here, and its agent serves no API"
             )
-        found = self._apis.get(name)
-        if found is None:
+        api = self._apis.get(name)
+        if api is None:
             try:
                 self._members.state_of(name)
             except LookupError as error:
@@ -345,20 +351,20 @@ class MemberApis:
             plane = MemberPlane(self._members, name, self._services, self._clock_ms)
             watches = MemberWatches(plane, self._clock_ms, self._services)
 
-            async def log(_request: Request, resource: Resource, place: ApiPath) -> Response:
-                if await plane.get(resource, place.namespace, place.name) is None:
-                    raise status_objects.not_found(resource, place.name)
-                return PlainTextResponse(f"{place.name} is simulated in {name}\n")
+            async def log(_request: Request, resource: Resource, api_path: ApiPath) -> Response:
+                if await plane.get(resource, api_path.namespace, api_path.name) is None:
+                    raise status_objects.not_found(resource, api_path.name)
+                return PlainTextResponse(f"{api_path.name} is simulated in {name}\n")
 
-            async def enter(_request: Request, resource: Resource, place: ApiPath) -> Response:
-                if await plane.get(resource, place.namespace, place.name) is None:
-                    raise status_objects.not_found(resource, place.name)
+            async def enter(_request: Request, resource: Resource, api_path: ApiPath) -> Response:
+                if await plane.get(resource, api_path.namespace, api_path.name) is None:
+                    raise status_objects.not_found(resource, api_path.name)
                 raise status_objects.bad_request(
-                    f"{place.name} is simulated in {name}: there is nothing to run in it"
+                    f"{api_path.name} is simulated in {name}: there is nothing to run in it"
                 )
 
             parts: dict[tuple[str, str], Verb] = {("pods", "log"): log, ("pods", "exec"): enter}
-            found = KubeApi(
+            api = KubeApi(
                 plane,
                 watches,
                 None,
@@ -367,9 +373,9 @@ class MemberApis:
                 reviews=self._reviews,
                 guard=self._guard,
             )
-            self._apis[name] = found
+            self._apis[name] = api
             self._planes[name] = plane
-        return found
+        return api
 
     async def figures(self, resource: Resource, namespace: str, fits: Fitting) -> list[Json]:
         """Resource use in all members of this process that respond."""
@@ -383,10 +389,10 @@ class MemberApis:
         return found
 
 
-async def elsewhere(_request: Request, _resource: Resource, place: ApiPath) -> Response:
+async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:
     """Refuse logs and exec of pods in the control plane, naming the way to the member."""
     raise status_objects.bad_request(
-        f"{place.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
+        f"{api_path.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
     )
 
 

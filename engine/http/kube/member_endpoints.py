@@ -42,15 +42,15 @@ async def connect(services: Services, names: Iterable[str], url: str, authority:
         try:
             with anyio.fail_after(_JOIN_SECONDS):
                 after = 0
-                while (found := await views.cluster(name)) is None:
+                while (cluster := await views.cluster(name)) is None:
                     if not await services.is_more(after):
                         return
                     after = services.views.folded
-            await _register(services, found, url + PROXY.format(name), authority)
+            await _register(services, cluster, url + PROXY.format(name), authority)
         except TimeoutError:
-            _log.info("not connected, for it is no member", cluster=name)
+            _log.info("member endpoint not registered: cluster has not joined", cluster=name)
         except (StatusError, LogError, ProjectionError) as error:
-            _log.warning("nobody was told how a member is reached", cluster=name, error=str(error))
+            _log.warning("member endpoint registration failed", cluster=name, error=str(error))
 
 
 async def _register(services: Services, cluster: Cluster, endpoint: str, authority: bytes) -> None:

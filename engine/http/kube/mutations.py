@@ -137,25 +137,25 @@ def patched_to(writer: Writer, kind: str, live: Json, patch: object) -> Json:
     try:
         kind_check.check(resource, made)
         if resource.is_kubernetes_own and (wrong := type_errors.mistyped(made, resource.schema)) is not None:
-            why = wrong.expected if kind == STRATEGIC_PATCH else wrong.message
-            raise status_objects.undecodable(resource, why)
+            message = wrong.expected if kind == STRATEGIC_PATCH else wrong.message
+            raise status_objects.undecodable(resource, message)
         return with_known_fields(writer, made)
     except status_objects.UndecodableError as error:
         shown = go_texts.of(patch) if kind == STRATEGIC_PATCH else msgspec.json.encode(made).decode()
         raise status_objects.unfit_result(causes.invalid("patch", shown, error.detail)) from None
 
 
-def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
+def applied(writer: Writer, desired: Json, *, force: bool) -> Compute:
     """Server-side apply; creates the object if it does not exist."""
 
     def compute(live: Json | None) -> Json:
-        fitting = with_path_identity(writer, _applicable(writer, wanted))
+        fitting = with_path_identity(writer, _applicable(writer, desired))
         check_head(writer, live, fitting)
         check_types(writer, fitting)
-        found = applied_to(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
-        if found is live:
-            return found
-        filled = _filled(writer, found)
+        merged = applied_to(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
+        if merged is live:
+            return merged
+        filled = _filled(writer, merged)
         _check_kind(writer, _shown(live), built_in_defaults.with_defaults(filled))
         _check_whole(writer, live, filled)
         return filled
@@ -163,34 +163,34 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
     return compute
 
 
-def _applicable(writer: Writer, wanted: Json) -> Json:
+def _applicable(writer: Writer, desired: Json) -> Json:
     """The object to apply with the types of its schema; raises StatusError if it does not fit."""
-    resource, metadata = writer.resource, as_object(wanted.get("metadata")) or {}
-    named = (wanted.get("apiVersion"), wanted.get("kind"))
+    resource, metadata = writer.resource, as_object(desired.get("metadata")) or {}
+    named = (desired.get("apiVersion"), desired.get("kind"))
     if named != (resource.api_version, resource.kind):
-        group_version, kind = (str(each or "") for each in named)
+        group_version, kind = (str(item or "") for item in named)
         raise status_objects.bad_request(f"invalid object type: {group_version or '/'}, Kind={kind}")
     if not (resource.is_kubernetes_own or resource.custom):
-        return with_known_fields(writer, wanted)
-    for fault in field_paths.check(server_side_apply.plain(wanted, resource.schema), resource.schema):
+        return with_known_fields(writer, desired)
+    for fault in field_paths.check(server_side_apply.plain(desired, resource.schema), resource.schema):
         where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
         named_type = f"{resource.api_version}, Kind={resource.kind}"
         raise status_objects.bad_request(
             f"failed to create typed patch object ({where}; {named_type}): {fault}"
         )
-    return _plain(writer, wanted)
+    return _plain(writer, desired)
 
 
 def with_path_identity(writer: Writer, value: Json) -> Json:
     """The object with the name and the namespace of the path, where it has none."""
-    held = as_object(value.get("metadata")) or {}
-    place = {"name": writer.name, "namespace": writer.namespace}
-    missing = {name: text for name, text in place.items() if text and not held.get(name)}
-    return {**value, "metadata": {**held, **missing}} if missing else value
+    metadata = as_object(value.get("metadata")) or {}
+    identity = {"name": writer.name, "namespace": writer.namespace}
+    missing = {name: text for name, text in identity.items() if text and not metadata.get(name)}
+    return {**value, "metadata": {**metadata, **missing}} if missing else value
 
 
 def applied_to(
-    writer: Writer, live: Json | None, wanted: Json, write: server_side_apply.Write, *, force: bool
+    writer: Writer, live: Json | None, desired: Json, write: server_side_apply.Write, *, force: bool
 ) -> Json:
     """Merge an applied object and its field owners into the current one; raises StatusError on conflicts.
 
@@ -199,15 +199,15 @@ def applied_to(
     schema = writer.resource.schema
     try:
         shown = _shown(live)
-        owned = server_side_apply.applied(shown, wanted, schema, write, force=force)
+        owned = server_side_apply.applied(shown, desired, schema, write, force=force)
         if shown is live:
             return owned
         if owned is shown and live is not None:
             return live
         # Merge twice: ownership and conflicts cover fields that are defaulted by the API, but defaulted
         # values themselves are not stored.
-        found = server_side_apply.applied(live, wanted, schema, write, force=True)
-        return managed_fields.replaced(found, entries(owned))
+        merged = server_side_apply.applied(live, desired, schema, write, force=True)
+        return managed_fields.replaced(merged, entries(owned))
     except server_side_apply.ApplyConflictError as error:
         raise status_objects.apply_conflict(error) from None
     except (server_side_apply.ApplyError, managed_fields.ManagedFieldsError) as error:
@@ -221,8 +221,8 @@ def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
         raise status_objects.bad_request("Invalid JSON Patch")
     changes = as_object(patch)
     if changes is None:
-        why = f"json: cannot unmarshal {type_errors.sort_of(patch)} into Go value of type map[string]interface {{}}"
-        raise status_objects.undecodable_patch(why)
+        message = f"json: cannot unmarshal {type_errors.sort_of(patch)} into Go value of type map[string]interface {{}}"
+        raise status_objects.undecodable_patch(message)
     if kind == MERGE_PATCH:
         return as_object(patches.merge_patched(live, changes)) or {}
     try:
@@ -234,15 +234,15 @@ def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
 def json_patched(value: Json, patch: object) -> Json:
     """The object after a JSON patch; raises StatusError."""
     if as_list(patch) is None:
-        why = f"json: cannot unmarshal {type_errors.sort_of(patch)} into Go value of type []handlers.jsonPatchOp"
-        raise status_objects.undecodable_patch(why)
+        message = f"json: cannot unmarshal {type_errors.sort_of(patch)} into Go value of type []handlers.jsonPatchOp"
+        raise status_objects.undecodable_patch(message)
     try:
-        found = as_object(patches.json_patched(value, patch))
+        patched = as_object(patches.json_patched(value, patch))
     except patches.PatchError:
         raise status_objects.unfit_patch() from None
-    if found is None:
+    if patched is None:
         raise status_objects.unfit_patch()
-    return found
+    return patched
 
 
 def with_known_fields(writer: Writer, value: Json) -> Json:
@@ -277,12 +277,12 @@ def updated(writer: Writer, live: Json | None, new: Json) -> Json:
     metadata = as_object(new.get("metadata")) or {}
     if live is not None:
         # Metadata that only the server sets is kept, even if the body leaves it out.
-        held = as_object(live.get("metadata")) or {}
+        live_metadata = as_object(live.get("metadata")) or {}
         kept = ("uid", "resourceVersion", "generation", "creationTimestamp")
         kept += ("deletionTimestamp", "deletionGracePeriodSeconds")
         metadata = {
             **{name: item for name, item in metadata.items() if name not in kept},
-            **{name: held[name] for name in kept if name in held},
+            **{name: live_metadata[name] for name in kept if name in live_metadata},
         }
     else:
         gone = ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -308,9 +308,9 @@ def updated(writer: Writer, live: Json | None, new: Json) -> Json:
 
 def _filled(writer: Writer, value: Json) -> Json:
     """The object with the defaults that are stored with it: those of Karmada's kinds and of custom resources."""
-    found = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
+    filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
     structure = writer.resource.structure
-    return found if structure is None else structural.defaulted(found, structure)
+    return filled if structure is None else structural.defaulted(filled, structure)
 
 
 def check_structure(writer: Writer, live: Json | None, value: Json, part: str = "") -> None:
@@ -335,10 +335,10 @@ def entries(value: Json) -> list[Json]:
     return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
-def check_types(writer: Writer, wanted: Json) -> None:
+def check_types(writer: Writer, desired: Json) -> None:
     """Raise StatusError if an applied value has another type than its field."""
     resource = writer.resource
-    if resource.is_kubernetes_own and (wrong := type_errors.mistyped(wanted, resource.schema)) is not None:
+    if resource.is_kubernetes_own and (wrong := type_errors.mistyped(desired, resource.schema)) is not None:
         which = f"{writer.namespace}/{writer.name}; {resource.api_version}, Kind={resource.kind}"
         raise status_objects.bad_request(
             f"failed to convert new object ({which}) to proper version: {wrong.message}"
@@ -373,15 +373,15 @@ def check_named(writer: Writer, new: Json) -> None:
 
 def check_version(writer: Writer, live: Json, metadata: Json) -> None:
     """Raise StatusError if uid or resourceVersion in ``metadata`` are not those of ``live``."""
-    held = as_object(live.get("metadata")) or {}
+    live_metadata = as_object(live.get("metadata")) or {}
     uid = metadata.get("uid")
-    if uid and uid != held.get("uid"):
+    if uid and uid != live_metadata.get("uid"):
         raise status_objects.precondition_failed(
-            writer.resource, writer.name, "UID", str(uid), str(held.get("uid"))
+            writer.resource, writer.name, "UID", str(uid), str(live_metadata.get("uid"))
         )
     seen = metadata.get("resourceVersion")
     # A resourceVersion also grows with the status, so one newer than the last write is no conflict.
-    if seen and (not _is_number(seen) or int(str(seen)) < int(str(held.get("resourceVersion")))):
+    if seen and (not _is_number(seen) or int(str(seen)) < int(str(live_metadata.get("resourceVersion")))):
         raise status_objects.conflict(writer.resource, writer.name)
     if seen and int(str(seen)) > writer.newest():
         raise AheadError(writer.resource, writer.name)
@@ -403,7 +403,7 @@ def _check_whole(writer: Writer, live: Json | None, value: Json) -> None:
     resource = writer.resource
     check_structure(writer, live, value)
     finalizers = as_list((as_object(value.get("metadata")) or {}).get("finalizers")) or []
-    if not all(isinstance(each, str) for each in finalizers):
+    if not all(isinstance(finalizer, str) for finalizer in finalizers):
         raise status_objects.bad_request("metadata.finalizers: must be texts")
     if known_kinds.refused(resource.api_version, resource.kind):
         return  # made by the engine; ``eviction_permission`` decides which of its fields a client may write
@@ -413,12 +413,12 @@ def _check_whole(writer: Writer, live: Json | None, value: Json) -> None:
         raise status_objects.bad_request(f"the object can't be written as JSON: {error}") from None
     if known_kinds.route_of(resource.api_version, resource.kind) == "configuration":
         worded = value_validation.faults(value, resource.schema)
-        told = {cause.field for cause in worded}
-        listed = [*worded, *(cause for cause in listed if cause.field not in told)]
+        fields = {cause.field for cause in worded}
+        listed = [*worded, *(cause for cause in listed if cause.field not in fields)]
     if listed:
         raise status_objects.invalid(resource, writer.name, listed)
-    if words := rules.denial(rules.rule_causes(value, live)):
-        raise status_objects.denied(rules.webhook(resource.kind), words)
+    if message := rules.denial(rules.rule_causes(value, live)):
+        raise status_objects.denied(rules.webhook(resource.kind), message)
 
 
 def _is_number(text: object) -> bool:

@@ -58,10 +58,10 @@ class Namespaces:
             for api_version, kind, inner in await self._contained(name)
         ]
         for start in range(0, len(targets), _TOGETHER):
-            some = targets[start : start + _TOGETHER]
-            removals = (Removal(target=each, precheck=_accept, now_ms=self._clock_ms()) for each in some)
+            batch = targets[start : start + _TOGETHER]
+            removals = (Removal(target=target, precheck=_accept, now_ms=self._clock_ms()) for target in batch)
             await asyncio.gather(
-                *(self._write_api.change(each, dry_run=False, source=SOURCE) for each in removals)
+                *(self._write_api.change(removal, dry_run=False, source=SOURCE) for removal in removals)
             )
 
     async def _contained(self, name: str) -> list[tuple[str, str, str]]:

@@ -34,12 +34,12 @@ def _outcomes(
     A fault that names no policy is attributed to the last one.
     """
     for index, ref in enumerate(overrides):
-        words = f"Apply {_policy_text(ref)}({_named(ref)}) for cluster({cluster})"
+        message = f"Apply {_policy_text(ref)}({_named(ref)}) for cluster({cluster})"
         mark = f"{ref.kind} {_named(ref)}: "
         if fault.startswith(mark) or (fault and index + 1 == len(overrides)):
-            yield False, f"{words} failed. {fault.removeprefix(mark)}"
+            yield False, f"{message} failed. {fault.removeprefix(mark)}"
             return
-        yield True, f"{words} succeed."
+        yield True, f"{message} succeed."
 
 
 def _named(ref: shapes.OverrideRef) -> str:

@@ -67,10 +67,10 @@ class Meter:
 
     def watch(self, user: User) -> Callable[[], None]:
         """Count a watch; the returned function ends it. Raises StatusError (429) if the user has too many."""
-        held = self._watches.get(user.name, 0)
-        if held >= self._limits.watches and not user.is_master:
-            raise status_objects.too_many_requests(1, f"{held} watches of {user.name} are open")
-        self._watches[user.name] = held + 1
+        count = self._watches.get(user.name, 0)
+        if count >= self._limits.watches and not user.is_master:
+            raise status_objects.too_many_requests(1, f"{count} watches of {user.name} are open")
+        self._watches[user.name] = count + 1
         return lambda: self._leave(user.name)
 
     def _leave(self, name: str) -> None:

@@ -46,14 +46,14 @@ class Form(Struct, frozen=True, kw_only=True):
 def form(accept: str, include: Include = "Metadata") -> Form:
     """The first supported form in an Accept header; raises StatusError (406) if there is none."""
     is_known = not accept.strip()
-    for wish in accept.split(","):
-        media, *parameters = (part.strip() for part in wish.split(";"))
+    for media_range in accept.split(","):
+        media, *parameters = (part.strip() for part in media_range.split(";"))
         if media not in _ACCEPTED:
             continue
         is_known = True
-        wanted = {name: value for name, _equals, value in (part.partition("=") for part in parameters)}
-        version = wanted.get("v", "v1")
-        match wanted.get("as"):
+        values = {name: value for name, _equals, value in (part.partition("=") for part in parameters)}
+        version = values.get("v", "v1")
+        match values.get("as"):
             case None:
                 return Form()
             case "Table" if version in _VERSIONS:
@@ -89,13 +89,13 @@ def many(resource: Resource, values: Sequence[Json], form: Form, now_ms: int, me
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{form.partial}",
             "metadata": metadata,
-            "items": [tables.partial(each, form.partial) for each in values],
+            "items": [tables.partial(value, form.partial) for value in values],
         }
     return {
         "kind": f"{resource.kind}List",
         "apiVersion": resource.api_version,
         "metadata": metadata,
-        "items": [_item(each) for each in values] if resource.is_kubernetes_own else values,
+        "items": [_item(value) for value in values] if resource.is_kubernetes_own else values,
     }
 
 
@@ -106,16 +106,16 @@ def _item(value: Json) -> Json:
 
 def _shown(warnings: Iterable[str]) -> list[str]:
     """Deduplicate warnings; as in Kubernetes, above a total length each is truncated and the rest is dropped."""
-    found: dict[str, None] = {}
+    kept: dict[str, None] = {}
     total, total_cut = 0, 0
     for warning in warnings:
-        if warning not in found:
+        if warning not in kept:
             total_cut += min(len(warning), _WARNING_CHARS_MAX)
             if total_cut > _WARNINGS_CHARS_MAX:
                 break
             total += len(warning)
-            found[warning] = None
-    return [each[:_WARNING_CHARS_MAX] for each in found] if total > _WARNINGS_CHARS_MAX else list(found)
+            kept[warning] = None
+    return [text[:_WARNING_CHARS_MAX] for text in kept] if total > _WARNINGS_CHARS_MAX else list(kept)
 
 
 def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Response:

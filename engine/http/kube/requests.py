@@ -89,37 +89,37 @@ class Query(Struct, frozen=True, kw_only=True):
 
 def query(request: Request) -> Query:
     """Parse the query parameters; raises StatusError."""
-    found = {name: value for name, value in request.query_params.items() if value}
-    for name, value in found.items():
+    parameters = {name: value for name, value in request.query_params.items() if value}
+    for name, value in parameters.items():
         if name not in {"labelSelector", "fieldSelector", "continue"} and len(value) > _TEXT_CHARS_MAX:
             raise status_objects.bad_request(f"{name} is too long")
-    validation = found.get("fieldValidation", "Warn")
+    validation = parameters.get("fieldValidation", "Warn")
     options = _OPTIONS_BY_METHOD.get(request.method, "ListOptions")
-    manager = found.get("fieldManager", "")
+    manager = parameters.get("fieldManager", "")
     is_applied = request.method == "PATCH" and media_type(request) in APPLY_PATCHES
     if request.method in _WRITES and (wrong := list(of_manager(manager, needed=is_applied))):
         raise status_objects.invalid_options(options, *wrong)
     if validation not in _VALIDATIONS:
         cause = causes.unsupported("fieldValidation", validation, ("", *sorted(_VALIDATIONS)))
         raise status_objects.invalid_options(options, cause)
-    dry_run = found.get("dryRun", "")
+    dry_run = parameters.get("dryRun", "")
     if dry_run not in ("", "All"):
         raise status_objects.invalid_options(options, causes.unsupported("dryRun", [dry_run], ("All",)))
-    include = found.get("includeObject", "Metadata")
+    include = parameters.get("includeObject", "Metadata")
     return Query(
-        label_selector=found.get("labelSelector", ""),
-        field_selector=found.get("fieldSelector", ""),
-        limit=max(_number(found, "limit"), 0),
-        after=found.get("continue", ""),
-        resource_version=found.get("resourceVersion", ""),
-        match=found.get("resourceVersionMatch", ""),
-        watch=_flag(found, "watch"),
-        bookmarks=_flag(found, "allowWatchBookmarks"),
-        initial_events=_flag(found, "sendInitialEvents") if "sendInitialEvents" in found else None,
-        timeout_s=max(_number(found, "timeoutSeconds"), 0),
+        label_selector=parameters.get("labelSelector", ""),
+        field_selector=parameters.get("fieldSelector", ""),
+        limit=max(_number(parameters, "limit"), 0),
+        after=parameters.get("continue", ""),
+        resource_version=parameters.get("resourceVersion", ""),
+        match=parameters.get("resourceVersionMatch", ""),
+        watch=_flag(parameters, "watch"),
+        bookmarks=_flag(parameters, "allowWatchBookmarks"),
+        initial_events=_flag(parameters, "sendInitialEvents") if "sendInitialEvents" in parameters else None,
+        timeout_s=max(_number(parameters, "timeoutSeconds"), 0),
         field_manager=manager,
         validation=_VALIDATIONS[validation],
-        force=_flag(found, "force"),
+        force=_flag(parameters, "force"),
         dry_run=bool(dry_run),
         include=include if include in ("None", "Metadata", "Object") else "Metadata",
     )
@@ -143,61 +143,61 @@ async def body(request: Request, resource: Resource, repeated: list[str] | None 
 
     The paths of duplicate fields are appended to ``repeated``.
     """
-    kind, held = media_type(request), await content(request)
-    size = _parsing_size(held, is_yaml=kind in _YAML)
-    return await loop_share.apart(size, _read, kind, held, resource, repeated)
+    kind, raw = media_type(request), await content(request)
+    size = _parsing_size(raw, is_yaml=kind in _YAML)
+    return await loop_share.apart(size, _read, kind, raw, resource, repeated)
 
 
-def _parsing_size(held: bytes, *, is_yaml: bool) -> int:
+def _parsing_size(raw: bytes, *, is_yaml: bool) -> int:
     """Size of a body for ``loop_share.apart``; YAML is slow to parse, so it always counts as large."""
-    return loop_share.LARGE_BYTES + 1 if is_yaml else len(held)
+    return loop_share.LARGE_BYTES + 1 if is_yaml else len(raw)
 
 
-def _read(kind: str, held: bytes, resource: Resource, repeated: list[str] | None) -> Json:
+def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None) -> Json:
     if kind == protobuf.MEDIA_TYPE:
-        return _protobuf(held, resource)
+        return _protobuf(raw, resource)
     if kind in _JSON:
-        found = {} if held == _NULL else _json_of(held, resource)
+        value = {} if raw == _NULL else _json_of(raw, resource)
         if repeated is not None:
-            repeated.extend(repeated_fields.repeated(held, found))
+            repeated.extend(repeated_fields.repeated(raw, value))
     elif kind in _YAML:
-        found = yaml_object(held, repeated)
+        value = yaml_object(raw, repeated)
     else:
         raise status_objects.unsupported_media_type(patch=False)
-    found = _named(found, resource)
-    kind_check.check(resource, found, held)
-    if resource.is_kubernetes_own and (wrong := type_errors.mistyped(found, resource.schema)) is not None:
+    value = _named(value, resource)
+    kind_check.check(resource, value, raw)
+    if resource.is_kubernetes_own and (wrong := type_errors.mistyped(value, resource.schema)) is not None:
         raise status_objects.undecodable(resource, wrong.message)
-    return found
+    return value
 
 
-async def patch_value(held: bytes, repeated: list[str]) -> object:
+async def patch_value(raw: bytes, repeated: list[str]) -> object:
     """Parse a JSON patch; appends the paths of duplicate fields to ``repeated``. Raises StatusError."""
-    return await loop_share.apart(len(held), _patch_value, held, repeated)
+    return await loop_share.apart(len(raw), _patch_value, raw, repeated)
 
 
-def _patch_value(held: bytes, repeated: list[str]) -> object:
+def _patch_value(raw: bytes, repeated: list[str]) -> object:
     try:
-        found = json_value(held)
+        patch = json_value(raw)
     except _CutError:
         raise status_objects.undecodable_patch(_END_OF_JSON) from None
-    repeated.extend(repeated_fields.repeated(held, found))
-    return found
+    repeated.extend(repeated_fields.repeated(raw, patch))
+    return patch
 
 
-async def applied_object(held: bytes, repeated: list[str]) -> Json:
+async def applied_object(raw: bytes, repeated: list[str]) -> Json:
     """Parse the object of a server-side apply from YAML or JSON; arguments and errors as in ``patch_value``."""
-    size = _parsing_size(held, is_yaml=not held.lstrip().startswith(b"{"))
-    return await loop_share.apart(size, yaml_object, held, repeated)
+    size = _parsing_size(raw, is_yaml=not raw.lstrip().startswith(b"{"))
+    return await loop_share.apart(size, yaml_object, raw, repeated)
 
 
-def _json_of(held: bytes, resource: Resource) -> Json:
+def _json_of(raw: bytes, resource: Resource) -> Json:
     """Parse a JSON object; the error for incomplete JSON is worded as in Kubernetes."""
     try:
-        return json_object(held)
+        return json_object(raw)
     except _CutError:
-        why = f"couldn't get version/kind; json parse error: {_END_OF_JSON}"
-        raise kind_check.unrecognized(resource, why, held) from None
+        message = f"couldn't get version/kind; json parse error: {_END_OF_JSON}"
+        raise kind_check.unrecognized(resource, message, raw) from None
 
 
 def _named(value: Json, resource: Resource) -> Json:
@@ -210,9 +210,9 @@ def _named(value: Json, resource: Resource) -> Json:
 
 async def options(request: Request) -> Json:
     """The DeleteOptions in the body, empty if there is no body. Raises StatusError if they are invalid."""
-    found = await _options(request)
-    policy, dry_run = found.get("propagationPolicy"), found.get("dryRun")
-    if policy is not None and found.get("orphanDependents") is not None:
+    fields = await _options(request)
+    policy, dry_run = fields.get("propagationPolicy"), fields.get("dryRun")
+    if policy is not None and fields.get("orphanDependents") is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
         cause = causes.invalid("propagationPolicy", policy, detail)
         raise status_objects.invalid_options(_DELETION, cause)
@@ -221,79 +221,79 @@ async def options(request: Request) -> Json:
         raise status_objects.invalid_options(_DELETION, cause)
     if dry_run not in (None, [], ["All"]):
         raise status_objects.invalid_options(_DELETION, causes.unsupported("dryRun", dry_run, ("All",)))
-    return found
+    return fields
 
 
 async def _options(request: Request) -> Json:
-    kind, held = media_type(request), await content(request)
-    if not held:
+    kind, raw = media_type(request), await content(request)
+    if not raw:
         return {}
-    size = _parsing_size(held, is_yaml=kind in _YAML)
-    return await loop_share.apart(size, _options_in, kind, held)
+    size = _parsing_size(raw, is_yaml=kind in _YAML)
+    return await loop_share.apart(size, _options_in, kind, raw)
 
 
-def _options_in(kind: str, held: bytes) -> Json:
+def _options_in(kind: str, raw: bytes) -> Json:
     if kind == protobuf.MEDIA_TYPE:
         try:
-            if protobuf.kind_of(held)[1] != "DeleteOptions":
+            if protobuf.kind_of(raw)[1] != "DeleteOptions":
                 raise status_objects.bad_request("the body of a deletion holds DeleteOptions")
-            return protobuf.decode(held, _OPTIONS, depth_max=limits.DEPTH_MAX)
+            return protobuf.decode(raw, _OPTIONS, depth_max=limits.DEPTH_MAX)
         except protobuf.ProtobufError as error:
             raise status_objects.bad_request(f"the body can't be read as protobuf: {error}") from None
     if kind in _YAML:
-        return yaml_object(held)
-    return json_object(held)
+        return yaml_object(raw)
+    return json_object(raw)
 
 
-def json_value(held: bytes) -> object:
+def json_value(raw: bytes) -> object:
     """Parse JSON; raises StatusError (400)."""
-    if depths.is_deeper(held, limits.DEPTH_MAX):
+    if depths.is_deeper(raw, limits.DEPTH_MAX):
         raise status_objects.bad_request(f"the body is nested deeper than {limits.DEPTH_MAX} levels")
     try:
-        return msgspec.json.decode(held)
+        return msgspec.json.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         sort = _CutError if _CUT in str(error) else StatusError
         raise sort(400, "BadRequest", f"the body can't be read as JSON: {error}") from None
 
 
-def json_object(held: bytes) -> Json:
+def json_object(raw: bytes) -> Json:
     """Parse a JSON object; raises StatusError (400)."""
-    found = as_object(json_value(held))
-    if found is None:
+    value = as_object(json_value(raw))
+    if value is None:
         raise status_objects.bad_request("the body is no object")
-    return found
+    return value
 
 
-def yaml_object(held: bytes, repeated: list[str] | None = None) -> Json:
+def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
     """Parse one object from YAML or JSON; raises StatusError (400).
 
     The paths of duplicate fields are appended to ``repeated``; the last value counts.
     """
     noted: list[str] = [] if repeated is None else repeated
-    if held.lstrip().startswith(b"{"):
+    if raw.lstrip().startswith(b"{"):
         with contextlib.suppress(StatusError):  # flow mappings of YAML begin with a brace too
-            found = json_object(held)
-            noted.extend(repeated_fields.repeated(held, found))
-            return found
-    read = manifests.read(held, file="", limits=_LIMITS, repeated=noted)
+            document = json_object(raw)
+            noted.extend(repeated_fields.repeated(raw, document))
+            return document
+    read = manifests.read(raw, file="", limits=_LIMITS, repeated=noted)
     if len(read) != 1:
         raise status_objects.bad_request(f"the body holds {len(read)} objects instead of one")
-    found = read[0]
-    if isinstance(found, manifests.Fault):
-        raise status_objects.bad_request(f"the body can't be read as YAML: {found.reason}")
-    return found.value
+    document = read[0]
+    if isinstance(document, manifests.Fault):
+        raise status_objects.bad_request(f"the body can't be read as YAML: {document.reason}")
+    return document.value
 
 
-def _protobuf(held: bytes, resource: Resource) -> Json:
+def _protobuf(raw: bytes, resource: Resource) -> Json:
     try:
-        api_version, kind = protobuf.kind_of(held)
+        api_version, kind = protobuf.kind_of(raw)
         if (api_version, kind) != (resource.api_version, resource.kind):
             message = f"the object provided is a {kind} of {api_version}, not a {resource.kind}"
             raise status_objects.bad_request(message)
-        found = protobuf.decode(held, resolved(resource.schema), depth_max=limits.DEPTH_MAX)
+        value = protobuf.decode(raw, resolved(resource.schema), depth_max=limits.DEPTH_MAX)
     except protobuf.ProtobufError as error:
         raise status_objects.bad_request(f"the body can't be read as protobuf: {error}") from None
-    return {"apiVersion": api_version, "kind": kind, **found}
+    return {"apiVersion": api_version, "kind": kind, **value}
 
 
 def version_fault(text: str) -> str:
@@ -304,8 +304,8 @@ def version_fault(text: str) -> str:
     return causes.invalid("resourceVersion", text[:_SHOWN_CHARS_MAX], detail).text
 
 
-def _number(found: dict[str, str], name: str) -> int:
-    text = found.get(name, "0")
+def _number(parameters: dict[str, str], name: str) -> int:
+    text = parameters.get(name, "0")
     if not _NUMBER.fullmatch(text):
         raise status_objects.bad_request(
             f'strconv.ParseInt: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax'
@@ -317,5 +317,5 @@ def _number(found: dict[str, str], name: str) -> int:
     return int(text)
 
 
-def _flag(found: dict[str, str], name: str) -> bool:
-    return found.get(name, "").lower() in ("1", "true", "t")
+def _flag(parameters: dict[str, str], name: str) -> bool:
+    return parameters.get(name, "").lower() in ("1", "true", "t")

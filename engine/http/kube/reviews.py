@@ -31,7 +31,7 @@ class Reviews:
         self._users = known
         self._authorizer = authorizer
 
-    async def answer(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """The review in the body, with its status; raises StatusError."""
         body = await requests.body(request, resource)
         spec = as_object(body.get("spec")) or {}
@@ -49,15 +49,15 @@ class Reviews:
             case "SelfSubjectAccessReview":
                 status = await self._access(user, spec)
             case _:
-                status = await self._access(_named(spec), spec, place.namespace)
+                status = await self._access(_named(spec), spec, api_path.namespace)
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
         return rendering.answer({**body, **head, "status": status}, 201)
 
     async def _token(self, spec: Json) -> Json:
-        found = await self._users.known(_text(spec, "token"))
-        if found is None:
+        user = await self._users.known(_text(spec, "token"))
+        if user is None:
             return {"authenticated": False, "error": "the token is nobody's, or holds no more"}
-        return {"authenticated": True, "user": authentication.info(found)}
+        return {"authenticated": True, "user": authentication.info(user)}
 
     async def _access(self, user: User, spec: Json, namespace: str = "") -> Json:
         act = _act(spec)
@@ -78,30 +78,30 @@ class Reviews:
         known = await self._authorizer.rights()
         rules = dict.fromkeys(each.rule for each in known.grants(user, namespace))
         return {
-            "resourceRules": [parsing.shown(each) for each in rules if not each.paths],
-            "nonResourceRules": [parsing.shown(each) for each in rules if each.paths],
+            "resourceRules": [parsing.shown(rule) for rule in rules if not rule.paths],
+            "nonResourceRules": [parsing.shown(rule) for rule in rules if rule.paths],
             "incomplete": False,
         }
 
 
 def _act(spec: Json) -> Act:
-    asked, path = as_object(spec.get("resourceAttributes")), as_object(spec.get("nonResourceAttributes"))
-    if asked is None and path is None:
+    attributes, path = as_object(spec.get("resourceAttributes")), as_object(spec.get("nonResourceAttributes"))
+    if attributes is None and path is None:
         detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         raise _refused(causes.invalid(_ASKED, None, detail))
-    if asked is not None and path is not None:
+    if attributes is not None and path is not None:
         shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
         detail = "cannot be specified in combination with resourceAttributes"
         raise _refused(causes.invalid("spec.nonResourceAttributes", shown, detail))
-    if asked is None:
+    if attributes is None:
         return Act(verb=_text(path or {}, "verb"), path=_text(path or {}, "path") or "/")
     return Act(
-        verb=_text(asked, "verb"),
-        group=_text(asked, "group"),
-        resource=_text(asked, "resource"),
-        part=_text(asked, "subresource"),
-        namespace=_text(asked, "namespace"),
-        name=_text(asked, "name"),
+        verb=_text(attributes, "verb"),
+        group=_text(attributes, "group"),
+        resource=_text(attributes, "resource"),
+        part=_text(attributes, "subresource"),
+        namespace=_text(attributes, "namespace"),
+        name=_text(attributes, "name"),
     )
 
 

@@ -33,7 +33,7 @@ class Plane(Protocol):
         """The kinds that are served now."""
         ...
 
-    async def resource(self, place: ApiPath) -> Resource | None:
+    async def resource(self, api_path: ApiPath) -> Resource | None:
         """The kind that a path names; None if it is unknown."""
         ...
 
@@ -65,7 +65,12 @@ class Watches(Protocol):
     """The watches of an API."""
 
     async def answer(
-        self, resource: Resource, place: ApiPath, query: requests.Query, form: rendering.Form, fits: Fitting
+        self,
+        resource: Resource,
+        api_path: ApiPath,
+        query: requests.Query,
+        form: rendering.Form,
+        fits: Fitting,
     ) -> Response:
         """The response to a watch; raises StatusError."""
         ...
@@ -74,24 +79,24 @@ class Watches(Protocol):
 class Writes(Protocol):
     """The write requests of an API. All raise StatusError."""
 
-    async def create(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle POST to a collection."""
         ...
 
-    async def replace(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PUT of an object or subresource."""
         ...
 
-    async def patch(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def patch(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PATCH of an object or subresource."""
         ...
 
-    async def delete(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle DELETE of an object."""
         ...
 
     async def delete_all(
-        self, request: Request, resource: Resource, place: ApiPath, fitting: list[Json]
+        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[Json]
     ) -> Response:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         ...
@@ -133,26 +138,26 @@ class KubeApi:
     async def answer(self, request: Request, path: str) -> Response:
         """Handle a request for a path below the root; raises StatusError."""
         steps = path.strip("/").split("/")
-        place = paths.parse(path)
+        api_path = paths.parse(path)
         if self._guard is not None:
-            await self._guard(request, place, path)
+            await self._guard(request, api_path, path)
         if request.method in ("GET", "HEAD"):
-            found = await api_metadata.answer(request, steps, self._plane.catalogue)
-            if found is not None:
-                return found
-        if place is None or not await self._has_group(place.group):
+            response = await api_metadata.answer(request, steps, self._plane.catalogue)
+            if response is not None:
+                return response
+        if api_path is None or not await self._has_group(api_path.group):
             return await self._nothing(steps)
-        resource = await self._plane.resource(place)
-        if resource is None or (place.namespace and not resource.namespaced):
+        resource = await self._plane.resource(api_path)
+        if resource is None or (api_path.namespace and not resource.namespaced):
             raise status_objects.no_such_path()
-        if place.part:
-            return await self._part(request, resource, place)
-        return await self._whole(request, resource, place)
+        if api_path.part:
+            return await self._part(request, resource, api_path)
+        return await self._whole(request, resource, api_path)
 
     async def _has_group(self, group: str) -> bool:
         known = control_plane().groups
-        return any(each.name == group for each in known) or any(
-            each.name == group for each in (await self._plane.catalogue()).groups
+        return any(served.name == group for served in known) or any(
+            served.name == group for served in (await self._plane.catalogue()).groups
         )
 
     async def _nothing(self, steps: list[str]) -> Response:
@@ -165,72 +170,72 @@ class KubeApi:
             case _:
                 return PlainTextResponse("404 page not found\n", 404)
 
-    async def _whole(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def _whole(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle a request for a collection or an object."""
         match request.method:
             case "GET" | "HEAD" if "get" in resource.verbs:
-                return await self._read(request, resource, place)
-            case "POST" if not place.name and resource.namespaced and not place.namespace:
+                return await self._read(request, resource, api_path)
+            case "POST" if not api_path.name and resource.namespaced and not api_path.namespace:
                 raise status_objects.method_not_allowed()
-            case "POST" if not place.name and "create" in resource.verbs:
+            case "POST" if not api_path.name and "create" in resource.verbs:
                 # Kinds that can only be created, such as SubjectAccessReview, are answered at once and not
                 # stored.
                 if resource.verbs == ("create",) and self._reviews is not None:
-                    return await self._reviews(request, resource, place)
-                return await self._writing().create(request, resource, place)
-            case "PUT" if place.name and "update" in resource.verbs:
-                return await self._writing().replace(request, resource, place)
-            case "PATCH" if place.name and "patch" in resource.verbs:
-                return await self._writing().patch(request, resource, place)
-            case "DELETE" if place.name and "delete" in resource.verbs:
-                return await self._writing().delete(request, resource, place)
+                    return await self._reviews(request, resource, api_path)
+                return await self._writing().create(request, resource, api_path)
+            case "PUT" if api_path.name and "update" in resource.verbs:
+                return await self._writing().replace(request, resource, api_path)
+            case "PATCH" if api_path.name and "patch" in resource.verbs:
+                return await self._writing().patch(request, resource, api_path)
+            case "DELETE" if api_path.name and "delete" in resource.verbs:
+                return await self._writing().delete(request, resource, api_path)
             case "DELETE" if "deletecollection" in resource.verbs:
                 fits = Fitting(resource, requests.query(request))
-                listed = await self._plane.listed(resource, place.namespace, fits)
-                return await self._writing().delete_all(request, resource, place, listed.items)
+                listed = await self._plane.listed(resource, api_path.namespace, fits)
+                return await self._writing().delete_all(request, resource, api_path, listed.items)
             case _:
                 raise status_objects.method_not_allowed()
 
-    async def _part(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def _part(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle a request for a subresource."""
-        own = self._parts.get((resource.qualified, place.part))
+        own = self._parts.get((resource.qualified, api_path.part))
         if own is not None:
-            return await own(request, resource, place)
-        if place.rest or resource.subresource(place.part) is None:
+            return await own(request, resource, api_path)
+        if api_path.rest or resource.subresource(api_path.part) is None:
             raise status_objects.no_such_path()
-        match request.method, place.part:
+        match request.method, api_path.part:
             case "GET", "scale":
                 form = rendering.form(request.headers.get("accept", ""), requests.query(request).include)
-                scale = scales.scale_of(resource, await self._object(resource, place))
+                scale = scales.scale_of(resource, await self._object(resource, api_path))
                 shown = rendering.one(scales.SCALE, scale, form, self._clock_ms())
                 return rendering.answer(shown)
             case "GET", "status":
-                return await self._read(request, resource, place)
+                return await self._read(request, resource, api_path)
             case "PUT", "scale" | "status" | "finalize":
-                return await self._writing().replace(request, resource, place)
+                return await self._writing().replace(request, resource, api_path)
             case "PATCH", "scale" | "status":
-                return await self._writing().patch(request, resource, place)
+                return await self._writing().patch(request, resource, api_path)
             case _:
                 raise status_objects.method_not_allowed()
 
-    async def _read(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def _read(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         query = requests.query(request)
         form = rendering.form(request.headers.get("accept", ""), query.include)
-        is_watch = query.watch and not place.name
+        is_watch = query.watch and not api_path.name
         if is_watch and "watch" not in resource.verbs:
             raise status_objects.method_not_allowed()
         if is_watch:
             _check_options(options.of_watch(query.match, query.after, initial_events=query.initial_events))
             return await self._watches.answer(
-                resource, place, query, form, Fitting(resource, query, place.name)
+                resource, api_path, query, form, Fitting(resource, query, api_path.name)
             )
-        if place.name:
-            found = await self._object(resource, place, is_fresh=query.resource_version != "0")
-            return rendering.answer(rendering.one(resource, found, form, self._clock_ms()))
-        return await self._list(resource, place, query, form)
+        if api_path.name:
+            value = await self._object(resource, api_path, is_fresh=query.resource_version != "0")
+            return rendering.answer(rendering.one(resource, value, form, self._clock_ms()))
+        return await self._list(resource, api_path, query, form)
 
     async def _list(
-        self, resource: Resource, place: ApiPath, query: requests.Query, form: rendering.Form
+        self, resource: Resource, api_path: ApiPath, query: requests.Query, form: rendering.Form
     ) -> Response:
         _check_listing(query)
         start = _position(query.after)
@@ -238,7 +243,7 @@ class KubeApi:
         try:
             listed = await self._plane.listed(
                 resource,
-                place.namespace,
+                api_path.namespace,
                 fits,
                 limit=query.limit,
                 after=start.after,
@@ -262,11 +267,11 @@ class KubeApi:
 
         return await anyio.to_thread.run_sync(rendered)
 
-    async def _object(self, resource: Resource, place: ApiPath, *, is_fresh: bool = True) -> Json:
-        found = await self._plane.get(resource, place.namespace, place.name, is_fresh=is_fresh)
-        if found is None:
-            raise status_objects.not_found(resource, place.name)
-        return found
+    async def _object(self, resource: Resource, api_path: ApiPath, *, is_fresh: bool = True) -> Json:
+        value = await self._plane.get(resource, api_path.namespace, api_path.name, is_fresh=is_fresh)
+        if value is None:
+            raise status_objects.not_found(resource, api_path.name)
+        return value
 
     def _writing(self) -> Writes:
         if self._writes is None:
@@ -276,8 +281,8 @@ class KubeApi:
 
 def _check_options(wrong: Iterable[Cause]) -> None:
     """Raise StatusError for query options that are invalid together."""
-    if found := list(wrong):
-        raise status_objects.invalid_options("ListOptions", *found)
+    if faults := list(wrong):
+        raise status_objects.invalid_options("ListOptions", *faults)
 
 
 def _check_listing(query: requests.Query) -> None:

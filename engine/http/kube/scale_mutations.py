@@ -26,18 +26,18 @@ def patched(writer: Writer, kind: str, patch: object) -> Compute:
 
     def change(scale: Json) -> Json:
         if kind == mutations.JSON_PATCH:
-            found = mutations.json_patched(scale, patch)
+            changed = mutations.json_patched(scale, patch)
         else:
-            found = as_object(patches.merge_patched(scale, patch)) or {}
-        if wrong := type_errors.mistyped(found, scales.SCALE.schema):
-            shown = msgspec.json.encode(found).decode()
+            changed = as_object(patches.merge_patched(scale, patch)) or {}
+        if wrong := type_errors.mistyped(changed, scales.SCALE.schema):
+            shown = msgspec.json.encode(changed).decode()
             raise status_objects.unfit_result(causes.invalid("patch", shown, wrong.message))
-        return found
+        return changed
 
     return _scaled(writer, change)
 
 
-def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
+def applied(writer: Writer, desired: Json, *, force: bool) -> Compute:
     """The object with the replicas of a Scale that is applied server-side to its own."""
     of_scale = structs.replace(writer, resource=scales.SCALE, part=mutations.SCALE)
     write = of_scale.write(managed_fields.APPLY)
@@ -45,16 +45,16 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
     def compute(live: Json | None) -> Json:
         if live is None:
             raise status_objects.not_found(writer.resource, writer.name)
-        for fault in field_paths.check(wanted, scales.SCALE.schema):
+        for fault in field_paths.check(desired, scales.SCALE.schema):
             raise status_objects.bad_request(f"failed to create typed patch object: {fault}")
         try:
             entries = scales.owned(writer.resource, live)
             scale = managed_fields.replaced(scales.scale_of(writer.resource, live), entries)
-            found = server_side_apply.applied(scale, wanted, scales.SCALE.schema, write, force=force)
-            with_replicas = _with_replicas(writer, live, found)
+            merged = server_side_apply.applied(scale, desired, scales.SCALE.schema, write, force=force)
+            with_replicas = _with_replicas(writer, live, merged)
             checked = mutations.updated(structs.replace(writer, part=mutations.SCALE), live, with_replicas)
-            mine = managed_fields.replaced(checked, mutations.entries(live))
-            return scales.with_owners(writer.resource, mine, found)
+            owned = managed_fields.replaced(checked, mutations.entries(live))
+            return scales.with_owners(writer.resource, owned, merged)
         except server_side_apply.ApplyConflictError as error:
             raise status_objects.apply_conflict(error) from None
         except (server_side_apply.ApplyError, managed_fields.ManagedFieldsError) as error:

@@ -21,23 +21,23 @@ class DerivedStatus(Struct, frozen=True, kw_only=True):
     entry: Json
 
 
-def replaced(writer: Writer, body: Json, said: DerivedStatus | None = None) -> Compute:
+def replaced(writer: Writer, body: Json, derived: DerivedStatus | None = None) -> Compute:
     """The current object with the status of the body."""
 
     def make(live: Json) -> Json:
         mutations.check_head(writer, live, body)
         return body
 
-    return _with_status(writer, make, said)
+    return _with_status(writer, make, derived)
 
 
-def patched(writer: Writer, kind: str, patch: object, said: DerivedStatus | None = None) -> Compute:
+def patched(writer: Writer, kind: str, patch: object, derived: DerivedStatus | None = None) -> Compute:
     """The current object with its status patched."""
     mutations.check_patch_type(writer, kind)
-    return _with_status(writer, lambda live: mutations.patched_to(writer, kind, live, patch), said)
+    return _with_status(writer, lambda live: mutations.patched_to(writer, kind, live, patch), derived)
 
 
-def applied(writer: Writer, wanted: Json, *, force: bool, said: DerivedStatus | None = None) -> Compute:
+def applied(writer: Writer, desired: Json, *, force: bool, derived: DerivedStatus | None = None) -> Compute:
     """The current object with a status applied to its own (server-side apply); other fields are ignored.
 
     The engine owns the values that it derives: applying another value is a conflict, and forcing it gives
@@ -48,40 +48,42 @@ def applied(writer: Writer, wanted: Json, *, force: bool, said: DerivedStatus | 
     def compute(live: Json | None) -> Json:
         if live is None:
             raise status_objects.not_found(writer.resource, writer.name)
-        fitting = mutations.with_path_identity(writer, mutations.with_known_fields(writer, wanted))
+        fitting = mutations.with_path_identity(writer, mutations.with_known_fields(writer, desired))
         mutations.check_head(writer, live, fitting)
         mutations.check_types(writer, fitting)
-        seen = live if said is None else _with_derived(live, said)
-        found = mutations.applied_to(writer, seen, fitting, write, force=force)
-        if found is seen:
+        seen = live if derived is None else _with_derived(live, derived)
+        merged = mutations.applied_to(writer, seen, fitting, write, force=force)
+        if merged is seen:
             return live
-        _check_counts(writer, found, said)
-        return _same_but_for_status(writer, live, _without_derived(found, live, fitting, said), is_owned=True)
+        _check_counts(writer, merged, derived)
+        return _same_but_for_status(
+            writer, live, _without_derived(merged, live, fitting, derived), is_owned=True
+        )
 
     return compute
 
 
-def _with_derived(live: Json, said: DerivedStatus) -> Json:
-    status = {**(as_object(live.get("status")) or {}), **said.status}
-    entries = [*(as_list(managed_fields.in_object(live)) or []), said.entry]
+def _with_derived(live: Json, derived: DerivedStatus) -> Json:
+    status = {**(as_object(live.get("status")) or {}), **derived.status}
+    entries = [*(as_list(managed_fields.in_object(live)) or []), derived.entry]
     metadata = {**(as_object(live.get("metadata")) or {}), "managedFields": entries}
     return {**live, "metadata": metadata, "status": status}
 
 
-def _without_derived(found: Json, live: Json, wanted: Json, said: DerivedStatus | None) -> Json:
+def _without_derived(merged: Json, live: Json, desired: Json, derived: DerivedStatus | None) -> Json:
     """The object without the engine's derived status, which is rendered again on each read.
 
     Fields that this client or an earlier one wrote are kept.
     """
-    if said is None:
-        return found
-    written = {*(as_object(live.get("status")) or {}), *(as_object(wanted.get("status")) or {})}
-    status = as_object(found.get("status")) or {}
-    kept = {name: item for name, item in status.items() if name in written or name not in said.status}
-    return {**found, "status": kept}
+    if derived is None:
+        return merged
+    written = {*(as_object(live.get("status")) or {}), *(as_object(desired.get("status")) or {})}
+    status = as_object(merged.get("status")) or {}
+    kept = {name: item for name, item in status.items() if name in written or name not in derived.status}
+    return {**merged, "status": kept}
 
 
-def _with_status(writer: Writer, make: Callable[[Json], Json], said: DerivedStatus | None) -> Compute:
+def _with_status(writer: Writer, make: Callable[[Json], Json], derived: DerivedStatus | None) -> Compute:
     write = structs.replace(writer, part=mutations.STATUS).write(managed_fields.UPDATE)
 
     def compute(live: Json | None) -> Json:
@@ -90,7 +92,7 @@ def _with_status(writer: Writer, make: Callable[[Json], Json], said: DerivedStat
         made = mutations.with_known_fields(writer, make(live))
         mutations.check_version(writer, live, as_object(made.get("metadata")) or {})
         new = _same_but_for_status(writer, live, made, is_owned=False)
-        _check_counts(writer, new, said)
+        _check_counts(writer, new, derived)
         # A built-in kind always has a status, so the field ``status`` itself has no owner.
         begun: Json = {"status": {}} if "status" in field_paths.blank(writer.resource.schema) else {}
         try:
@@ -109,13 +111,13 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
         cause = Cause(field="status", reason="FieldValueInvalid", message=message)
         raise status_objects.invalid(writer.resource, writer.name, [cause])
     owners: Json = {"metadata": made["metadata"]} if is_owned else {}
-    found = {**live, **owners, "status": status}
-    mutations.check_structure(writer, live, found, mutations.STATUS)
-    return found
+    result = {**live, **owners, "status": status}
+    mutations.check_structure(writer, live, result, mutations.STATUS)
+    return result
 
 
-def _check_counts(writer: Writer, value: Json, said: DerivedStatus | None) -> None:
+def _check_counts(writer: Writer, value: Json, derived: DerivedStatus | None) -> None:
     """Raise StatusError if the rendered status (with the engine's values) is invalid."""
-    status = {**(as_object(value.get("status")) or {}), **({} if said is None else said.status)}
-    if wrong := list(replica_counts.faults(writer.resource, status)):
+    status = {**(as_object(value.get("status")) or {}), **({} if derived is None else derived.status)}
+    if wrong := list(rules_statuses.faults(writer.resource, status)):
         raise status_objects.invalid(writer.resource, writer.name, wrong)

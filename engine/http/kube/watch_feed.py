@@ -47,10 +47,10 @@ class ObjectChange:
 
     __slots__ = ("change_type", "key", "lines", "number", "value")
 
-    def __init__(self, number: int, word: str, place: object_tables.Place, value: Json) -> None:
+    def __init__(self, number: int, change_type: str, key: object_tables.Place, value: Json) -> None:
         self.number = number
-        self.change_type = word
-        self.key = place
+        self.change_type = change_type
+        self.key = key
         self.value = value
         self.lines: dict[object, bytes] = {}
 
@@ -84,12 +84,12 @@ class Subscriber:
         self._queue: deque[ObjectChange] = deque()
         self._untold: set[object_tables.Place] = set()
 
-    def owe(self, places: set[object_tables.Place]) -> None:
+    def owe(self, keys: set[object_tables.Place]) -> None:
         """Mark objects that were created before everything in the queue, but not reported.
 
         Rewrites the queue: a first MODIFIED of such an object becomes ADDED.
         """
-        owed = set(places)
+        owed = set(keys)
         self._queue = deque(_first_seen(self._queue, owed))
         self._untold |= owed
 
@@ -111,9 +111,9 @@ class Subscriber:
     def take(self) -> list[ObjectChange]:
         """Remove and return all queued changes."""
         self.more.clear()
-        found = list(self._queue)
+        taken = list(self._queue)
         self._queue.clear()
-        return found
+        return taken
 
 
 class Feed:
@@ -157,18 +157,18 @@ class Feed:
     async def _end(self) -> None:
         """Wake all subscribers when the process stops, so that their watches end with a bookmark."""
         await self._services.stopping.wait()
-        for each in self._subscribers:
-            each.more.set()
+        for subscriber in self._subscribers:
+            subscriber.more.set()
 
     async def backlog(self, resource: Resource, after: int, end: int) -> Batch:
         """Changes of a kind after one number, up to and including another, with objects as they are now."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
 
-        def ask(rows: Rows) -> Batch:
-            found = {name: changes.between(rows, after, end, name) for name in _followed(kind)}
-            return _happened(rows, resource, found, self._plane, end)
+        def read_changes(rows: Rows) -> Batch:
+            by_kind = {name: changes.between(rows, after, end, name) for name in _followed(kind)}
+            return _happened(rows, resource, by_kind, self._plane, end)
 
-        return await self._plane.peek(ask)
+        return await self._plane.peek(read_changes)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -179,7 +179,7 @@ class Feed:
                 began_s = loop.time()
                 await self._turn()
             except (LogError, ProjectionError) as error:
-                _log.warning("the feed waits", error=str(error))
+                _log.warning("watch feed stalled", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
             took_s = loop.time() - began_s
             await asyncio.sleep(min(max(took_s, _PAUSE_SECONDS_MIN), _PAUSE_SECONDS_MAX))
@@ -191,12 +191,12 @@ class Feed:
             # Subscribers may join while others are served. Serve them up to the same ``end``, or they would
             # miss the changes between their start and the next turn's.
             resources = {_key(each.resource): each.resource for each in waiting}
-            end, found = await self._plane.peek(
+            end, batches = await self._plane.peek(
                 partial(_batch, plane=self._plane, after=after, end=end, resources=resources)
             )
             for subscriber in waiting & self._subscribers:
-                subscriber.give(found[_key(subscriber.resource)], end)
-            waiting = {each for each in self._subscribers if each.position < end}
+                subscriber.give(batches[_key(subscriber.resource)], end)
+            waiting = {subscriber for subscriber in self._subscribers if subscriber.position < end}
         self._position = max(self._position, end)
 
 
@@ -209,15 +209,15 @@ def _batch(
 ) -> tuple[int, dict[Key, Batch]]:
     """Changes after a number, by kind, and the number they reach; ``end`` 0 means all that is folded."""
     end = end or query.checkpoint(rows)
-    found: dict[str, list[Change]] = {}
+    by_kind: dict[str, list[Change]] = {}
     for change in changes.between(rows, after, end):
-        found.setdefault(change.kind, []).append(change)
-    told: dict[Key, Batch] = {}
+        by_kind.setdefault(change.kind, []).append(change)
+    batches: dict[Key, Batch] = {}
     for key, resource in resources.items():
         followed = _followed(object_tables.Kind(resource.api_version, resource.kind))
-        its = {kind: found[kind] for kind in followed if kind in found}
-        told[key] = _happened(rows, resource, its, plane, end)
-    return end, told
+        its = {kind: by_kind[kind] for kind in followed if kind in by_kind}
+        batches[key] = _happened(rows, resource, its, plane, end)
+    return end, batches
 
 
 def _first_seen(
@@ -227,13 +227,13 @@ def _first_seen(
 
     If that change is a deletion, nothing is reported.
     """
-    for each in happenings:
-        if each.key not in untold:
-            yield each
+    for happening in happenings:
+        if happening.key not in untold:
+            yield happening
             continue
-        untold.discard(each.key)
-        if each.change_type != _WORDS[changes.DELETED]:
-            yield ObjectChange(each.number, _WORDS[changes.ADDED], each.key, each.value)
+        untold.discard(happening.key)
+        if happening.change_type != _WORDS[changes.DELETED]:
+            yield ObjectChange(happening.number, _WORDS[changes.ADDED], happening.key, happening.value)
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
@@ -244,83 +244,87 @@ def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
 
 
 def _happened(
-    rows: Rows, resource: Resource, found: Mapping[str, list[Change]], plane: ControlPlane, end: int
+    rows: Rows, resource: Resource, by_kind: Mapping[str, list[Change]], plane: ControlPlane, end: int
 ) -> Batch:
     """Events for the changes of a kind up to ``end``, in log order.
 
     One event per object, or several if it was deleted and created again.
     """
     kind = object_tables.Kind(resource.api_version, resource.kind)
-    batch = _of_kind(rows, resource, found.get(kind.of_change, []), plane, end)
+    batch = _of_kind(rows, resource, by_kind.get(kind.of_change, []), plane, end)
     if not plane.bootstrap.has(kind):
         return batch
     namespaces = control_plane().of_kind(*bootstrap_objects.NAMESPACE)
     if namespaces is None:
         return batch
-    held = _of_kind(rows, namespaces, found.get(bootstrap_objects.NAMESPACE.of_change, []), plane, end)
-    for each in held.changes:
-        if each.change_type != _WORDS[changes.MODIFIED]:
-            value = plane.bootstrap.of_namespace(kind, each.value)
-            batch.changes.append(ObjectChange(each.number, each.change_type, each.key, value))
+    of_namespaces = _of_kind(
+        rows, namespaces, by_kind.get(bootstrap_objects.NAMESPACE.of_change, []), plane, end
+    )
+    for change in of_namespaces.changes:
+        if change.change_type != _WORDS[changes.MODIFIED]:
+            value = plane.bootstrap.of_namespace(kind, change.value)
+            batch.changes.append(ObjectChange(change.number, change.change_type, change.key, value))
     batch.changes.sort(key=lambda each: (each.number, each.key))
-    return Batch(batch.changes, batch.untold | held.untold)
+    return Batch(batch.changes, batch.untold | of_namespaces.untold)
 
 
-def _of_kind(rows: Rows, resource: Resource, found: Iterable[Change], plane: ControlPlane, end: int) -> Batch:
+def _of_kind(
+    rows: Rows, resource: Resource, changed: Iterable[Change], plane: ControlPlane, end: int
+) -> Batch:
     kind = object_tables.Kind(resource.api_version, resource.kind)
-    merged = _merged(found)
-    standing = object_tables.by_keys(rows, kind, merged)
-    told: list[ObjectChange] = []
+    merged = _merged(changed)
+    current = object_tables.by_keys(rows, kind, merged)
+    reported: list[ObjectChange] = []
     untold: set[object_tables.Place] = set()
-    for place, each in merged.items():
-        happened = list(_object_changes(resource, place, each, standing.get(place), plane))
+    for key, history in merged.items():
+        happened = list(_object_changes(resource, key, history, current.get(key), plane))
         # An object that changed again after ``end`` is reported later with that change: its current state
         # must not appear under an older number.
         up_to = [happening for happening in happened if happening.number <= end]
-        told += up_to
-        last_word = up_to[-1].change_type if up_to else ""
-        if each[-1].verb == changes.ADDED and last_word != _WORDS[changes.ADDED]:
-            untold.add(place)
-    told.sort(key=lambda each: (each.number, each.key))
-    return Batch(told, frozenset(untold))
+        reported += up_to
+        last_type = up_to[-1].change_type if up_to else ""
+        if history[-1].verb == changes.ADDED and last_type != _WORDS[changes.ADDED]:
+            untold.add(key)
+    reported.sort(key=lambda each: (each.number, each.key))
+    return Batch(reported, frozenset(untold))
 
 
-def _merged(found: Iterable[Change]) -> dict[object_tables.Place, list[Change]]:
+def _merged(changed: Iterable[Change]) -> dict[object_tables.Place, list[Change]]:
     """Merge the changes of each object: one, or more if it was deleted and created again."""
-    told: dict[object_tables.Place, list[Change]] = {}
-    for change in found:
-        before = told.setdefault((change.key_id, change.member), [])
+    merged: dict[object_tables.Place, list[Change]] = {}
+    for change in changed:
+        before = merged.setdefault((change.key_id, change.member), [])
         if before and before[-1].verb != changes.DELETED and change.verb == changes.MODIFIED:
             before[-1] = change._replace(verb=before[-1].verb)
         else:
             before.append(change)
-    return told
+    return merged
 
 
 def _object_changes(
     resource: Resource,
-    place: object_tables.Place,
-    found: list[Change],
-    standing: Json | None,
+    key: object_tables.Place,
+    history: list[Change],
+    current: Json | None,
     plane: ControlPlane,
 ) -> Iterable[ObjectChange]:
-    for index, change in enumerate(found):
+    for index, change in enumerate(history):
         if change.verb == changes.DELETED:
             value = _last(resource, change)
-        elif index + 1 < len(found):
+        elif index + 1 < len(history):
             # It has been deleted since; the deletion record holds its last state.
-            value = _last(resource, found[index + 1])
+            value = _last(resource, history[index + 1])
         else:
-            value = standing
+            value = current
         if value is not None:
             number = change.number
-            if change.verb != changes.DELETED and value is not standing:
+            if change.verb != changes.DELETED and value is not current:
                 # Use this change's number, not the deletion's: a watch that resumes from it must still see
                 # the deletion.
                 value = {**value, "metadata": {**_metadata(value), "resourceVersion": str(number)}}
             elif change.verb != changes.DELETED:
                 number = max(number, int(str(_metadata(value)["resourceVersion"])))
-            yield ObjectChange(number, _WORDS[change.verb], place, plane.shown(resource, value))
+            yield ObjectChange(number, _WORDS[change.verb], key, plane.shown(resource, value))
 
 
 def _metadata(value: Json) -> Json:
@@ -330,5 +334,5 @@ def _metadata(value: Json) -> Json:
 def _last(resource: Resource, change: Change) -> Json | None:
     if change.body is None:
         return None
-    found = msgspec.json.decode(change.body, type=dict[str, object])
-    return versions.shown(resource, {**found, "apiVersion": resource.api_version})
+    value = msgspec.json.decode(change.body, type=dict[str, object])
+    return versions.shown(resource, {**value, "apiVersion": resource.api_version})

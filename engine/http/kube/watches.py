@@ -44,14 +44,14 @@ class Watching:
     async def answer(
         self,
         resource: Resource,
-        place: ApiPath,
+        api_path: ApiPath,
         query: Query,
         form: rendering.Form,
         fits: Fitting,
     ) -> Response:
         """The response to a watch; raises StatusError: 429 for too many watches, 410 for an old resourceVersion."""
         if resource.kind == "Event":
-            return self._plane.events.watched(resource, place.namespace, query, form, self._clock_ms())
+            return self._plane.events.watched(resource, api_path.namespace, query, form, self._clock_ms())
         if self._feed.count >= WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"{WATCHERS_MAX} watches are open")
         since = _since(query.resource_version)
@@ -61,7 +61,7 @@ class Watching:
         checkpoint = self._services.views.folded
         if since and (not changes.is_kept(since, checkpoint) or since > self._services.log.last_number()):
             raise status_objects.expired()
-        watch = _Watch(resource, place.namespace, form, fits, self._clock_ms)
+        watch = _Watch(resource, api_path.namespace, form, fits, self._clock_ms)
         watch.is_selective = bool(query.label_selector or query.field_selector)
         lines = self._lines(watch, query, since)
         return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
@@ -80,11 +80,11 @@ class Watching:
                 is_more = await self._wait(subscriber)
                 if subscriber.is_cut:
                     break
-                told = watch.position
-                for part in _parts(line for each in subscriber.take() for line in watch.lines_of(each)):
+                reported = watch.position
+                for part in _parts(line for change in subscriber.take() for line in watch.lines_of(change)):
                     yield part
                 # The list at the beginning may be ahead of the feed; a bookmark must never go back.
-                watch.position = max(told, subscriber.position)
+                watch.position = max(reported, subscriber.position)
                 if not is_more and query.bookmarks:
                     yield watch.bookmark()
             if query.bookmarks:
@@ -163,20 +163,20 @@ class _Watch:
         name = _name(happening.value)
         if self.namespace and name[0] != self.namespace:
             return []
-        word = happening.change_type
+        event_type = happening.change_type
         if self.is_selective:
-            word = self._selected(word, name, happening.value)
-        if not word:
+            event_type = self._selected(event_type, name, happening.value)
+        if not event_type:
             return []
-        key = (word, self.form)
+        key = (event_type, self.form)
         line = happening.lines.get(key)
         if line is None:
-            line = happening.lines[key] = self.line(word, happening.value)
+            line = happening.lines[key] = self.line(event_type, happening.value)
         return [line]
 
-    def line(self, word: str, value: Json) -> bytes:
+    def line(self, event_type: str, value: Json) -> bytes:
         shown = rendering.one(self.resource, value, self.form, self._clock_ms())
-        return rendering.encode({"type": word, "object": shown}) + b"\n"
+        return rendering.encode({"type": event_type, "object": shown}) + b"\n"
 
     def bookmark(self, annotations: Json | None = None) -> bytes:
         """A BOOKMARK line with the number to resume from."""
@@ -194,17 +194,17 @@ class _Watch:
             value = {**table, "rows": [{"cells": [], "object": head}]}
         return rendering.encode({"type": "BOOKMARK", "object": value}) + b"\n"
 
-    def _selected(self, word: str, name: tuple[str, str], value: Json) -> str:
+    def _selected(self, event_type: str, name: tuple[str, str], value: Json) -> str:
         """The event type for a watch with selectors; empty if the object is and was outside of it."""
         was_there = name in self.known
-        if word != "DELETED" and self.fits(value):
+        if event_type != "DELETED" and self.fits(value):
             self.known.add(name)
-            return "MODIFIED" if was_there and word == "MODIFIED" else "ADDED"
+            return "MODIFIED" if was_there and event_type == "MODIFIED" else "ADDED"
         self.known.discard(name)
         # Before the watch has caught up, the client may know the object from an earlier list; an unneeded
         # DELETED does no harm.
-        is_told = was_there or not self.is_level or (word == "DELETED" and self.fits(value))
-        return "DELETED" if is_told else ""
+        is_reported = was_there or not self.is_level or (event_type == "DELETED" and self.fits(value))
+        return "DELETED" if is_reported else ""
 
 
 def _parts(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -228,5 +228,5 @@ def _since(version: str) -> int:
 
 
 def _name(value: Json) -> tuple[str, str]:
-    held = as_object(value.get("metadata")) or {}
-    return str(held.get("namespace", "")), str(held.get("name", ""))
+    metadata = as_object(value.get("metadata")) or {}
+    return str(metadata.get("namespace", "")), str(metadata.get("name", ""))

@@ -86,15 +86,15 @@ class WriteRequests:
     """Handle write requests. All public methods raise StatusError."""
 
     def __init__(
-        self, door: WriteApi, plane: ControlPlane, clock_ms: Callable[[], int], authorizer: Authorizer
+        self, write_api: WriteApi, plane: ControlPlane, clock_ms: Callable[[], int], authorizer: Authorizer
     ) -> None:
-        self._write_api = door
+        self._write_api = write_api
         self._plane = plane
         self._authorizer = authorizer
-        self._namespaces = Namespaces(door, plane, clock_ms)
+        self._namespaces = Namespaces(write_api, plane, clock_ms)
         self._clock_ms = clock_ms
 
-    async def create(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle POST to a collection."""
         repeated: list[str] = []
         body = await requests.body(request, resource, repeated)
@@ -111,93 +111,95 @@ class WriteRequests:
                 message="Required value: name or generateName is required",
             )
             raise status_objects.invalid(resource, "", [cause])
-        namespace = str(metadata.get("namespace") or "") if not place.namespace else place.namespace
+        namespace = str(metadata.get("namespace") or "") if not api_path.namespace else api_path.namespace
         if resource.namespaced and not namespace:
             namespace = "default"
         if metadata.get("resourceVersion"):
             raise status_objects.bad_request("resourceVersion should not be set on objects to be created")
         metadata["name"] = name
-        asked = self._parsed(request, resource, place, name, namespace if resource.namespaced else "")
-        _check_repeated(asked, repeated)
-        await loop_share.apart(asked.body_bytes, _check_definition, resource, body)
-        compute = mutations.creation(asked.writer, {**body, "metadata": metadata})
-        return await self._change(asked, compute, code=201)
+        write = self._parsed(request, resource, api_path, name, namespace if resource.namespaced else "")
+        _check_repeated(write, repeated)
+        await loop_share.apart(write.body_bytes, _check_definition, resource, body)
+        compute = mutations.creation(write.writer, {**body, "metadata": metadata})
+        return await self._change(write, compute, code=201)
 
-    async def replace(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PUT of an object or subresource."""
-        asked = self._parsed(request, resource, place, place.name, place.namespace)
-        if place.part == "scale":
+        write = self._parsed(request, resource, api_path, api_path.name, api_path.namespace)
+        if api_path.part == "scale":
             scale = await requests.body(request, scales.SCALE)
-            return await self._scale(asked, scale_mutations.replaced(asked.writer, scale))
+            return await self._scale(write, scale_mutations.replaced(write.writer, scale))
         repeated: list[str] = []
         body = await requests.body(request, resource, repeated)
-        _check_repeated(asked, repeated)
-        if place.part == "status":
-            said = await self._derived_status(asked)
-            return await self._status(asked, status_mutations.replaced(asked.writer, body, said))
-        await loop_share.apart(asked.body_bytes, _check_definition, resource, body)
-        return await self._change(asked, mutations.replacement(asked.writer, body), code=200)
+        _check_repeated(write, repeated)
+        if api_path.part == "status":
+            derived = await self._derived_status(write)
+            return await self._status(write, status_mutations.replaced(write.writer, body, derived))
+        await loop_share.apart(write.body_bytes, _check_definition, resource, body)
+        return await self._change(write, mutations.replacement(write.writer, body), code=200)
 
-    async def patch(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def patch(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PATCH of an object or subresource."""
-        asked = self._parsed(request, resource, place, place.name, place.namespace)
+        write = self._parsed(request, resource, api_path, api_path.name, api_path.namespace)
         kind, content = requests.media_type(request), await requests.content(request)
-        if place.part == "status":
-            said = await self._derived_status(asked)
-            patched = await _status_patched(asked, kind, content, said)
-            return await self._status(asked, patched)
+        if api_path.part == "status":
+            derived = await self._derived_status(write)
+            patched = await _status_patched(write, kind, content, derived)
+            return await self._status(write, patched)
         if kind in requests.APPLY_PATCHES:
-            wanted = await _applied(asked, content)
-            if place.part == "scale":
+            desired = await _applied(write, content)
+            if api_path.part == "scale":
                 return await self._scale(
-                    asked, scale_mutations.applied(asked.writer, wanted, force=asked.query.force)
+                    write, scale_mutations.applied(write.writer, desired, force=write.query.force)
                 )
-            compute = mutations.applied(asked.writer, wanted, force=asked.query.force)
-            return await self._change(asked, compute, code=200)
-        if asked.query.force:
+            compute = mutations.applied(write.writer, desired, force=write.query.force)
+            return await self._change(write, compute, code=200)
+        if write.query.force:
             cause = causes.forbidden("force", "may not be specified for non-apply patch")
             raise status_objects.invalid_options("PatchOptions", cause)
-        patch = await _patch(asked, content)
-        if place.part == "scale":
-            return await self._scale(asked, scale_mutations.patched(asked.writer, kind, patch))
-        return await self._change(asked, mutations.patched(asked.writer, kind, patch), code=200)
+        patch = await _patch(write, content)
+        if api_path.part == "scale":
+            return await self._scale(write, scale_mutations.patched(write.writer, kind, patch))
+        return await self._change(write, mutations.patched(write.writer, kind, patch), code=200)
 
-    async def delete(self, request: Request, resource: Resource, place: ApiPath) -> Response:
+    async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle DELETE of an object."""
-        asked = self._parsed(request, resource, place, place.name, place.namespace)
+        write = self._parsed(request, resource, api_path, api_path.name, api_path.namespace)
         options = await requests.options(request)
-        dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
-        found = await self._remove(asked, as_object(options.get("preconditions")) or {}, dry_run=dry_run)
-        return rendering.answer(found)
+        dry_run = write.query.dry_run or options.get("dryRun") == ["All"]
+        body = await self._remove(write, as_object(options.get("preconditions")) or {}, dry_run=dry_run)
+        return rendering.answer(body)
 
     async def delete_all(
-        self, request: Request, resource: Resource, place: ApiPath, fitting: list[Json]
+        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[Json]
     ) -> Response:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         options = await requests.options(request)
-        for each in fitting:
-            metadata = as_object(each.get("metadata")) or {}
+        for value in fitting:
+            metadata = as_object(value.get("metadata")) or {}
             name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
-            asked = self._parsed(request, resource, place, name, namespace)
+            write = self._parsed(request, resource, api_path, name, namespace)
             if await self._plane.is_bootstrap_object(resource, namespace, name):
                 continue
-            dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
-            await self._remove(asked, {}, dry_run=dry_run)
+            dry_run = write.query.dry_run or options.get("dryRun") == ["All"]
+            await self._remove(write, {}, dry_run=dry_run)
         number = str(await self._plane.number())
         return rendering.answer(
             rendering.many(resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number})
         )
 
-    async def _remove(self, asked: _WriteRequest, conditions: Json, *, dry_run: bool) -> Json:
+    async def _remove(self, write: _WriteRequest, conditions: Json, *, dry_run: bool) -> Json:
         """Delete an object; return the body of the response."""
-        resource, target = asked.resource, _target(asked)
-        reserved_objects.check(target, asked.user)
-        is_given = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
-        if is_given or (resource.kind == "Namespace" and target.name in BUILT_IN_NAMESPACES):
-            why = (
-                "this namespace may not be deleted" if resource.kind == "Namespace" else "it is always there"
+        resource, target = write.resource, _target(write)
+        reserved_objects.check(target, write.user)
+        is_bootstrap = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
+        if is_bootstrap or (resource.kind == "Namespace" and target.name in BUILT_IN_NAMESPACES):
+            reason = (
+                "this namespace may not be deleted"
+                if resource.kind == "Namespace"
+                else "it is a built-in object"
             )
-            message = f'{resource.qualified} "{target.name}" is forbidden: {why}'
+            message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
 
         def precheck(live: Json) -> None:
@@ -211,144 +213,144 @@ class WriteRequests:
         _check(result, resource, target.name)
         metadata = as_object(removal.outcome.get("metadata")) or {}
         if removal.is_marked or resource.qualified in _TOLD_WHOLE:
-            told = removal.outcome
+            shown = removal.outcome
             if result.resource_version and not removal.is_marked:
-                told = {**told, "metadata": {**metadata, "resourceVersion": str(result.resource_version)}}
-            return self._plane.shown(resource, told)
+                shown = {**shown, "metadata": {**metadata, "resourceVersion": str(result.resource_version)}}
+            return self._plane.shown(resource, shown)
         return status_objects.deleted(resource, target.name, str(metadata.get("uid", "")))
 
-    async def _scale(self, asked: _WriteRequest, compute: Compute) -> Response:
-        value, _result = await self._carried_out(asked, compute)
-        return rendering.answer(scales.scale_of(asked.resource, value), warnings=asked.writer.warnings)
+    async def _scale(self, write: _WriteRequest, compute: Compute) -> Response:
+        value, _result = await self._carried_out(write, compute)
+        return rendering.answer(scales.scale_of(write.resource, value), warnings=write.writer.warnings)
 
-    async def _status(self, asked: _WriteRequest, compute: Compute) -> Response:
+    async def _status(self, write: _WriteRequest, compute: Compute) -> Response:
         """Write a status, if clients may write that of this kind; else respond with a warning."""
-        resource = asked.resource
+        resource = write.resource
         route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
         written = route in ("cluster", "configuration") or (
             route == "template" and resource.kind not in _MEMBERS_OWN and not kinds.refused(*_kind(resource))
         )
         if not written:
-            return await self._unchanged(asked)
-        return await self._change(asked, compute, code=200)
+            return await self._unchanged(write)
+        return await self._change(write, compute, code=200)
 
-    async def _derived_status(self, asked: _WriteRequest) -> status_mutations.DerivedStatus | None:
+    async def _derived_status(self, write: _WriteRequest) -> status_mutations.DerivedStatus | None:
         """The engine's part of a template's status and its field owner; None for clusters, whose status is a fact."""
-        if kinds.route_of(asked.resource.api_version, asked.resource.kind) == "cluster":
+        if kinds.route_of(write.resource.api_version, write.resource.kind) == "cluster":
             return None
-        found = await self._plane.get(asked.resource, asked.path.namespace, asked.path.name)
-        entries = as_list(managed_fields.in_object(found or {})) or []
+        value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
+        entries = as_list(managed_fields.in_object(value or {})) or []
         for entry in (as_object(entry) or {} for entry in entries):
             if field_owners.is_engines(entry) and field_owners.is_of_status(entry):
-                said = as_object((as_object(entry.get("fieldsV1")) or {}).get("f:status")) or {}
-                status = as_object((found or {}).get("status")) or {}
-                values = {name: item for name, item in status.items() if f"f:{name}" in said}
+                owned = as_object((as_object(entry.get("fieldsV1")) or {}).get("f:status")) or {}
+                status = as_object((value or {}).get("status")) or {}
+                values = {name: item for name, item in status.items() if f"f:{name}" in owned}
                 return status_mutations.DerivedStatus(status=values, entry=entry)
         return None
 
-    async def _unchanged(self, asked: _WriteRequest) -> Response:
+    async def _unchanged(self, write: _WriteRequest) -> Response:
         """Respond with the stored object and a warning that its status was not changed."""
-        found = await self._plane.get(asked.resource, asked.path.namespace, asked.path.name)
-        if found is None:
-            raise status_objects.not_found(asked.resource, asked.path.name)
-        body = rendering.one(asked.resource, found, asked.form, self._clock_ms())
+        value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
+        if value is None:
+            raise status_objects.not_found(write.resource, write.path.name)
+        body = rendering.one(write.resource, value, write.form, self._clock_ms())
         return rendering.answer(body, warnings=[_NOT_KEPT])
 
-    async def _change(self, asked: _WriteRequest, compute: Compute, code: int) -> Response:
-        if eviction_permission.is_binding(asked.resource) and asked.method in ("PUT", "PATCH"):
-            return await self._allow_deletion(asked, compute)
-        value, result = await self._carried_out(asked, compute)
+    async def _change(self, write: _WriteRequest, compute: Compute, code: int) -> Response:
+        if eviction_permission.is_binding(write.resource) and write.method in ("PUT", "PATCH"):
+            return await self._allow_deletion(write, compute)
+        value, result = await self._carried_out(write, compute)
         if result.action.startswith("created"):
             code = 201
-        body = rendering.one(asked.resource, value, asked.form, self._clock_ms())
-        return rendering.answer(body, code, asked.writer.warnings)
+        body = rendering.one(write.resource, value, write.form, self._clock_ms())
+        return rendering.answer(body, code, write.writer.warnings)
 
-    async def _allow_deletion(self, asked: _WriteRequest, compute: Compute) -> Response:
+    async def _allow_deletion(self, write: _WriteRequest, compute: Compute) -> Response:
         """Handle the one permitted change of a binding: allow deletion in clusters whose eviction waits for it."""
-        resource, place = asked.resource, asked.path
-        found = await self._plane.get(resource, place.namespace, place.name)
-        if found is None:
-            raise status_objects.not_found(resource, place.name)
-        ask, wanted = eviction_permission.allowance(resource, found, compute)
-        if ask.clusters:
-            result = await self._write_api.change(ask, dry_run=asked.query.dry_run, source=SOURCE)
-            _check(result, resource, place.name)
+        resource, api_path = write.resource, write.path
+        binding = await self._plane.get(resource, api_path.namespace, api_path.name)
+        if binding is None:
+            raise status_objects.not_found(resource, api_path.name)
+        operation, desired = eviction_permission.allowance(resource, binding, compute)
+        if operation.clusters:
+            result = await self._write_api.change(operation, dry_run=write.query.dry_run, source=SOURCE)
+            _check(result, resource, api_path.name)
             # Only the permission is recorded; the binding changes once its owner shard has decided.
-            found = wanted
-        body = rendering.one(resource, found, asked.form, self._clock_ms())
-        return rendering.answer(body, warnings=asked.writer.warnings)
+            binding = desired
+        body = rendering.one(resource, binding, write.form, self._clock_ms())
+        return rendering.answer(body, warnings=write.writer.warnings)
 
-    async def _carried_out(self, asked: _WriteRequest, compute: Compute) -> tuple[Json, Result]:
-        resource, target = asked.resource, _target(asked)
+    async def _carried_out(self, write: _WriteRequest, compute: Compute) -> tuple[Json, Result]:
+        resource, target = write.resource, _target(write)
         if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
             details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
             message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, details)
-        reserved_objects.check(target, asked.user)
-        given = await self._plane.bootstrap.get(resource, target.namespace, target.name)
+        reserved_objects.check(target, write.user)
+        bootstrap = await self._plane.bootstrap.get(resource, target.namespace, target.name)
 
-        known = None if asked.user.is_master else await self._authorizer.rights()
+        known = None if write.user.is_master else await self._authorizer.rights()
 
         def admitted(live: Json | None) -> Json:
             # Check rights inside the computation, against the very version that is replaced.
-            before = live or given
-            found = compute(before if before is None else versions.shown(resource, before))
-            if known is not None and before is None and asked.method != "POST":
-                _check_creation(asked, known)
-            escalation.check(resource, asked.user, known, found, before)
+            before = live or bootstrap
+            value = compute(before if before is None else versions.shown(resource, before))
+            if known is not None and before is None and write.method != "POST":
+                _check_creation(write, known)
+            escalation.check(resource, write.user, known, value, before)
             try:
-                return versions.kept(resource, found)
+                return versions.kept(resource, value)
             except versions.ConversionError as error:
                 raise status_objects.bad_request(str(error)) from None
 
-        sort = StatusChange if asked.path.part == "status" else Change
-        change = sort(target=target, compute=admitted, body_bytes=asked.body_bytes)
+        sort = StatusChange if write.path.part == "status" else Change
+        change = sort(target=target, compute=admitted, body_bytes=write.body_bytes)
         if isinstance(change, Change):
             change.resource = resource
         try:
-            result = await self._write_api.change(change, dry_run=asked.query.dry_run, source=SOURCE)
+            result = await self._write_api.change(change, dry_run=write.query.dry_run, source=SOURCE)
         except mutations.AheadError:
             # Another replica may have returned that version; after asking the log, this one knows it too.
             await self._plane.newest()
-            result = await self._write_api.change(change, dry_run=asked.query.dry_run, source=SOURCE)
+            result = await self._write_api.change(change, dry_run=write.query.dry_run, source=SOURCE)
         _check(result, resource, target.name)
         if result.action == "deleted" and target.namespace:
             # The object was terminating; its namespace may be too, and be empty now.
             await self._namespaces.finish(target.namespace)
-        elif target.route == "namespace" and not asked.query.dry_run:
+        elif target.route == "namespace" and not write.query.dry_run:
             await self._namespaces.finish(target.name)
         if change.stored is not None and result.action == "created" and target.route == "template":
             # A new object has no status or claim yet, so the stored bytes are all that can be shown.
             return self._plane.shown(resource, object_changes.live_object(target, change.stored)), result
-        found = await self._plane.current(resource, target.namespace, target.name)
-        if found is not None and not asked.query.dry_run and result.action != "deleted":
-            return found, result
-        return self._as_shown(versions.shown(resource, change.outcome), found, asked), result
+        value = await self._plane.current(resource, target.namespace, target.name)
+        if value is not None and not write.query.dry_run and result.action != "deleted":
+            return value, result
+        return self._as_shown(versions.shown(resource, change.outcome), value, write), result
 
-    def _as_shown(self, outcome: Json, standing: Json | None, asked: _WriteRequest) -> Json:
+    def _as_shown(self, outcome: Json, current: Json | None, write: _WriteRequest) -> Json:
         """Render an object that was not stored (dry run, deletion), with the engine's labels and status."""
-        resource, held = asked.resource, as_object((standing or {}).get("metadata")) or {}
+        resource, current_metadata = write.resource, as_object((current or {}).get("metadata")) or {}
         metadata = dict(as_object(outcome.get("metadata")) or {})
         for name in ("labels", "annotations"):
-            marks = as_object(held.get(name)) or {}
+            marks = as_object(current_metadata.get(name)) or {}
             texts = {**(as_object(metadata.get(name)) or {})}
             texts |= {mark: text for mark, text in marks.items() if mark in object_changes.MARKS}
             if texts:
                 metadata[name] = texts
-        if "resourceVersion" in held:
-            metadata["resourceVersion"] = held["resourceVersion"]
+        if "resourceVersion" in current_metadata:
+            metadata["resourceVersion"] = current_metadata["resourceVersion"]
         new: Json = {
             "uid": str(uuid.uuid4()),
             "creationTimestamp": times.to_seconds_text(self._clock_ms()),
-            "name": asked.writer.name,
+            "name": write.writer.name,
         }
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
-        is_kept = standing is not None and "status" in standing and asked.path.part != "status"
-        status: Json = {"status": standing["status"]} if standing is not None and is_kept else {}
+        is_kept = current is not None and "status" in current and write.path.part != "status"
+        status: Json = {"status": current["status"]} if current is not None and is_kept else {}
         return self._plane.shown(resource, {**outcome, **head, **status})
 
     def _parsed(
-        self, request: Request, resource: Resource, place: ApiPath, name: str, namespace: str
+        self, request: Request, resource: Resource, api_path: ApiPath, name: str, namespace: str
     ) -> _WriteRequest:
         query = requests.query(request)
         agent = managed_fields.name_of_agent(request.headers.get("user-agent", ""))
@@ -367,7 +369,7 @@ class WriteRequests:
         user = authentication.of(request)
         return _WriteRequest(
             resource=resource,
-            path=place,
+            path=api_path,
             query=query,
             form=form,
             writer=writer,
@@ -381,12 +383,12 @@ def _kind(resource: Resource) -> tuple[str, str]:
     return resource.api_version, resource.kind
 
 
-def _target(asked: _WriteRequest) -> wishes.Target:
+def _target(write: _WriteRequest) -> wishes.Target:
     return wishes.Target(
-        api_version=versions.stored(asked.resource).api_version,
-        kind=asked.resource.kind,
-        namespace=asked.writer.namespace,
-        name=asked.writer.name,
+        api_version=versions.stored(write.resource).api_version,
+        kind=write.resource.kind,
+        namespace=write.writer.namespace,
+        name=write.writer.name,
     )
 
 
@@ -396,33 +398,33 @@ def _not_written(resource: Resource) -> str:
 
 
 async def _status_patched(
-    asked: _WriteRequest, kind: str, content: bytes, said: status_mutations.DerivedStatus | None
+    write: _WriteRequest, kind: str, content: bytes, derived: status_mutations.DerivedStatus | None
 ) -> Compute:
     if kind in requests.APPLY_PATCHES:
-        wanted = await _applied(asked, content)
-        return status_mutations.applied(asked.writer, wanted, force=asked.query.force, said=said)
-    return status_mutations.patched(asked.writer, kind, await _patch(asked, content), said)
+        desired = await _applied(write, content)
+        return status_mutations.applied(write.writer, desired, force=write.query.force, derived=derived)
+    return status_mutations.patched(write.writer, kind, await _patch(write, content), derived)
 
 
-async def _patch(asked: _WriteRequest, content: bytes) -> object:
+async def _patch(write: _WriteRequest, content: bytes) -> object:
     """Parse a JSON patch and check its duplicate fields; raises StatusError."""
     repeated: list[str] = []
     patch = await requests.patch_value(content, repeated)
-    _check_repeated(asked, repeated)
+    _check_repeated(write, repeated)
     return patch
 
 
-async def _applied(asked: _WriteRequest, content: bytes) -> Json:
+async def _applied(write: _WriteRequest, content: bytes) -> Json:
     """Parse the object to apply and check its duplicate fields; raises StatusError."""
     repeated: list[str] = []
-    wanted = await requests.applied_object(content, repeated)
-    _check_repeated(asked, repeated)
-    return wanted
+    desired = await requests.applied_object(content, repeated)
+    _check_repeated(write, repeated)
+    return desired
 
 
-def _check_creation(asked: _WriteRequest, known: Rights) -> None:
+def _check_creation(write: _WriteRequest, known: Rights) -> None:
     """Raise StatusError if an apply or update creates the object and the user may not create it."""
-    resource, writer = asked.resource, asked.writer
+    resource, writer = write.resource, write.writer
     act = Act(
         verb="create",
         group=resource.group,
@@ -430,17 +432,17 @@ def _check_creation(asked: _WriteRequest, known: Rights) -> None:
         namespace=writer.namespace,
         name=writer.name,
     )
-    if not known.may(asked.user, act):
-        raise status_objects.forbidden_act(asked.user.name, act)
+    if not known.may(write.user, act):
+        raise status_objects.forbidden_act(write.user.name, act)
 
 
-def _check_repeated(asked: _WriteRequest, paths: list[str]) -> None:
+def _check_repeated(write: _WriteRequest, paths: list[str]) -> None:
     """Refuse duplicate fields, warn of them, or ignore them, as the request's fieldValidation says."""
-    told = [repeated_fields.message(path) for path in paths]
-    if told and asked.query.validation == "Strict":
-        raise status_objects.strict_decoding(asked.resource, told)
-    if asked.query.validation == "Warn":
-        asked.writer.warnings.extend(told)
+    messages = [repeated_fields.message(path) for path in paths]
+    if messages and write.query.validation == "Strict":
+        raise status_objects.strict_decoding(write.resource, messages)
+    if write.query.validation == "Warn":
+        write.writer.warnings.extend(messages)
 
 
 def _check_definition(resource: Resource, body: Json) -> None:
@@ -459,9 +461,9 @@ def _check_definition(resource: Resource, body: Json) -> None:
 def _check_conditions(resource: Resource, name: str, live: Json, conditions: Json) -> None:
     metadata = as_object(live.get("metadata")) or {}
     for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        wanted, held = conditions.get(field), str(metadata.get(field, ""))
-        if wanted and wanted != held:
-            raise status_objects.unwanted_deletion(resource, name, what, str(wanted), held)
+        expected, actual = conditions.get(field), str(metadata.get(field, ""))
+        if expected and expected != actual:
+            raise status_objects.unwanted_deletion(resource, name, what, str(expected), actual)
 
 
 def _check(result: Result, resource: Resource, name: str) -> None:
@@ -474,6 +476,4 @@ def _check(result: Result, resource: Resource, name: str) -> None:
         case v if v == NOT_FOUND:
             raise status_objects.not_found(resource, name)
         case _:
-            raise status_objects.timed_out(
-                f"{result.problem.reason}; look whether it happened, then repeat it"
-            )
+            raise status_objects.timed_out(f"{result.problem.reason}; check whether it was made, then retry")

@@ -64,18 +64,18 @@ def conditions(binding: Json) -> list[Json]:
 def _row(binding: Json, widest: int) -> Row:
     spec = part(binding, "spec")
     metadata, resource = part(binding, "metadata"), part(spec, "resource")
-    found = condition(binding, "Scheduled")
+    scheduled = condition(binding, "Scheduled")
     bars = _bars(binding, widest)
     namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
-    is_scheduled = found.get("status") == "True"
+    is_scheduled = scheduled.get("status") == "True"
     return Row(
         key=f"{namespace}/{name}" if namespace else name,
         kind=str(resource.get("kind")),
         namespace=namespace,
         name=str(resource.get("name")),
-        state=("scheduled" if is_scheduled else "failed") if found else _unplaced(spec),
-        reason="" if is_scheduled else str(found.get("reason", "")),
-        message="" if is_scheduled else str(found.get("message", "")),
+        state=("scheduled" if is_scheduled else "failed") if scheduled else _unplaced(spec),
+        reason="" if is_scheduled else str(scheduled.get("reason", "")),
+        message="" if is_scheduled else str(scheduled.get("message", "")),
         replicas=_count(spec, "replicas"),
         ready=sum(bar.ready or 0 for bar in bars if not bar.leaving),
         bars=bars,
@@ -91,40 +91,40 @@ def _unplaced(spec: Json) -> str:
 def _marks(spec: Json) -> list[str]:
     suspension = part(spec, "suspension")
     only = texts(part(suspension, "dispatchingOnClusters").get("clusterNames"))
-    found = ["suspended"] if suspension.get("dispatching") else []
+    marks = ["suspended"] if suspension.get("dispatching") else []
     if only:
-        found.append("suspended on " + ", ".join(only))
+        marks.append("suspended on " + ", ".join(only))
     tasks = items(spec.get("gracefulEvictionTasks"))
-    found += [f"leaves {task.get('fromCluster')}: {task.get('reason')}" for task in tasks]
+    marks += [f"leaves {task.get('fromCluster')}: {task.get('reason')}" for task in tasks]
     needs = items(spec.get("requiredBy"))
-    return found + [f"required by {need.get('namespace')}/{need.get('name')}" for need in needs]
+    return marks + [f"required by {need.get('namespace')}/{need.get('name')}" for need in needs]
 
 
 def _bars(binding: Json, widest: int) -> list[Bar]:
     """Bars of its assigned clusters, of clusters where it is a dependency, then of those it is leaving."""
     spec = part(binding, "spec")
-    targets = {str(each["name"]): each for each in items(spec.get("clusters"))}
+    targets = {str(target["name"]): target for target in items(spec.get("clusters"))}
     for need in items(spec.get("requiredBy")):
-        for each in items(need.get("clusters")):
-            targets.setdefault(str(each["name"]), each)
-    reports = {str(each["clusterName"]): each for each in _reports(binding)}
+        for target in items(need.get("clusters")):
+            targets.setdefault(str(target["name"]), target)
+    reports = {str(target["clusterName"]): target for target in _reports(binding)}
     left = [name for name, report in reports.items() if name not in targets and _is_there(report)]
     return [_bar(name, targets.get(name), reports.get(name, {}), widest) for name in (*targets, *left)]
 
 
 def _bar(name: str, target: Json | None, report: Json, widest: int) -> Bar:
     numbers = part(report, "status")
-    wanted = _count(target or {}, "replicas") if target is not None else 0
+    desired = _count(target or {}, "replicas") if target is not None else 0
     running, ready = _count(numbers, "replicas"), _count(numbers, "readyReplicas")
     return Bar(
         cluster=name,
-        wanted=wanted,
+        wanted=desired,
         running=running,
         ready=ready,
-        pending=max((wanted or 0) - (ready or 0), 0),
+        pending=max((desired or 0) - (ready or 0), 0),
         applied=bool(report.get("applied")),
         leaving=target is None,
-        wanted_pixels=_pixels(max(wanted or 0, running or 0), widest),
+        wanted_pixels=_pixels(max(desired or 0, running or 0), widest),
         ready_pixels=_pixels(ready or 0, widest),
     )
 
@@ -135,9 +135,9 @@ def _is_there(report: Json) -> bool:
 
 
 def _most(binding: Json) -> int:
-    wanted = (_count(each, "replicas") or 0 for each in items(part(binding, "spec").get("clusters")))
+    desired = (_count(each, "replicas") or 0 for each in items(part(binding, "spec").get("clusters")))
     running = (_count(part(each, "status"), "replicas") or 0 for each in _reports(binding))
-    return max((*wanted, *running), default=0)
+    return max((*desired, *running), default=0)
 
 
 def _pixels(count: int, widest: int) -> int:

@@ -41,46 +41,46 @@ class Row(Struct, frozen=True, kw_only=True):
 def row(cluster: Json) -> Row:
     """The row of a Cluster object."""
     metadata, spec, status = (part(cluster, name) for name in ("metadata", "spec", "status"))
-    found = condition(cluster, "Ready")
-    place = [spec.get("provider"), spec.get("region"), ", ".join(texts(spec.get("zones")))]
-    state = ("ready" if found.get("status") == "True" else "failed") if found else "waiting"
-    message = "" if state == "ready" else str(found.get("message", "it has not reported yet"))
+    ready = condition(cluster, "Ready")
+    location = [spec.get("provider"), spec.get("region"), ", ".join(texts(spec.get("zones")))]
+    state = ("ready" if ready.get("status") == "True" else "failed") if ready else "waiting"
+    message = "" if state == "ready" else str(ready.get("message", "no report yet"))
     if leaving := metadata.get("deletionTimestamp"):
-        state, message = "leaving", f"since {leaving}; it goes once nothing of ours is left in it"
+        state, message = "leaving", f"since {leaving}; removed once its workloads are gone"
     return Row(
         name=str(metadata.get("name")),
         state=state,
         message=message,
-        location=" / ".join(str(each) for each in place if each),
+        location=" / ".join(str(piece) for piece in location if piece),
         labels=[f"{name}={value}" for name, value in sorted(part(metadata, "labels").items())],
-        taints=[_taint(each) for each in items(spec.get("taints"))],
+        taints=[_taint(taint) for taint in items(spec.get("taints"))],
         meters=_meters(part(status, "resourceSummary")),
     )
 
 
 def _meters(summary: Json) -> list[Meter]:
-    room = part(summary, "allocatable")
-    names = [name for name in _FIRST if name in room] + sorted(set(room) - set(_FIRST))
+    allocatable = part(summary, "allocatable")
+    names = [name for name in _FIRST if name in allocatable] + sorted(set(allocatable) - set(_FIRST))
     return [_meter(name, summary) for name in names[:_METERS_MAX]]
 
 
 def _meter(resource: str, summary: Json) -> Meter:
-    room, allocated, allocating = (
+    allocatable, allocated, allocating = (
         quantity.nano_units(str(part(summary, name).get(resource, "0")))
         for name in ("allocatable", "allocated", "allocating")
     )
     used = allocated + allocating
     return Meter(
         resource=resource,
-        text=f"{_amount(resource, used)} of {_amount(resource, room)}",
-        percent=100 * used // room if room else 0,
-        allocated_pixels=_pixels(allocated, room),
-        used_pixels=_pixels(used, room),
+        text=f"{_amount(resource, used)} of {_amount(resource, allocatable)}",
+        percent=100 * used // allocatable if allocatable else 0,
+        allocated_pixels=_pixels(allocated, allocatable),
+        used_pixels=_pixels(used, allocatable),
     )
 
 
-def _pixels(part: int, whole: int) -> int:
-    return min(max(METER_PIXELS * part // max(whole, 1), 1), METER_PIXELS) if part else 0
+def _pixels(part: int, total: int) -> int:
+    return min(max(METER_PIXELS * part // max(total, 1), 1), METER_PIXELS) if part else 0
 
 
 def _amount(resource: str, nano: int) -> str:

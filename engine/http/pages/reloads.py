@@ -22,6 +22,6 @@ class Feed(Struct, frozen=True):
 def follow(topic: str = "", key: str = "") -> Feed:
     """The feed of one topic or one key."""
     types = (entry.type for entry in catalogue.EVENT_TYPES if topic in ("", entry.topic))
-    wanted = {name: value for name, value in (("topic", topic), ("key", key)) if value}
-    path = f"{PREFIX}/live?{urlencode(wanted)}"
-    return Feed(path, " ".join(each for each in types if each not in _UNSEEN))
+    parameters = {name: value for name, value in (("topic", topic), ("key", key)) if value}
+    path = f"{PREFIX}/live?{urlencode(parameters)}"
+    return Feed(path, " ".join(type_ for type_ in types if type_ not in _UNSEEN))

@@ -81,114 +81,118 @@ class _Pages:
         """Wrap a page function as a request handler."""
 
         async def answer(request: Request) -> Response:
-            wanted = read_query(request, PageQuery)
-            number = await self._reader.resolve(wanted.as_of)
+            options = read_query(request, PageQuery)
+            number = await self._reader.resolve(options.as_of)
             shown = await self._services.catch_up() if number is None else number
-            moment = ShownState(number, shown)
-            template, values, feed = await show(request, wanted, moment)
+            state = ShownState(number, shown)
+            template, values, feed = await show(request, options, state)
             followed = (
                 {"feed": feed.path, "types": feed.types} if number is None else {"feed": "", "types": ""}
             )
             path = request.url.path
-            render = partial(self._render, template, {**values, **followed, "moment": moment, "path": path})
+            render = partial(self._render, template, {**values, **followed, "moment": state, "path": path})
             return HTMLResponse(await anyio.to_thread.run_sync(render))
 
         return answer
 
-    async def bindings(self, _request: Request, wanted: PageQuery, moment: ShownState) -> _Page:
-        found = await self._list(query.list_bindings, wanted, moment)
-        rows = binding_values.rows(found.items)
-        values = {"rows": rows, "more": _more(found.after, moment), "most": binding_values.BAR_PIXELS_MAX}
+    async def bindings(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
+        page = await self._list(query.list_bindings, options, state)
+        rows = binding_values.rows(page.items)
+        values = {"rows": rows, "more": _more(page.after, state), "most": binding_values.BAR_PIXELS_MAX}
         return "bindings.html", values, follow(topics.DECISIONS)
 
-    async def binding(self, request: Request, _wanted: PageQuery, moment: ShownState) -> _Page:
+    async def binding(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
         """One binding: state, conditions, explanation and latest records.
 
         For a binding that does not exist, its timeline with a note; raises RefusalError (404) if no record
         touched the key.
         """
         key = str(request.path_params["key"])
-        found = await self._reader.read(moment.number, lambda rows: query.get_binding(rows, key))
-        if found is None:
-            note = "There is no such binding at this moment."
-            return await self._story(key, moment, note)
+        document = await self._reader.read(state.number, lambda rows: query.get_binding(rows, key))
+        if document is None:
+            note = "This binding does not exist at this point of the log."
+            return await self._story(key, state, note)
         explained = None
-        if moment.shown <= _EXPLAINED_AT_ONCE_RECORDS:
-            explained = await self._explained(key, moment)
-        events, left_out = await self._events(key, moment)
+        if state.shown <= _EXPLAINED_AT_ONCE_RECORDS:
+            explained = await self._explained(key, state)
+        events, left_out = await self._events(key, state)
         values = {
-            "row": binding_values.rows([found])[0],
-            "conditions": binding_values.conditions(found),
-            "policy": binding_values.policy(found),
+            "row": binding_values.rows([document])[0],
+            "conditions": binding_values.conditions(document),
+            "policy": binding_values.policy(document),
             "explanation": explained,
             "events": events,
             "left_out": left_out,
         }
         return "binding.html", values, follow(key=key)
 
-    async def explanation(self, request: Request, _wanted: PageQuery, moment: ShownState) -> _Page:
+    async def explanation(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
         """The explanation of a binding; raises RefusalError (404) if there is no decision."""
         key = str(request.path_params["key"])
-        explained = await self._explained(key, moment)
+        explained = await self._explained(key, state)
         if explained is None:
-            remedy = "look at the list of all bindings: /"
-            raise RefusalError(404, "key", f"nothing was decided for {key[:300]!r}", remedy)
+            remedy = "check the key in the list of bindings: /"
+            raise RefusalError(404, "key", f"no decision for {key[:300]!r}", remedy)
         return "explanation.html", {"key": key, "explanation": explained}, Feed()
 
-    async def timeline(self, request: Request, _wanted: PageQuery, moment: ShownState) -> _Page:
-        return await self._story(str(request.path_params["key"]), moment)
+    async def timeline(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
+        return await self._story(str(request.path_params["key"]), state)
 
-    async def _story(self, key: str, moment: ShownState, note: str = "") -> _Page:
-        events, left_out = await self._events(key, moment)
+    async def _story(self, key: str, state: ShownState, note: str = "") -> _Page:
+        events, left_out = await self._events(key, state)
         if not events:
-            raise RefusalError(404, "key", f"nothing ever touched {key[:300]!r}", "look at the lists: /")
+            raise RefusalError(
+                404, "key", f"no record touched {key[:300]!r}", "check the key in the lists: /"
+            )
         values = {"key": key, "events": events, "left_out": left_out, "note": note}
         return "timeline.html", values, follow(key=key)
 
-    async def clusters(self, _request: Request, wanted: PageQuery, moment: ShownState) -> _Page:
-        found = await self._list(query.list_clusters, wanted, moment)
-        rows = [cluster_values.row(each) for each in found.items]
-        values = {"rows": rows, "more": _more(found.after, moment), "width": cluster_values.METER_PIXELS}
+    async def clusters(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
+        page = await self._list(query.list_clusters, options, state)
+        rows = [cluster_values.row(item) for item in page.items]
+        values = {"rows": rows, "more": _more(page.after, state), "width": cluster_values.METER_PIXELS}
         return "clusters.html", values, follow(topics.CLUSTERS)
 
-    async def rebalancers(self, _request: Request, wanted: PageQuery, moment: ShownState) -> _Page:
-        found = await self._list(query.list_rebalancers, wanted, moment)
+    async def rebalancers(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
+        page = await self._list(query.list_rebalancers, options, state)
         rows = [
             {
-                "name": part(each, "metadata").get("name"),
-                "wanted": items(part(each, "spec").get("workloads")),
-                "observed": items(part(each, "status").get("observedWorkloads")),
-                "finished": part(each, "status").get("finishTime", ""),
+                "name": part(item, "metadata").get("name"),
+                "wanted": items(part(item, "spec").get("workloads")),
+                "observed": items(part(item, "status").get("observedWorkloads")),
+                "finished": part(item, "status").get("finishTime", ""),
             }
-            for each in found.items
+            for item in page.items
         ]
         return (
             "rebalancers.html",
-            {"rows": rows, "more": _more(found.after, moment)},
+            {"rows": rows, "more": _more(page.after, state)},
             follow(topics.DECISIONS),
         )
 
     async def _list(
-        self, ask: Callable[..., query.Page], wanted: PageQuery, moment: ShownState
+        self, list_page: Callable[..., query.Page], options: PageQuery, state: ShownState
     ) -> query.Page:
         def look(rows: Rows) -> query.Page:
-            return ask(rows, limit=_PAGE_ITEMS, after=wanted.continue_)
+            return list_page(rows, limit=_PAGE_ITEMS, after=options.continue_)
 
         try:
-            return await self._reader.read(moment.number, look)
+            return await self._reader.read(state.number, look)
         except ValueError as error:
-            raise RefusalError(400, "continue", str(error), "take it from the page before") from None
+            raise RefusalError(
+                400, "continue", str(error), "use the value of continue in the previous page"
+            ) from None
 
-    async def _explained(self, key: str, moment: ShownState) -> timeline_values.Explanation | None:
-        told = await self._services.inquiry.explain(key, moment.number)
-        return timeline_values.explanation(told) if told is not None else None
+    async def _explained(self, key: str, state: ShownState) -> timeline_values.Explanation | None:
+        explained = await self._services.inquiry.explain(key, state.number)
+        return timeline_values.explanation(explained) if explained is not None else None
 
-    async def _events(self, key: str, moment: ShownState) -> tuple[list[timeline_values.Event], int]:
+    async def _events(self, key: str, state: ShownState) -> tuple[list[timeline_values.Event], int]:
         """The newest records that touched a key, newest first, and the number of older ones left out."""
-        numbers = await self._reader.read(None, lambda rows: _touching(rows, key, moment.shown))
+        numbers = await self._reader.read(None, lambda rows: _touching(rows, key, state.shown))
         newest = numbers[: -_EVENTS_SHOWN - 1 : -1]
-        found = await record_pages.numbered(self._services.log, newest, is_full=False)
-        events = [timeline_values.event(each) for each in found.items]
+        page = await record_pages.numbered(self._services.log, newest, is_full=False)
+        events = [timeline_values.event(item) for item in page.items]
         return events, len(numbers) - len(events)
 
     def _render(self, template: str, values: Mapping[str, object]) -> str:
@@ -197,17 +201,17 @@ class _Pages:
 
 def _touching(rows: Rows, key: str, until: int) -> list[int]:
     """Numbers of all records that touched a key, up to ``until``."""
-    found: list[int] = []
-    while batch := query.timeline(rows, key, limit=query.LIMIT_MAX, after=found[-1] if found else 0):
-        found += batch
-    return [number for number in found if number <= until]
+    numbers: list[int] = []
+    while batch := query.timeline(rows, key, limit=query.LIMIT_MAX, after=numbers[-1] if numbers else 0):
+        numbers += batch
+    return [number for number in numbers if number <= until]
 
 
-def _more(after: str, moment: ShownState) -> str:
+def _more(after: str, state: ShownState) -> str:
     """The query string of the next page; empty on the last one."""
     if not after:
         return ""
-    as_of = {} if moment.number is None else {"asOf": moment.number}
+    as_of = {} if state.number is None else {"asOf": state.number}
     return "?" + urlencode({"continue": after, **as_of})
 
 

@@ -62,32 +62,32 @@ def event(entry: Entry) -> Event:
     )
 
 
-def explanation(told: Struct) -> Explanation:
+def explanation(explained: Struct) -> Explanation:
     """Convert the inquiry's explanation for display."""
-    found = msgspec.json.decode(msgspec.json.encode(told), type=Json)
-    basis, mode = part(found, "basis"), found.get("mode")
+    document = msgspec.json.decode(msgspec.json.encode(explained), type=Json)
+    basis, mode = part(document, "basis"), document.get("mode")
     facts = [
-        ("Result", _counts(part(found, "clusters"))),
-        ("Before", _counts(part(found, "previous"))),
-        ("Trigger", f"{found.get('trigger')}{f' ({mode})' if mode else ''}"),
-        ("Overrides", _by_name(part(found, "overrides"))),
-        ("Required by", _by_name(part(found, "requiredBy"))),
-        ("Message", str(found.get("message") or "")),
-        *summaries.preemption_lines(found),
+        ("Result", _counts(part(document, "clusters"))),
+        ("Before", _counts(part(document, "previous"))),
+        ("Trigger", f"{document.get('trigger')}{f' ({mode})' if mode else ''}"),
+        ("Overrides", _by_name(part(document, "overrides"))),
+        ("Required by", _by_name(part(document, "requiredBy"))),
+        ("Message", str(document.get("message") or "")),
+        *summaries.preemption_lines(document),
         ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
         ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
     ]
-    groups = [_group(each) for each in items(part(found, "explanation").get("groups"))]
+    groups = [_group(group) for group in items(part(document, "explanation").get("groups"))]
     return Explanation(facts=[fact for fact in facts if fact[1]], groups=groups)
 
 
 def _group(group: Json) -> Group:
     name = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
-    steps = ", ".join(f"{each.get('kind')} of {each.get('seats')}" for each in items(group.get("steps")))
+    steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in items(group.get("steps")))
     return Group(
         title=f"{name}: {steps}" if steps else name,
         error=str(group.get("error") or ""),
-        seats=[_seat(each) for each in items(group.get("clusters"))],
+        seats=[_seat(step) for step in items(group.get("clusters"))],
     )
 
 
@@ -113,4 +113,4 @@ def _counts(clusters: Json) -> str:
 
 
 def _by_name(lists: Json) -> str:
-    return "; ".join(f"{name}: {', '.join(texts(said))}" for name, said in lists.items())
+    return "; ".join(f"{name}: {', '.join(texts(names))}" for name, names in lists.items())

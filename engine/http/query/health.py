@@ -60,7 +60,7 @@ def routes(services: Services) -> list[Route]:
         kept = await reader.read(None, query.count_objects)
         steps = await reader.read(None, query.shard_steps)
         lag = shard_lag.lag(services.log, services.views.folded, steps)
-        others = [metric for each in services.collectors for metric in each.collect()]
+        others = [metric for collector in services.collectors for metric in collector.collect()]
         return await exposed([*_of_views(lag), *_of_records(counts, kept), *_of_shards(lag.shards), *others])
 
     return [*vital_routes(services.is_ready), Route("/metrics", metrics)]
@@ -93,20 +93,20 @@ def _of_shards(shards: Sequence[response_types.ShardLag]) -> Iterable[Metric]:
     term = CounterMetricFamily("reballast_shard_terms", "Ownerships that took a step.", labels=["shard"])
     ignored = CounterMetricFamily(
         "reballast_shard_ignored_steps",
-        "Steps without effect, of owners that were none any more.",
+        "Steps without effect, written by fenced owners.",
         labels=["shard"],
     )
     behind = GaugeMetricFamily(
         "reballast_shard_lag_records",
-        "Offsets of an input of the shard's own that its last step did not take in.",
+        "Records of the shard's own inputs after its last step.",
         labels=["shard", "topic"],
     )
-    for each in shards:
-        name = str(each.shard)
-        step.add_metric([name], each.step)
-        term.add_metric([name], each.term)
-        ignored.add_metric([name], each.ignored)
-        for taken in each.inputs:
+    for shard in shards:
+        name = str(shard.shard)
+        step.add_metric([name], shard.step)
+        term.add_metric([name], shard.term)
+        ignored.add_metric([name], shard.ignored)
+        for taken in shard.inputs:
             # Facts that concern nothing in a shard wait for its next step, however long that takes; no lag to
             # alert on.
             if taken.topic in topics.OWN_TOPICS:

@@ -24,12 +24,12 @@ def _requirement(term: str) -> Requirement:
         key, sign, value = found.groups()
         return Requirement(key=key, operator="NotIn" if sign == "!=" else "In", values=(value,))
     if found := _SET.fullmatch(term):
-        key, word, values = found.groups()
-        operator = "In" if word == "in" else "NotIn"
+        key, verb, values = found.groups()
+        operator = "In" if verb == "in" else "NotIn"
         return Requirement(
-            key=key, operator=operator, values=tuple(each.strip() for each in values.split(","))
+            key=key, operator=operator, values=tuple(part.strip() for part in values.split(","))
         )
     if found := _THERE.fullmatch(term):
         return Requirement(key=found[2], operator="DoesNotExist" if found[1] else "Exists")
-    reason = f"{term[:80]!r} is no condition on a label"
+    reason = f"{term[:80]!r} is not a label condition"
     raise RefusalError(400, "labelSelector", reason, "write app=web, tier in (gold,silver), or !old")

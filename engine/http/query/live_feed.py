@@ -41,7 +41,9 @@ def route(services: Services) -> Route:
         query = read_query(request, parameters.LiveQuery)
         record_pages.check_topic(query.topic)
         if len(readers) >= READERS_MAX:
-            raise RefusalError(429, "live", f"{READERS_MAX} readers follow already", "try again later")
+            raise RefusalError(
+                429, "live", f"the limit of {READERS_MAX} live feeds is reached", "try again later"
+            )
         after = _after(request, query, services.log.last_number())
         if after < services.views.folded:
             # Refusing before the stream starts (410) also stops a browser from reconnecting to records that
@@ -75,11 +77,11 @@ async def follow(services: Services, after: int, topic: str, key: str) -> AsyncG
             break
         was_level = was_level or behind <= _BATCH_RECORDS
         try:
-            found, level = await services.known(after, _BATCH_RECORDS)
+            records, level = await services.known(after, _BATCH_RECORDS)
         except LogCutError as error:
             yield ServerSentEvent(_encode({"reason": str(error)}).decode(), event="not-kept")
             return
-        for record in found:
+        for record in records:
             after = record.number
             if record_pages.fits(record, topic, key):
                 shown = entry(record)
@@ -100,6 +102,6 @@ def _after(request: Request, query: parameters.LiveQuery, last: int) -> int:
         return last if query.after is None else query.after
     if not (remembered.isascii() and remembered.isdecimal() and len(remembered) <= _ID_DIGITS_MAX):
         raise RefusalError(
-            400, "Last-Event-ID", f"{remembered[:40]!r} is no number", "send the id of an event"
+            400, "Last-Event-ID", f"{remembered[:40]!r} is not a number", "send the id of an event"
         )
     return int(remembered)

@@ -22,7 +22,7 @@ Kind = Literal["down", "slow", "losing"]
 
 LISTED_MAX: Final = 10_000
 _BODY_BYTES_MAX: Final = 4096
-_Limit = Annotated[int, Meta(ge=1, le=LISTED_MAX, description="items of the list")]
+_Limit = Annotated[int, Meta(ge=1, le=LISTED_MAX, description="maximum number of items")]
 _Query = TypeVar("_Query", bound=parameters.Query)
 _Answer = Callable[[Request], Awaitable[Response]]
 
@@ -115,7 +115,7 @@ WORKLOADS: Final = MemberRoute(
     method="GET",
     path="/members/workloads",
     operation="getMembersWorkloads",
-    summary="What runs in members, and since when.",
+    summary="Workloads that run in members, and since when.",
     gives="WorkloadStatus",
     query=RunningQuery,
 )
@@ -123,7 +123,7 @@ FAULT: Final = MemberRoute(
     method="POST",
     path="/members/{name}/fault",
     operation="postMembersFault",
-    summary="Put a fault on a member, beside those that it has.",
+    summary="Add a fault to a member.",
     gives="MemberStatus",
     request=FaultRequest,
 )
@@ -131,7 +131,7 @@ HEAL: Final = MemberRoute(
     method="POST",
     path="/members/{name}/heal",
     operation="postMembersHeal",
-    summary="Take all faults off a member.",
+    summary="Remove all faults of a member.",
     gives="MemberStatus",
 )
 ROUTES: Final = (STATUSES, PODS, WORKLOADS, FAULT, HEAL)
@@ -155,12 +155,12 @@ def routes(members: SimulatedMembers | None) -> list[Route]:
 
     async def workloads(request: Request) -> Response:
         query = _read(request, RunningQuery)
-        found = members.workloads(query.cluster or None, query.namespace or None, query.limit)
-        return _json(Running(items=found))
+        running = members.workloads(query.cluster or None, query.namespace or None, query.limit)
+        return _json(Running(items=running))
 
     async def fault(request: Request) -> Response:
-        wanted = await _wanted(request)
-        await members.fault(str(request.path_params["name"]), wanted.kind, wanted.amount)
+        requested = await _wanted(request)
+        await members.fault(str(request.path_params["name"]), requested.kind, requested.amount)
         return _json(Running(items=members.statuses()))
 
     async def heal(request: Request) -> Response:
@@ -188,7 +188,7 @@ def _refusing(answer: _Answer) -> _Answer:
         try:
             return await answer(request)
         except LookupError as error:
-            raise RefusalError(404, "name", str(error), "name one of them") from None
+            raise RefusalError(404, "name", str(error), "list the members: GET /api/v1/members") from None
         except ValueError as error:
             raise RefusalError(400, "amount", str(error), "see /openapi.json") from None
 

@@ -6,12 +6,12 @@ from msgspec import Meta, Struct
 
 from projections import query
 
-_LIMIT: Final = Meta(ge=1, le=query.LIMIT_MAX, description="items of a page")
+_LIMIT: Final = Meta(ge=1, le=query.LIMIT_MAX, description="items per page")
 _AS_OF: Final = "a number of the log, a position in it (topic/partition/offset), or an instant (RFC 3339)"
 Limit = Annotated[int, _LIMIT]
 Text = Annotated[str, Meta(max_length=1024)]
 AsOf = Annotated[str, Meta(max_length=64, description=_AS_OF)]
-Continue = Annotated[str, Meta(max_length=4096, description="what the page before gave as continue")]
+Continue = Annotated[str, Meta(max_length=4096, description="value of continue in the previous page")]
 Labels = Annotated[
     str, Meta(max_length=1024, description="conditions on labels: app=web,tier in (gold,silver),!old")
 ]

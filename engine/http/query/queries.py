@@ -40,151 +40,153 @@ class Question(Struct, frozen=True, kw_only=True):
     answer: Answer
 
 
-async def _bindings(asked: QueryRequest) -> response_types.Listing:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.BindingsQuery)  # noqa: S101  # QUESTIONS pairs query types and functions
-    found = query.Filter(
-        kind=_kind(wanted.kind),
-        namespace=wanted.namespace,
-        name=wanted.name,
-        cluster=wanted.cluster,
-        labels=_labels(wanted.label_selector),
+async def _bindings(request: QueryRequest) -> response_types.Listing:
+    options = request.query
+    assert isinstance(options, parameters.BindingsQuery)  # noqa: S101  # QUESTIONS pairs query types and functions
+    selection = query.Filter(
+        kind=_kind(options.kind),
+        namespace=options.namespace,
+        name=options.name,
+        cluster=options.cluster,
+        labels=_labels(options.label_selector),
     )
-    return await _page(asked, wanted, partial(query.list_bindings, wanted=found))
+    return await _page(request, options, partial(query.list_bindings, wanted=selection))
 
 
-async def _objects(asked: QueryRequest) -> response_types.Listing:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.ObjectsQuery)  # noqa: S101  # see QUESTIONS
-    found = query.Filter(
-        kind=_kind(wanted.kind),
-        api_version=wanted.api_version,
-        namespace=wanted.namespace,
-        name=wanted.name,
-        labels=_labels(wanted.label_selector),
+async def _objects(request: QueryRequest) -> response_types.Listing:
+    options = request.query
+    assert isinstance(options, parameters.ObjectsQuery)  # noqa: S101  # see QUESTIONS
+    selection = query.Filter(
+        kind=_kind(options.kind),
+        api_version=options.api_version,
+        namespace=options.namespace,
+        name=options.name,
+        labels=_labels(options.label_selector),
     )
-    if found.kind == "Cluster":
-        return await _page(asked, wanted, partial(query.list_clusters, wanted=found))
-    return await _page(asked, wanted, partial(query.list_objects, wanted=found))
+    if selection.kind == "Cluster":
+        return await _page(request, options, partial(query.list_clusters, wanted=selection))
+    return await _page(request, options, partial(query.list_objects, wanted=selection))
 
 
-async def _clusters(asked: QueryRequest) -> response_types.Listing:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.ClustersQuery)  # noqa: S101  # see QUESTIONS
-    found = query.Filter(labels=_labels(wanted.label_selector))
-    return await _page(asked, wanted, partial(query.list_clusters, wanted=found))
+async def _clusters(request: QueryRequest) -> response_types.Listing:
+    options = request.query
+    assert isinstance(options, parameters.ClustersQuery)  # noqa: S101  # see QUESTIONS
+    selection = query.Filter(labels=_labels(options.label_selector))
+    return await _page(request, options, partial(query.list_clusters, wanted=selection))
 
 
-async def _rebalancers(asked: QueryRequest) -> response_types.Listing:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
-    return await _page(asked, wanted, query.list_rebalancers)
+async def _rebalancers(request: QueryRequest) -> response_types.Listing:
+    options = request.query
+    assert isinstance(options, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
+    return await _page(request, options, query.list_rebalancers)
 
 
-async def _works(asked: QueryRequest) -> response_types.Listing:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.WorksQuery)  # noqa: S101  # see QUESTIONS
-    return await _page(asked, wanted, partial(query.list_works, cluster=wanted.cluster, key=wanted.key))
+async def _works(request: QueryRequest) -> response_types.Listing:
+    options = request.query
+    assert isinstance(options, parameters.WorksQuery)  # noqa: S101  # see QUESTIONS
+    return await _page(request, options, partial(query.list_works, cluster=options.cluster, key=options.key))
 
 
-async def _rejections(asked: QueryRequest) -> response_types.Listing:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
-    return await _page(asked, wanted, query.list_rejections)
+async def _rejections(request: QueryRequest) -> response_types.Listing:
+    options = request.query
+    assert isinstance(options, parameters.PageQuery)  # noqa: S101  # see QUESTIONS
+    return await _page(request, options, query.list_rejections)
 
 
 async def _page(
-    asked: QueryRequest, wanted: parameters.PageQuery, ask: Callable[..., query.Page]
+    request: QueryRequest, options: parameters.PageQuery, list_page: Callable[..., query.Page]
 ) -> response_types.Listing:
-    number = await asked.reader.resolve(wanted.as_of)
+    number = await request.reader.resolve(options.as_of)
 
     def look(rows: Rows) -> query.Page:
-        return ask(rows, limit=wanted.limit, after=wanted.continue_)
+        return list_page(rows, limit=options.limit, after=options.continue_)
 
     try:
-        page = await asked.reader.read(number, look)
+        page = await request.reader.read(number, look)
     except ValueError as error:
-        raise RefusalError(400, "continue", str(error), "take it from the page before") from None
+        raise RefusalError(
+            400, "continue", str(error), "use the value of continue in the previous page"
+        ) from None
     return response_types.Listing(items=page.items, continue_=page.after)
 
 
 def _one(find: Callable[[Rows, str], response_types.Json | None], what: str) -> Answer:
-    async def answer(asked: QueryRequest) -> response_types.Json:
-        wanted = asked.query
-        assert isinstance(wanted, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
-        number = await asked.reader.resolve(wanted.as_of)
-        found = await asked.reader.read(number, lambda rows: find(rows, asked.named))
-        if found is None:
+    async def answer(request: QueryRequest) -> response_types.Json:
+        options = request.query
+        assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
+        number = await request.reader.resolve(options.as_of)
+        document = await request.reader.read(number, lambda rows: find(rows, request.named))
+        if document is None:
             raise RefusalError(
-                404, "name", f"{what} {asked.named[:300]!r} not found", "list them to see what is there"
+                404, "name", f"{what} {request.named[:300]!r} not found", "list them to see which exist"
             )
-        return found
+        return document
 
     return answer
 
 
-async def _timeline(asked: QueryRequest) -> response_types.Entries:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.TimelineQuery)  # noqa: S101  # see QUESTIONS
-    number = await asked.reader.resolve(wanted.as_of)
-    ask = partial(query.timeline, key=asked.named, limit=wanted.limit, after=wanted.after)
+async def _timeline(request: QueryRequest) -> response_types.Entries:
+    options = request.query
+    assert isinstance(options, parameters.TimelineQuery)  # noqa: S101  # see QUESTIONS
+    number = await request.reader.resolve(options.as_of)
+    read_numbers = partial(query.timeline, key=request.named, limit=options.limit, after=options.after)
     # A timeline only grows, so its state at an earlier number is a prefix of today's.
-    numbers = await asked.reader.read(None, ask)
-    seen = [found for found in numbers if number is None or found <= number]
-    is_full = len(seen) == wanted.limit
-    return await record_pages.numbered(asked.services.log, seen, is_full=is_full)
+    numbers = await request.reader.read(None, read_numbers)
+    shown = [entry_number for entry_number in numbers if number is None or entry_number <= number]
+    is_full = len(shown) == options.limit
+    return await record_pages.numbered(request.services.log, shown, is_full=is_full)
 
 
-async def _log(asked: QueryRequest) -> response_types.Entries:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.LogQuery)  # noqa: S101  # see QUESTIONS
-    return await record_pages.behind(asked.services.log, wanted)
+async def _log(request: QueryRequest) -> response_types.Entries:
+    options = request.query
+    assert isinstance(options, parameters.LogQuery)  # noqa: S101  # see QUESTIONS
+    return await record_pages.behind(request.services.log, options)
 
 
-async def _lag(asked: QueryRequest) -> response_types.Lag:
+async def _lag(request: QueryRequest) -> response_types.Lag:
     # Do not ask the brokers: the lag must be reported also while they do not answer.
-    await asked.services.views.wait_folded(asked.services.log.last_number())
-    steps = await asked.reader.peek(query.shard_steps)
-    return shard_lag.lag(asked.services.log, asked.services.views.folded, steps)
+    await request.services.views.wait_folded(request.services.log.last_number())
+    steps = await request.reader.peek(query.shard_steps)
+    return shard_lag.lag(request.services.log, request.services.views.folded, steps)
 
 
-async def _counts(asked: QueryRequest) -> response_types.Counts:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
-    number = await asked.reader.resolve(wanted.as_of)
-    return response_types.Counts(counts=await asked.reader.read(number, query.counts))
+async def _counts(request: QueryRequest) -> response_types.Counts:
+    options = request.query
+    assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
+    number = await request.reader.resolve(options.as_of)
+    return response_types.Counts(counts=await request.reader.read(number, query.counts))
 
 
-async def _instant(asked: QueryRequest) -> response_types.Moment:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
-    number = await asked.reader.resolve(wanted.as_of)
-    found = asked.services.log.last_number() if number is None else number
-    entries = await record_pages.numbered(asked.services.log, [found] if found else [], is_full=False)
-    return response_types.Moment(number=found, time=entries.items[0].time if entries.items else "")
+async def _instant(request: QueryRequest) -> response_types.Moment:
+    options = request.query
+    assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
+    number = await request.reader.resolve(options.as_of)
+    shown = request.services.log.last_number() if number is None else number
+    entries = await record_pages.numbered(request.services.log, [shown] if shown else [], is_full=False)
+    return response_types.Moment(number=shown, time=entries.items[0].time if entries.items else "")
 
 
-async def _explain(asked: QueryRequest) -> Struct:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
-    number = await asked.reader.resolve(wanted.as_of)
-    found = await asked.services.inquiry.explain(asked.named, number)
-    if found is None:
-        remedy = "list the bindings, or the rejections, to see what is there"
-        raise RefusalError(404, "key", f"nothing was decided for {asked.named[:300]!r}", remedy)
-    return found
+async def _explain(request: QueryRequest) -> Struct:
+    options = request.query
+    assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
+    number = await request.reader.resolve(options.as_of)
+    explanation = await request.services.inquiry.explain(request.named, number)
+    if explanation is None:
+        remedy = "check the key: list the bindings or the rejections"
+        raise RefusalError(404, "key", f"no decision for {request.named[:300]!r}", remedy)
+    return explanation
 
 
-async def _verify(asked: QueryRequest) -> Struct:
-    wanted = asked.query
-    assert isinstance(wanted, parameters.VerifyQuery)  # noqa: S101  # see QUESTIONS
-    return await asked.services.inquiry.verify(views=wanted.views)
+async def _verify(request: QueryRequest) -> Struct:
+    options = request.query
+    assert isinstance(options, parameters.VerifyQuery)  # noqa: S101  # see QUESTIONS
+    return await request.services.inquiry.verify(views=options.views)
 
 
-def _kind(word: str) -> str:
+def _kind(name: str) -> str:
     """The kind of a name: ``deploy``, ``deployments`` and ``Deployment`` are the same."""
-    found = kinds.find(word) if word else None
-    return found.kind if found else word
+    known = kinds.find(name) if name else None
+    return known.kind if known else name
 
 
 def _labels(selector: str) -> query.LabelTest | None:
@@ -201,7 +203,7 @@ def _question(
 _ANY = response_types.Anything
 QUESTIONS: Final[tuple[Question, ...]] = (
     _question(
-        "/bindings", "Bindings, a page of them.", parameters.BindingsQuery, response_types.Listing, _bindings
+        "/bindings", "List bindings by page.", parameters.BindingsQuery, response_types.Listing, _bindings
     ),
     _question(
         "/bindings/{key:path}",
@@ -212,32 +214,34 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     ),
     _question(
         "/rebalancers",
-        "Rebalancers, a page of them.",
+        "List rebalancers by page.",
         parameters.PageQuery,
         response_types.Listing,
         _rebalancers,
     ),
     _question(
         "/rebalancers/{name}",
-        "A rebalancer and what became of its workloads.",
+        "A rebalancer and the result of each of its workloads.",
         parameters.OneQuery,
         _ANY,
         _one(query.get_rebalancer, "the rebalancer"),
     ),
     _question(
-        "/clusters", "Clusters, a page of them.", parameters.ClustersQuery, response_types.Listing, _clusters
+        "/clusters", "List clusters by page.", parameters.ClustersQuery, response_types.Listing, _clusters
     ),
     _question(
         "/clusters/{name}", "A cluster.", parameters.OneQuery, _ANY, _one(query.get_cluster, "the cluster")
     ),
     _question(
         "/objects",
-        "Objects of any kind, a page of them.",
+        "List objects of any kind by page.",
         parameters.ObjectsQuery,
         response_types.Listing,
         _objects,
     ),
-    _question("/works", "What clusters must run.", parameters.WorksQuery, response_types.Listing, _works),
+    _question(
+        "/works", "List works: what clusters must run.", parameters.WorksQuery, response_types.Listing, _works
+    ),
     _question(
         "/timeline/{key:path}",
         "Every record that touched a key.",
@@ -246,19 +250,37 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         _timeline,
     ),
     _question(
-        "/rejections", "What was refused, and why.", parameters.PageQuery, response_types.Listing, _rejections
+        "/rejections",
+        "List rejected inputs, with the reasons.",
+        parameters.PageQuery,
+        response_types.Listing,
+        _rejections,
     ),
-    _question("/lag", "How far everybody is behind the log.", parameters.Query, response_types.Lag, _lag),
     _question(
-        "/counts", "How many records had which effect.", parameters.OneQuery, response_types.Counts, _counts
+        "/lag",
+        "How far projections and shards are behind the log.",
+        parameters.Query,
+        response_types.Lag,
+        _lag,
     ),
+    _question("/counts", "Number of records by effect.", parameters.OneQuery, response_types.Counts, _counts),
     _question(
-        "/moment", "The last record at a moment.", parameters.OneQuery, response_types.Moment, _instant
+        "/moment",
+        "The last record at a number, position or instant.",
+        parameters.OneQuery,
+        response_types.Moment,
+        _instant,
     ),
     _question("/log", "The records of the log.", parameters.LogQuery, response_types.Entries, _log),
-    _question("/explain/{key:path}", "Why a binding is where it is.", parameters.OneQuery, _ANY, _explain),
     _question(
-        "/verify", "Prove the log: every step is computed again.", parameters.VerifyQuery, _ANY, _verify
+        "/explain/{key:path}",
+        "Explain the scheduling decision of a binding.",
+        parameters.OneQuery,
+        _ANY,
+        _explain,
+    ),
+    _question(
+        "/verify", "Verify the log by computing every step again.", parameters.VerifyQuery, _ANY, _verify
     ),
 )
 """All queries; each is a GET under ``/api/v1``."""

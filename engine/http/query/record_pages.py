@@ -24,11 +24,11 @@ async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -
         await share.pause()
         if size > _PAGE_BYTES_MAX:
             return response_types.Entries(items=items, after=items[-1].number)
-        found = await log.read_all(number - 1, 1)
-        if not found or found[0].number != number:
+        batch = await log.read_all(number - 1, 1)
+        if not batch or batch[0].number != number:
             raise _not_kept(number)
-        items.append(entry(found[0]))
-        size += len(found[0].value)
+        items.append(entry(batch[0]))
+        size += len(batch[0].value)
     return response_types.Entries(items=items, after=numbers[-1] if is_full else 0)
 
 
@@ -36,19 +36,19 @@ def check_topic(topic: str) -> None:
     """Raise RefusalError for an unknown topic; empty is allowed."""
     if topic and topic not in topics.TOPICS:
         names = ", ".join(topics.TOPICS)
-        raise RefusalError(400, "topic", f"there is no topic {topic[:80]!r}", f"name one of: {names}")
+        raise RefusalError(400, "topic", f"unknown topic {topic[:80]!r}", f"use one of: {names}")
 
 
-async def behind(log: NumberedLog, wanted: parameters.LogQuery) -> response_types.Entries:
+async def behind(log: NumberedLog, query: parameters.LogQuery) -> response_types.Entries:
     """One page of the matching records after a number.
 
     Raises RefusalError for an unknown topic, LogCutError if records in between are no longer kept. A filter
     with few matches may return a short page that still has ``after`` set.
     """
-    check_topic(wanted.topic)
+    check_topic(query.topic)
     await log.newest()
     items: list[Entry] = []
-    after, looked_at, size = wanted.after, 0, 0
+    after, looked_at, size = query.after, 0, 0
     share = loop_share.LoopShare()
     while after < log.last_number():
         batch = await log.read_all(after, _BATCH_RECORDS)
@@ -59,16 +59,16 @@ async def behind(log: NumberedLog, wanted: parameters.LogQuery) -> response_type
             await share.pause()
             after = record.number
             looked_at += 1
-            if fits(record, wanted.topic, wanted.key):
+            if fits(record, query.topic, query.key):
                 items.append(entry(record))
                 size += len(record.value)
-            if len(items) == wanted.limit or size > _PAGE_BYTES_MAX or looked_at == _LOOKED_AT_MAX:
+            if len(items) == query.limit or size > _PAGE_BYTES_MAX or looked_at == _LOOKED_AT_MAX:
                 return response_types.Entries(items=items, after=after if after < log.last_number() else 0)
     return response_types.Entries(items=items)
 
 
 def _not_kept(number: int) -> LogCutError:
-    return LogCutError(f"the log is not kept at number {number} any more; restore its records")
+    return LogCutError(f"the log no longer has number {number}; restore its records")
 
 
 def fits(record: StoredRecord, topic: str, key: str) -> bool:

@@ -35,8 +35,8 @@ def _route(question: Question, services: Services, reader: Reader) -> Route:
     async def answer(request: Request) -> Response:
         query = read_query(request, question.query)
         named = next(iter(request.path_params.values()), "")
-        given = await question.answer(QueryRequest(query, str(named), services, reader))
-        body = await anyio.to_thread.run_sync(response_types.encode, given)
+        result = await question.answer(QueryRequest(query, str(named), services, reader))
+        body = await anyio.to_thread.run_sync(response_types.encode, result)
         return Response(body, media_type="application/json")
 
     return Route(PREFIX + question.path, answer, methods=["GET"])

@@ -52,40 +52,40 @@ class Reader:
             # Another replica may have appended it.
             last = await self._services.log.newest()
         if number > last:
-            raise RefusalError(400, "asOf", f"the log ends at number {last}", "name one up to there")
+            raise RefusalError(400, "asOf", f"the log ends at number {last}", "use a number up to that")
         return number
 
     async def _number_of(self, topic: str, partition: int, offset: int) -> int:
         """The sequence number of the record at a position; raises RefusalError if there is none."""
         if topic not in topics.TOPICS:
-            remedy = f"name one of: {', '.join(topics.TOPICS)}"
-            raise RefusalError(400, "asOf", f"there is no topic {topic!r}", remedy)
+            remedy = f"use one of: {', '.join(topics.TOPICS)}"
+            raise RefusalError(400, "asOf", f"unknown topic {topic!r}", remedy)
         end = self._services.log.ends().get((topic, partition), 0)
         if offset >= end:
             await self._services.log.newest()
             end = self._services.log.ends().get((topic, partition), 0)
         if offset >= end:
             reason = f"there is no record {topic}/{partition}/{offset}"
-            held = (
+            hint = (
                 f"{topic}/{partition} ends with offset {end - 1}" if end else f"{topic}/{partition} is empty"
             )
-            raise RefusalError(400, "asOf", f"{reason}: {held}", "take a position from a timeline or the log")
-        (found,) = await self._services.log.read(topic, partition, offset, 1)
-        return found.number
+            raise RefusalError(400, "asOf", f"{reason}: {hint}", "use a position from a timeline or the log")
+        (record,) = await self._services.log.read(topic, partition, offset, 1)
+        return record.number
 
-    async def read(self, number: int | None, ask: Callable[[Rows], _Answer]) -> _Answer:
+    async def read(self, number: int | None, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views at a number; None first catches up with every write that any replica has answered."""
         if number is None:
             await self._services.catch_up()
-            return await self.peek(ask)
+            return await self.peek(query)
         async with self._services.as_of_views.at(number) as store:
-            return await anyio.to_thread.run_sync(_within, store, ask)
+            return await anyio.to_thread.run_sync(_within, store, query)
 
-    async def peek(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+    async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as they are, without catching up."""
-        return await anyio.to_thread.run_sync(_within, self._services.views.store, ask)
+        return await anyio.to_thread.run_sync(_within, self._services.views.store, query)
 
 
-def _within(store: Tables, ask: Callable[[Rows], _Answer]) -> _Answer:
+def _within(store: Tables, query: Callable[[Rows], _Answer]) -> _Answer:
     with store.reading() as rows:
-        return ask(rows)
+        return query(rows)
