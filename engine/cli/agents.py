@@ -91,11 +91,11 @@ def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Json:
         "spec": spec,
         "status": status,
     }
-    found = apply.applied(objects, target, manifest)
-    if found.get("problems") or found.get("action") == "created":
-        return found
-    told = objects.patch(target, {"status": status}, part="status")
-    return kube_objects.result(target, "configured", told) if told.is_refusal else found
+    result = apply.applied(objects, target, manifest)
+    if result.get("problems") or result.get("action") == "created":
+        return result
+    reply = objects.patch(target, {"status": status}, part="status")
+    return kube_objects.result(target, "configured", reply) if reply.is_refusal else result
 
 
 def agent(
@@ -109,27 +109,31 @@ def agent(
 ) -> int:
     """Run agents for real clusters: apply their works and report the results."""
     if not configuration:
-        raise failures.usage("which cluster?", "reballast agent NAME.agent.json, as reballast join wrote it")
+        raise failures.usage(
+            "missing configuration file", "reballast agent NAME.agent.json, written by reballast join"
+        )
     try:
-        found = [configurations.read(each) for each in configuration]
+        agent_configurations = [configurations.read(path) for path in configuration]
     except configurations.ConfigurationError as error:
-        raise failures.Failure(str(error), "write it with: reballast join") from None
+        raise failures.Failure(str(error), "create it with: reballast join") from None
     kept = checkpoint or configuration[0].absolute().parent / _CHECKPOINT
-    names = ", ".join(each.cluster for each in found)
+    names = ", ".join(entry.cluster for entry in agent_configurations)
     output.print_line(f"Serving {names}; Ctrl-C stops it.")
     try:
-        asyncio.run(_serve(found, kept, Settings(grace_seconds=grace), metrics_host, metrics_port))
+        asyncio.run(
+            _serve(agent_configurations, kept, Settings(grace_seconds=grace), metrics_host, metrics_port)
+        )
     except (kubeconfigs.KubeconfigError, OSError) as error:
-        raise failures.Failure(str(error), "see the kubeconfig that the configuration names") from None
+        raise failures.Failure(str(error), "check the kubeconfig that the configuration names") from None
     return failures.OK
 
 
 async def _serve(
-    found: list[Configuration], kept: Path, settings: Settings, host: str, port: int | None
+    agent_configurations: list[Configuration], kept: Path, settings: Settings, host: str, port: int | None
 ) -> None:
-    figures = Figures([each.cluster for each in found])
+    figures = Figures([entry.cluster for entry in agent_configurations])
     if port is None:
-        await agent_process.run(found, kept, settings, figures)
+        await agent_process.run(agent_configurations, kept, settings, figures)
         return
     from engine.process import control_plane  # noqa: PLC0415  # only needed with --metrics-port
 
@@ -139,15 +143,15 @@ async def _serve(
         try:
             await stack.enter_async_context(shown)
         except OSError as error:
-            raise failures.Failure(f"{host}:{port}: {error}", "name another --metrics-port") from None
-        await agent_process.run(found, kept, settings, figures)
+            raise failures.Failure(f"{host}:{port}: {error}", "choose another --metrics-port") from None
+        await agent_process.run(agent_configurations, kept, settings, figures)
 
 
 def _read(path: Path, context: str) -> Access:
     try:
         return kubeconfigs.read(path, context)
     except (kubeconfigs.KubeconfigError, OSError) as error:
-        raise failures.Failure(str(error), "name a kubeconfig that kubectl takes") from None
+        raise failures.Failure(str(error), "use a kubeconfig that works with kubectl") from None
 
 
 async def _discovered(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
@@ -157,12 +161,12 @@ async def _discovered(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
         served = await api.discover()
         version = await api.version()
         namespaces = next(
-            (each for each in served if (each.api_version, each.kind) == kinds.NAMESPACES), None
+            (kind for kind in served if (kind.api_version, kind.kind) == kinds.NAMESPACES), None
         )
         system = await api.get(namespaces, "", "kube-system") if namespaces else None
     except (ApiError, kubeconfigs.KubeconfigError) as error:
         raise failures.Failure(
-            f"the cluster does not answer: {error}", "is it up, and the kubeconfig right?"
+            f"the cluster does not answer: {error}", "check that it is up and that the kubeconfig is right"
         ) from None
     finally:
         await api.aclose()

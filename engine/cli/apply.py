@@ -63,8 +63,8 @@ def apply(
     """
     chosen = kube_objects.Options(validate.capitalize(), dry_run)
     with server.client() as client:
-        found = apply_files(KubeObjects(client), read(filename), place.namespace, chosen)
-    return _print_results(found, as_json=server.json)
+        outcomes = apply_files(KubeObjects(client), read(filename), place.namespace, chosen)
+    return _print_results(outcomes, as_json=server.json)
 
 
 def delete(
@@ -81,16 +81,16 @@ def delete(
     Deleting a template removes its workload from all clusters; deleting a policy leaves what it placed.
     """
     if bool(filename) == bool(kind):
-        raise failures.usage("name either files (-f) or a kind and names", "reballast delete deploy foo")
+        raise failures.usage("give either files (-f) or a kind and names", "reballast delete deploy foo")
     with server.client() as client:
         objects = KubeObjects(client)
         if kind:
             kind, names = _split(kind, names)
             targets = [objects.target(kind, place.namespace, name) for name in names]
-            named = [objects.delete(each, dry_run=dry_run) for each in targets]
+            named = [objects.delete(target, dry_run=dry_run) for target in targets]
             return results.print_results(named, as_json=server.json)
-        found = delete_files(objects, read(filename), place.namespace, dry_run=dry_run)
-    return _print_results(found, as_json=server.json)
+        outcomes = delete_files(objects, read(filename), place.namespace, dry_run=dry_run)
+    return _print_results(outcomes, as_json=server.json)
 
 
 def apply_files(
@@ -101,10 +101,10 @@ def apply_files(
 ) -> list[Json]:
     """Apply the objects in files, in order; return a result for each."""
     return [
-        applied(objects, each.target, each.value, chosen, each.source)
-        if isinstance(each, _Document)
-        else each
-        for each in _documents(objects, files, namespace)
+        applied(objects, item.target, item.value, chosen, item.source)
+        if isinstance(item, _Document)
+        else item
+        for item in _documents(objects, files, namespace)
     ]
 
 
@@ -113,8 +113,8 @@ def delete_files(
 ) -> list[Json]:
     """Delete the objects in files, in reverse order because of dependencies; return a result for each."""
     return [
-        objects.delete(each.target, dry_run=dry_run) if isinstance(each, _Document) else each
-        for each in reversed(list(_documents(objects, files, namespace)))
+        objects.delete(item.target, dry_run=dry_run) if isinstance(item, _Document) else item
+        for item in reversed(list(_documents(objects, files, namespace)))
     ]
 
 
@@ -126,24 +126,24 @@ def applied(
     source: manifests.Document | None = None,
 ) -> Json:
     """Create or patch an object; retried from the newest version after a conflict. Returns the result."""
-    wanted = three_way.with_memory(value)
+    desired = three_way.with_memory(value)
     # A file that names a resourceVersion demands that version, so its conflicts are not retried.
-    is_versioned = "resourceVersion" in table_rows.part(wanted, "metadata")
+    is_versioned = "resourceVersion" in table_rows.part(desired, "metadata")
     tries = 0
     while True:
         live = objects.get(target)
         if live is None:
-            action, reply = "created", objects.create(target, wanted, chosen)
+            action, reply = "created", objects.create(target, desired, chosen)
         elif target.resource.is_cluster and table_rows.part(live, "metadata").get("deletionTimestamp"):
             return kube_objects.refused(target, [_leaving(target.name)], source)
         else:
-            patch = three_way.patch(three_way.last_applied(live), _without_status(wanted), live)
+            patch = three_way.patch(three_way.last_applied(live), _without_status(desired), live)
             if not patch:
                 return kube_objects.named(target, "unchanged")
-            if three_way.last_applied(wanted):
+            if three_way.last_applied(desired):
                 reply = objects.patch(target, patch, chosen)
             else:
-                reply = objects.replace(target, _at_version(wanted, live), chosen)
+                reply = objects.replace(target, _at_version(desired, live), chosen)
             action = "unchanged" if _content(reply.body) == _content(live) else "configured"
         tries += 1
         is_raced = kube_objects.verdict(reply) == kube_objects.LATE and not is_versioned
@@ -156,23 +156,23 @@ def read(names: list[str]) -> list[tuple[str, bytes]]:
 
     Raises Failure if one can't be read.
     """
-    found: list[tuple[str, bytes]] = []
+    contents: list[tuple[str, bytes]] = []
     for name in names:
         if name == _STDIN:
-            found.append(("standard input", sys.stdin.buffer.read()))
+            contents.append(("standard input", sys.stdin.buffer.read()))
             continue
         path = Path(name)
         try:
             if path.is_dir():
-                files = sorted(each for each in path.iterdir() if each.suffix in _SUFFIXES)
+                files = sorted(child for child in path.iterdir() if child.suffix in _SUFFIXES)
                 if not files:
-                    raise failures.Failure(f"{name} holds no .yaml, .yml or .json file")
+                    raise failures.Failure(f"{name} contains no .yaml, .yml or .json file")
             else:
                 files = [path]
-            found.extend((str(each), each.read_bytes()) for each in files)
+            contents.extend((str(file), file.read_bytes()) for file in files)
         except OSError as error:
-            raise failures.Failure(f"{name}: {error.strerror}", "name a file that can be read") from None
-    return found
+            raise failures.Failure(f"{name}: {error.strerror}", "use a readable file") from None
+    return contents
 
 
 def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -181,7 +181,7 @@ def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
         kind, _slash, name = kind.partition("/")
         return kind, (name,)
     if not names:
-        raise failures.usage(f"which {kind}? give a name", f"reballast delete {kind} NAME")
+        raise failures.usage(f"missing name of the {kind}", f"reballast delete {kind} NAME")
     return kind, names
 
 
@@ -203,9 +203,9 @@ def _document(objects: KubeObjects, source: manifests.Document, namespace: str) 
     value = source.value
     metadata = table_rows.part(value, "metadata")
     api_version, kind, name = value.get("apiVersion"), value.get("kind"), metadata.get("name")
-    for field, found in (("apiVersion", api_version), ("kind", kind), ("metadata.name", name)):
-        if not isinstance(found, str) or not found:
-            reason = "required" if found in (None, "") else "is not text"
+    for field, text in (("apiVersion", api_version), ("kind", kind), ("metadata.name", name)):
+        if not isinstance(text, str) or not text:
+            reason = "required" if text in (None, "") else "must be a string"
             return _misfit(source, {"field": field, "reason": reason})
     resource = objects.resource(str(api_version), str(kind))
     if resource is None:
@@ -227,17 +227,17 @@ def _misfit(source: manifests.Document, problem: Json) -> Json:
 
 
 def _unreadable(fault: manifests.Fault) -> Json:
-    place: Json = {"file": fault.file, "document": fault.index, "line": fault.line}
-    words: Json = {"field": fault.field, "reason": fault.reason, "remedy": fault.remedy}
-    return {"problems": [{"verdict": kube_objects.REFUSED, **words, **place}]}
+    position: Json = {"file": fault.file, "document": fault.index, "line": fault.line}
+    problem: Json = {"field": fault.field, "reason": fault.reason, "remedy": fault.remedy}
+    return {"problems": [{"verdict": kube_objects.REFUSED, **problem, **position}]}
 
 
 def _leaving(name: str) -> Json:
     return {
         "verdict": kube_objects.LATE,
         "field": "metadata.deletionTimestamp",
-        "reason": f"cluster {name} is leaving, and does not join meanwhile",
-        "remedy": "wait until it has left, or let it go at once: reballast unjoin NAME --force",
+        "reason": f"cluster {name} is leaving and can't join until it has left",
+        "remedy": "wait until it has left, or remove it at once: reballast unjoin NAME --force",
     }
 
 
@@ -246,9 +246,9 @@ def _without_status(value: Json) -> Json:
     return {field: item for field, item in value.items() if field != "status"}
 
 
-def _at_version(wanted: Json, live: Json) -> Json:
+def _at_version(desired: Json, live: Json) -> Json:
     version = table_rows.part(live, "metadata").get("resourceVersion")
-    return {**wanted, "metadata": {"resourceVersion": version, **table_rows.part(wanted, "metadata")}}
+    return {**desired, "metadata": {"resourceVersion": version, **table_rows.part(desired, "metadata")}}
 
 
 def _content(value: Json) -> Json:
@@ -260,9 +260,7 @@ def _content(value: Json) -> Json:
     return {**_without_status(value), "metadata": metadata}
 
 
-def _print_results(found: list[Json], *, as_json: bool) -> int:
-    if not found and not as_json:
-        raise failures.Failure(
-            "nothing was given: the files hold no objects", "write some, or name other files"
-        )
-    return results.print_results(found, as_json=as_json)
+def _print_results(outcomes: list[Json], *, as_json: bool) -> int:
+    if not outcomes and not as_json:
+        raise failures.Failure("the files contain no objects", "use other files")
+    return results.print_results(outcomes, as_json=as_json)

@@ -121,19 +121,19 @@ def growth(
     """Measure costs at N, 10 N and 100 N, and their exponents."""
     from engine.bench import growth as bench  # noqa: PLC0415  # load only what is measured
 
-    found = _measured(lambda: bench.run(size, only, output.warn))
+    figures = _measured(lambda: bench.run(size, only, output.warn))
     if as_json:
-        output.json(found)
+        output.json(figures)
     else:
-        output.table(bench.HEADINGS, bench.table(found))
+        output.table(bench.HEADINGS, bench.table(figures))
 
 
 def _print_figures(measure: Callable[[], dict[str, object]], *, as_json: bool) -> None:
-    found = _measured(measure)
+    figures = _measured(measure)
     if as_json:
-        output.json(found)
+        output.json(figures)
     else:
-        output.table(("FIGURE", "VALUE"), found.items())
+        output.table(("FIGURE", "VALUE"), figures.items())
 
 
 def _measured(measure: Callable[[], dict[str, object]]) -> dict[str, object]:

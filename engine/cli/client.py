@@ -46,13 +46,13 @@ class Client:
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory or server_location.default_directory()
-        found = server_location.find(self._directory)
+        location = server_location.find(self._directory)
         self._http = httpx.Client(
-            base_url=found.url,
-            headers={"authorization": f"Bearer {found.token}"},
+            base_url=location.url,
+            headers={"authorization": f"Bearer {location.token}"},
             timeout=httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
             trust_env=False,  # a local server needs no proxy
-            verify=verification(found.url, found.authority),
+            verify=verification(location.url, location.authority),
         )
 
     def __enter__(self) -> Self:
@@ -99,11 +99,11 @@ class Client:
         if not isinstance(answer, dict) or "kind" not in answer:
             raise _failure(response)
         if _is_unable(response.status_code):
-            raise failures.Failure(f"the server can't answer now: {cast('Json', answer).get('message', '')}")
+            raise failures.Failure(f"the server is unavailable: {cast('Json', answer).get('message', '')}")
         warnings = [
             re.sub(r"\\(.)", r"\1", text)
-            for each in response.headers.get_list("warning")
-            for text in _WARNING.findall(each)
+            for header in response.headers.get_list("warning")
+            for text in _WARNING.findall(header)
         ]
         return Reply(response.status_code, cast("Json", answer), warnings)
 
@@ -182,6 +182,6 @@ def _failure(response: httpx.Response) -> failures.Failure:
     error = cast("Json", answer).get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
         return failures.Failure(f"the server answered {response.status_code} {response.reason_phrase}")
-    words = cast("Json", error)
-    field, reason = str(words.get("field", "")), str(words.get("reason", ""))
-    return failures.Failure(f"{field}: {reason}" if field else reason, str(words.get("remedy", "")))
+    fields = cast("Json", error)
+    field, reason = str(fields.get("field", "")), str(fields.get("reason", ""))
+    return failures.Failure(f"{field}: {reason}" if field else reason, str(fields.get("remedy", "")))

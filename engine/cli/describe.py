@@ -30,12 +30,14 @@ def describe(
 ) -> None:
     """Show one object with its decisions and events."""
     kind, name = set_properties.split(kind, name)
-    found = server_reads.kind_of(kind)
-    templates = found.route == "template" and found not in kinds.DERIVED
+    known_kind = server_reads.kind_of(kind)
+    templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
     with server.client() as client:
-        (document,) = server_reads.documents(client, found, namespace=place.namespace, name=name, as_of=as_of)
+        (document,) = server_reads.documents(
+            client, known_kind, namespace=place.namespace, name=name, as_of=as_of
+        )
         binding = server_reads.binding_of(client, document, as_of) if templates else None
-        events = explain.read_timeline(client, server_reads.key_of(found, place.namespace, name), as_of)
+        events = explain.read_timeline(client, server_reads.key_of(known_kind, place.namespace, name), as_of)
     shown = three_way.without_memory(document)
     if server.json:
         output.json({"object": shown, "binding": binding, "events": events})
@@ -58,34 +60,34 @@ def _placement(binding: Json | None) -> list[str]:
     if binding is None:
         return ["Scheduled: no; no policy selects it"]
     status = table_rows.part(binding, "status")
-    found = [
-        f"{each.get('type')}: {each.get('status')} ({each.get('reason')}) {each.get('message')}"
-        for each in table_rows.items(status.get("conditions"))
+    conditions = [
+        f"{condition.get('type')}: {condition.get('status')} ({condition.get('reason')}) {condition.get('message')}"
+        for condition in table_rows.items(status.get("conditions"))
     ]
     faults = [
-        f"Not applied in {each.get('clusterName')}: {each['appliedMessage']}"
-        for each in table_rows.items(status.get("aggregatedStatus"))
-        if each.get("appliedMessage")
+        f"Not applied in {report.get('clusterName')}: {report['appliedMessage']}"
+        for report in table_rows.items(status.get("aggregatedStatus"))
+        if report.get("appliedMessage")
     ]
     needs = [
-        f"Required by: {each.get('namespace')}/{each.get('name')}"
-        for each in table_rows.items(table_rows.part(binding, "spec").get("requiredBy"))
+        f"Required by: {need.get('namespace')}/{need.get('name')}"
+        for need in table_rows.items(table_rows.part(binding, "spec").get("requiredBy"))
     ]
-    return [f"Clusters: {table_rows.spread(binding) or 'none'}", *needs, *found, *faults]
+    return [f"Clusters: {table_rows.spread(binding) or 'none'}", *needs, *conditions, *faults]
 
 
 def _overrides(events: list[Json]) -> list[str]:
     """Lines about the override policies in each cluster's newest work."""
-    found: dict[str, str] = {}
-    for each in events:
-        data = table_rows.part(each, "data")
+    policies: dict[str, str] = {}
+    for event in events:
+        data = table_rows.part(event, "data")
         cluster = str(data.get("cluster", ""))
-        match summaries.event_name(str(each.get("type", ""))):
+        match summaries.event_name(str(event.get("type", ""))):
             case "work-applied":
                 named = (summaries.override(item) for item in table_rows.items(data.get("overrides")))
-                found[cluster] = ", ".join(named)
+                policies[cluster] = ", ".join(named)
             case "work-removed":
-                found.pop(cluster, None)
+                policies.pop(cluster, None)
             case _:
                 pass
-    return [f"Overridden in {name} by {found[name]}" for name in sorted(found) if found[name]]
+    return [f"Overridden in {name} by {policies[name]}" for name in sorted(policies) if policies[name]]

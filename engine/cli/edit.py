@@ -67,7 +67,7 @@ def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
     if code == failures.OK:
         _remove(path)
     else:
-        output.warn(f"  what you wrote is in {path}")
+        output.warn(f"  your edits are saved in {path}")
     return code
 
 
@@ -88,10 +88,10 @@ def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Js
     def compute(live: Json) -> Json | None:
         return None if three_way.is_contested(patch, before, _editable(live)) else patch
 
-    found = objects.change(target, "edited", compute)
-    if found.get("action") != "unchanged":
-        return found
-    reason = "somebody else changed the same fields meanwhile; this version is not the newest"
+    outcome = objects.change(target, "edited", compute)
+    if outcome.get("action") != "unchanged":
+        return outcome
+    reason = "another client changed the same fields meanwhile"
     remedy = f"edit it again: reballast edit {target.resource.plural} {target.name}"
     return kube_objects.refused(target, [{"verdict": kube_objects.LATE, "reason": reason, "remedy": remedy}])
 
@@ -100,11 +100,11 @@ def _edited(shown: Json, path: Path) -> Json | None:
     """Open the editor and parse the saved file; None if it is empty. Raises Failure if it is invalid, and keeps it."""
     path.write_text(_HEAD + yaml_output.dump(shown), encoding="utf-8")
     _open_editor(path)
-    found = manifests.read(path.read_bytes(), file=path.name, limits=_LIMITS)
-    first = found[0] if found else None
+    documents = manifests.read(path.read_bytes(), file=path.name, limits=_LIMITS)
+    first = documents[0] if documents else None
     if isinstance(first, manifests.Fault):
-        place = f"line {first.line}: {first.field}" if first.field else f"line {first.line}"
-        raise failures.Failure(f"{place}: {first.reason}", f"what you wrote is in {path}")
+        position = f"line {first.line}: {first.field}" if first.field else f"line {first.line}"
+        raise failures.Failure(f"{position}: {first.reason}", f"your edits are saved in {path}")
     return first.value if first is not None else None
 
 
@@ -114,11 +114,13 @@ def _remove(path: Path) -> None:
 
 
 def _open_editor(path: Path) -> None:
-    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or _EDITOR)
+    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or _EDITOR)
     try:
-        done = subprocess.run([*words, str(path)], check=False)  # noqa: S603  # the editor is the user's choice
+        done = subprocess.run([*command, str(path)], check=False)  # noqa: S603  # the editor is the user's choice
     except OSError as error:
-        reason = f"the editor {words[0]!r} can't be started: {error.strerror}"
-        raise failures.Failure(reason, "set EDITOR to one that is there") from None
+        reason = f"the editor {command[0]!r} can't be started: {error.strerror}"
+        raise failures.Failure(reason, "set EDITOR to an installed editor") from None
     if done.returncode:
-        raise failures.Failure(f"the editor {words[0]!r} ended with {done.returncode}", "nothing was changed")
+        raise failures.Failure(
+            f"the editor {command[0]!r} exited with code {done.returncode}", "nothing was changed"
+        )

@@ -27,18 +27,18 @@ def explain(
     kind, name = set_properties.split(kind, name)
     key = server_reads.key_of(server_reads.kind_of(kind), place.namespace, name)
     with server.client() as client:
-        found = client.find(f"explain/{key}", asOf=as_of)
-    if found is None:
+        explanation = client.find(f"explain/{key}", asOf=as_of)
+    if explanation is None:
         raise failures.Failure(
-            f"nothing was decided about {key}",
-            f"see whether a policy selects it: reballast describe {kind} {name}",
+            f"no decision for {key}",
+            f"check whether a policy selects it: reballast describe {kind} {name}",
         )
     if server.json:
-        output.json(found)
+        output.json(explanation)
         return
-    for line in story(found):
+    for line in story(explanation):
         output.print_line(line)
-    for group in table_rows.items(table_rows.part(found, "explanation").get("groups")):
+    for group in table_rows.items(table_rows.part(explanation, "explanation").get("groups")):
         _show_group(group)
 
 
@@ -60,7 +60,7 @@ def timeline(
         output.json(entries)
         return
     if not entries:
-        raise failures.Failure(f"no event ever touched {key}", "check kind, name and namespace")
+        raise failures.Failure(f"no event touched {key}", "check kind, name and namespace")
     show_entries(entries)
 
 
@@ -73,14 +73,14 @@ def show_entries(entries: list[Json]) -> None:
     """Print records, one per line; narrow terminals omit their positions and causes."""
     rows: list[tuple[object, ...]] = [
         (
-            each.get("number", ""),
-            str(each.get("time", ""))[:_TIME_CHARS],
-            summaries.event_name(str(each.get("type", ""))),
-            each.get("position", ""),
-            each.get("cause", "") or "-",
-            summaries.summary(each),
+            entry.get("number", ""),
+            str(entry.get("time", ""))[:_TIME_CHARS],
+            summaries.event_name(str(entry.get("type", ""))),
+            entry.get("position", ""),
+            entry.get("cause", "") or "-",
+            summaries.summary(entry),
         )
-        for each in entries
+        for entry in entries
     ]
     columns: tuple[str, ...] = ("NUMBER", "TIME", "EVENT", "POSITION", "CAUSE", "WHAT")
     if (width := output.width()) is not None and width < _WIDE_CHARS:
@@ -88,44 +88,48 @@ def show_entries(entries: list[Json]) -> None:
     output.table(columns, rows, fits=True)
 
 
-def story(found: Json) -> list[str]:
+def story(explanation: Json) -> list[str]:
     """Lines about the decision: when, on which basis, and its result."""
-    basis = table_rows.part(found, "basis")
-    clusters, mode = table_rows.part(found, "clusters"), found.get("mode")
+    basis = table_rows.part(explanation, "basis")
+    clusters, mode = table_rows.part(explanation, "clusters"), explanation.get("mode")
     lines = [
-        f"Binding:   {found.get('key')}",
+        f"Binding:   {explanation.get('key')}",
         f"Decided:   {basis.get('time')}, at number {basis.get('number')} of the log",
         f"Basis:     step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}",
-        f"Trigger:   {found.get('trigger')}{f' ({mode})' if mode else ''}",
-        f"Replicas:  {found.get('replicas')}{_requests(table_rows.part(found, 'requests'))}",
-        f"Before:    {_counts(table_rows.part(found, 'previous'))}",
+        f"Trigger:   {explanation.get('trigger')}{f' ({mode})' if mode else ''}",
+        f"Replicas:  {explanation.get('replicas')}{_requests(table_rows.part(explanation, 'requests'))}",
+        f"Before:    {_counts(table_rows.part(explanation, 'previous'))}",
         f"Result:    {_counts(clusters)}",
     ]
-    if found.get("condition"):
-        lines.append(f"Condition: {found['condition']}")
-    if found.get("message"):
-        lines.append(f"Message:   {found['message']}")
-    overrides = table_rows.part(found, "overrides")
-    lines += [f"Overrides: {name}: {', '.join(map(str, _list(said)))}" for name, said in overrides.items()]
-    required_by = table_rows.part(found, "requiredBy")
-    lines += [f"Required:  by {by}: {', '.join(map(str, _list(said)))}" for by, said in required_by.items()]
-    for name, said in table_rows.part(found, "labels").items():
-        lines.append(f"State:     {name}: {_labels(said)}")
-    for name, said in table_rows.part(found, "notPreserved").items():
-        lines.append(f"State:     not preserved from {name}: {_labels(said)}")
-    lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.preemption_lines(found)]
+    if explanation.get("condition"):
+        lines.append(f"Condition: {explanation['condition']}")
+    if explanation.get("message"):
+        lines.append(f"Message:   {explanation['message']}")
+    overrides = table_rows.part(explanation, "overrides")
+    lines += [
+        f"Overrides: {name}: {', '.join(map(str, _list(values)))}" for name, values in overrides.items()
+    ]
+    required_by = table_rows.part(explanation, "requiredBy")
+    lines += [
+        f"Required:  by {by}: {', '.join(map(str, _list(values)))}" for by, values in required_by.items()
+    ]
+    for name, values in table_rows.part(explanation, "labels").items():
+        lines.append(f"State:     {name}: {_labels(values)}")
+    for name, values in table_rows.part(explanation, "notPreserved").items():
+        lines.append(f"State:     not preserved from {name}: {_labels(values)}")
+    lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.preemption_lines(explanation)]
     return lines
 
 
-def _labels(said: object) -> str:
-    held = cast("Json", said) if isinstance(said, dict) else {}
-    return ", ".join(f"{name}={held[name]}" for name in sorted(held))
+def _labels(value: object) -> str:
+    labels = cast("Json", value) if isinstance(value, dict) else {}
+    return ", ".join(f"{name}={labels[name]}" for name in sorted(labels))
 
 
 def _show_group(group: Json) -> None:
     title = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
     steps = ", ".join(
-        f"{each.get('kind')} of {each.get('seats')}" for each in table_rows.items(group.get("steps"))
+        f"{step.get('kind')} of {step.get('seats')}" for step in table_rows.items(group.get("steps"))
     )
     output.print_line("")
     output.print_line(output.clean(f"{title}{f': {steps}' if steps else ''}"))
@@ -133,17 +137,17 @@ def _show_group(group: Json) -> None:
         output.print_line(output.clean(f"  {group['error']}"))
     rows = [
         (
-            each.get("name"),
-            each.get("replicas", "-"),
-            each.get("weight", "-"),
-            each.get("kept", "-"),
-            each.get("allocatable", "-"),
-            each.get("score", "-"),
-            "; ".join(summaries.failures(each)) or "-",
+            cluster.get("name"),
+            cluster.get("replicas", "-"),
+            cluster.get("weight", "-"),
+            cluster.get("kept", "-"),
+            cluster.get("allocatable", "-"),
+            cluster.get("score", "-"),
+            "; ".join(summaries.failures(cluster)) or "-",
         )
-        for each in table_rows.items(group.get("clusters"))
+        for cluster in table_rows.items(group.get("clusters"))
     ]
-    output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "ROOM", "SCORE", "FAILED"), rows)
+    output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "CAPACITY", "SCORE", "FAILED"), rows)
 
 
 def _list(value: object) -> list[object]:
@@ -152,8 +156,8 @@ def _list(value: object) -> list[object]:
 
 def _requests(requests: Json) -> str:
     # cpu requests are in thousandths of a core, all others in whole units.
-    words = ", ".join(f"{name}={value}{'m' if name == 'cpu' else ''}" for name, value in requests.items())
-    return f", each with {words}" if words else ""
+    amounts = ", ".join(f"{name}={value}{'m' if name == 'cpu' else ''}" for name, value in requests.items())
+    return f", each with {amounts}" if amounts else ""
 
 
 def _counts(clusters: Json) -> str:

@@ -72,91 +72,91 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     if "/" in kind:
         kind, name = set_properties.split(kind, name)
     form = "json" if server.json else output
-    words = [word for word in kind.split(",") if word]
+    kind_names = [kind_name for kind_name in kind.split(",") if kind_name]
     if watch and (as_of or form in _WHOLE):
-        raise failures.usage("-w goes on from now, with a table", "leave out --as-of, --json and -o")
-    wanted = [
-        _Selection(word, name, "" if all_namespaces else place.namespace, selector, as_of, form)
-        for word in words
+        raise failures.usage("-w starts from now and prints a table", "remove --as-of, --json and -o")
+    selections = [
+        _Selection(kind_name, name, "" if all_namespaces else place.namespace, selector, as_of, form)
+        for kind_name in kind_names
     ]
     with server.client() as client:
         if watch:
-            _watch(client, wanted)
+            _watch(client, selections)
             return
-        found = [_found(client, each) for each in wanted]
+        shown = [_found(client, selection) for selection in selections]
         if form in _WHOLE:
-            whole = [_without_memory(document) for each in found for document in each.whole]
-            pod_tables.show_whole(whole, form=form, single=bool(name) and len(wanted) == 1)
+            whole = [_without_memory(document) for result in shown for document in result.whole]
+            pod_tables.show_whole(whole, form=form, single=bool(name) and len(selections) == 1)
             return
-        _show(wanted, [each.table for each in found])
+        _show(selections, [result.table for result in shown])
 
 
-def _show(wanted: list[_Selection], tables: list[Listing]) -> None:
+def _show(selections: list[_Selection], tables: list[Listing]) -> None:
     """Print the tables; of several kinds, only those that have objects."""
     filled = [table for table in tables if table.rows] or tables[:1]
     for count, table in enumerate(filled):
         if count:
             cli_output.print_line("")
-        pod_tables.show_table(table, wide=wanted[0].form == "wide")
+        pod_tables.show_table(table, wide=selections[0].form == "wide")
 
 
-def _watch(client: Client, wanted: list[_Selection]) -> None:
+def _watch(client: Client, selections: list[_Selection]) -> None:
     """Print the tables, then each row that changes, apart from its age."""
-    wide = wanted[0].form == "wide"
+    wide = selections[0].form == "wide"
     number = live_feed.last_number(client)
-    tables = _tables(client, wanted)
-    _show(wanted, tables)
+    tables = _tables(client, selections)
+    _show(selections, tables)
     shown = [_ageless(table) for table in tables]
     for event in live_feed.events(client, number):
         if int(str(event.get("number", 0))) <= number:
             continue  # the tables included this change already
         time.sleep(_LOOK_SECONDS)
         number = live_feed.last_number(client)
-        tables = _tables(client, wanted)
-        for place, table in enumerate(tables):
-            known, shown[place] = shown[place], _ageless(table)
-            changed = [at for at, text in enumerate(shown[place]) if text not in known]
+        tables = _tables(client, selections)
+        for index, table in enumerate(tables):
+            known, shown[index] = shown[index], _ageless(table)
+            changed = [at for at, text in enumerate(shown[index]) if text not in known]
             columns = (*table.columns, *table.wide) if wide else table.columns
             cli_output.rows(columns, [row[: len(columns)] for row in table.rows], changed)
     raise failures.Failure("the server stopped", "start it again: reballast up", code=failures.NO_SERVER)
 
 
-def _tables(client: Client, wanted: list[_Selection]) -> list[Listing]:
-    return [_found(client, each, is_awaited=True).table for each in wanted]
+def _tables(client: Client, selections: list[_Selection]) -> list[Listing]:
+    return [_found(client, selection, is_awaited=True).table for selection in selections]
 
 
 def _ageless(table: Listing) -> list[tuple[str, ...]]:
     """The rows without the column AGE, which changes all the time."""
-    places = [place for place, column in enumerate((*table.columns, *table.wide)) if column != "AGE"]
-    return [tuple(str(row[place]) for place in places if place < len(row)) for row in table.rows]
+    indexes = [index for index, column in enumerate((*table.columns, *table.wide)) if column != "AGE"]
+    return [tuple(str(row[index]) for index in indexes if index < len(row)) for row in table.rows]
 
 
-def _found(client: Client, wanted: _Selection, *, is_awaited: bool = False) -> _Shown:
+def _found(client: Client, selection: _Selection, *, is_awaited: bool = False) -> _Shown:
     """The matching objects; raises Failure if a named one does not exist, unless ``is_awaited``."""
-    now_ms = _reference_time_ms(client, wanted.as_of)
-    word = wanted.kind_text.lower()
-    if word in pod_tables.PODS:
-        pods = pod_tables.pods(client, wanted.name, namespace=wanted.namespace, labels=wanted.labels)
+    now_ms = _reference_time_ms(client, selection.as_of)
+    kind_name = selection.kind_text.lower()
+    if kind_name in pod_tables.PODS:
+        pods = pod_tables.pods(client, selection.name, namespace=selection.namespace, labels=selection.labels)
         return _Shown(
-            [pod_tables.pod(each) for each in pods], pod_tables.pod_table(pods, wanted.namespace, now_ms)
+            [pod_tables.pod(pod) for pod in pods], pod_tables.pod_table(pods, selection.namespace, now_ms)
         )
-    if word in pod_tables.WORKS:
-        works = list(server_reads.pages(client, "works", asOf=wanted.as_of))
+    if kind_name in pod_tables.WORKS:
+        works = list(server_reads.pages(client, "works", asOf=selection.as_of))
         return _Shown(works, pod_tables.work_table(works))
-    kind = server_reads.kind_of(wanted.kind_text)
+    kind = server_reads.kind_of(selection.kind_text)
     documents = server_reads.documents(
         client,
         kind,
-        namespace=wanted.namespace,
-        name=wanted.name,
-        labels=wanted.labels,
-        as_of=wanted.as_of,
+        namespace=selection.namespace,
+        name=selection.name,
+        labels=selection.labels,
+        as_of=selection.as_of,
         is_awaited=is_awaited,
     )
-    if wanted.form in _WHOLE:
+    if selection.form in _WHOLE:
         return _Shown(documents, Listing((), (), []))
-    table, shown = _table(client, kind, documents, wanted, now_ms)
-    if not wanted.namespace and kind.namespaced:
+    table, shown = _table(client, kind, documents, selection, now_ms)
+    if not selection.namespace and kind.namespaced:
         table = table_rows.with_namespaces(table, shown)
     return _Shown(documents, table)
 
@@ -172,27 +172,30 @@ def _reference_time_ms(client: Client, as_of: str) -> int:
 
 
 def _table(
-    client: Client, kind: kinds.Kind, documents: list[Json], wanted: _Selection, now_ms: int
+    client: Client, kind: kinds.Kind, documents: list[Json], selection: _Selection, now_ms: int
 ) -> tuple[Listing, list[Json]]:
     """The table of the objects, and the object of each row."""
-    namespace, as_of = wanted.namespace, wanted.as_of
+    namespace, as_of = selection.namespace, selection.as_of
     if kind.route != "template" or kind in kinds.DERIVED:
         return table_rows.listing(kind.kind, documents, now_ms), documents
     if len(documents) == 1:
-        found = [(documents[0], server_reads.binding_of(client, documents[0], as_of))]
+        pairs = [(documents[0], server_reads.binding_of(client, documents[0], as_of))]
     else:
         bound = server_reads.bindings_of(client, kind.kind, namespace=namespace, as_of=as_of)
-        found = [(each, bound.get((table_rows.placed(each), table_rows.named(each)))) for each in documents]
+        pairs = [
+            (document, bound.get((table_rows.placed(document), table_rows.named(document))))
+            for document in documents
+        ]
     since: dict[str, dict[str, int]] = {} if as_of else server_reads.since_ms(client, namespace)
     ran = [
         (
-            each,
+            document,
             table_rows.runs(binding, since.get(table_rows.binding_key(binding), {})) if binding else [],
             binding,
         )
-        for each, binding in found
+        for document, binding in pairs
     ]
-    shown = [each for each, runs, _binding in ran for _run in runs or [None]]
+    shown = [document for document, runs, _binding in ran for _run in runs or [None]]
     return table_rows.template_listing(kind.kind, ran, now_ms), shown
 
 

@@ -36,7 +36,10 @@ _VERDICTS: Final = {
     422: REFUSED,
     504: UNKNOWN,
 }
-_REMEDIES: Final = {LATE: "read it again, then repeat", UNKNOWN: "look whether it happened, then repeat it"}
+_REMEDIES: Final = {
+    LATE: "read it again, then retry",
+    UNKNOWN: "check whether the change was made, then retry",
+}
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
 _DISCOVERY: Final = {
     "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
@@ -121,20 +124,20 @@ class KubeObjects:
             root = "apis" if "/" in api_version else "api"
             reply = self.client.kubernetes("GET", f"{root}/{quote(api_version)}")
             self._served[api_version] = [
-                Resource(api_version, str(each["kind"]), str(each["name"]), bool(each["namespaced"]))
-                for each in table_rows.items(reply.body.get("resources"))
-                if "/" not in str(each["name"])
+                Resource(api_version, str(entry["kind"]), str(entry["name"]), bool(entry["namespaced"]))
+                for entry in table_rows.items(reply.body.get("resources"))
+                if "/" not in str(entry["name"])
             ]
-        return next((each for each in self._served[api_version] if each.kind == kind), None)
+        return next((resource for resource in self._served[api_version] if resource.kind == kind), None)
 
-    def target(self, word: str, namespace: str, name: str) -> Target:
+    def target(self, kind_name: str, namespace: str, name: str) -> Target:
         """The object of a kind in any of kubectl's names, such as ``deploy``; raises Failure if the kind is unknown."""
-        known = kinds.find(word)
+        known = kinds.find(kind_name)
         if known is not None:
-            found = Resource(known.api_version, known.kind, known.plural, known.namespaced)
+            resource = Resource(known.api_version, known.kind, known.plural, known.namespaced)
         else:
-            found = self._discovered(word)
-        return Target(found, namespace if found.namespaced else "", name)
+            resource = self._discovered(kind_name)
+        return Target(resource, namespace if resource.namespaced else "", name)
 
     def get(self, target: Target) -> Json | None:
         """The current object; None if it does not exist. Raises Failure if it may not be read."""
@@ -184,13 +187,13 @@ class KubeObjects:
             if verdict(reply) != LATE or tries == TRIES:
                 return result(target, action, reply)
 
-    def _discovered(self, word: str) -> Resource:
+    def _discovered(self, kind_name: str) -> Resource:
         """Find a custom kind by discovery; raises Failure if there is none."""
-        name, _dot, group = word.lower().partition(".")
+        name, _dot, group = kind_name.lower().partition(".")
         reply = self.client.kubernetes("GET", "apis", headers=_DISCOVERY)
-        for each in table_rows.items(reply.body.get("items")):
-            group_name = table_rows.named(each)
-            for version in table_rows.items(each.get("versions")):
+        for api_group in table_rows.items(reply.body.get("items")):
+            group_name = table_rows.named(api_group)
+            for version in table_rows.items(api_group.get("versions")):
                 for resource in table_rows.items(version.get("resources")):
                     kind = str(table_rows.part(resource, "responseKind").get("kind", ""))
                     short = cast("list[object]", resource.get("shortNames") or [])
@@ -202,21 +205,21 @@ class KubeObjects:
                             str(resource.get("resource")),
                             namespaced=resource.get("scope") == "Namespaced",
                         )
-        raise server_reads.unknown_kind(word)
+        raise server_reads.unknown_kind(kind_name)
 
 
 def named(target: Target, action: str, warnings: list[str] | None = None) -> Json:
     """The result of a successful write."""
-    found: Json = {"action": action, **_head(target)}
-    return {**found, "warnings": warnings} if warnings else found
+    outcome: Json = {"action": action, **_head(target)}
+    return {**outcome, "warnings": warnings} if warnings else outcome
 
 
 def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Json:
     """The result of a write: ``action`` on success, else the problems, with their lines in the file."""
     if not reply.is_refusal:
         version = table_rows.part(reply.body, "metadata").get("resourceVersion")
-        found = named(target, action, reply.warnings)
-        return {**found, "resourceVersion": version} if version else found
+        outcome = named(target, action, reply.warnings)
+        return {**outcome, "resourceVersion": version} if version else outcome
     return refused(target, _problems(target, reply), source, reply.warnings)
 
 
@@ -228,9 +231,9 @@ def refused(
 ) -> Json:
     """The result of a refused write."""
     if source is not None:
-        problems = [located(source, each) for each in problems]
-    found: Json = {**_head(target), "problems": problems}
-    return {**found, "warnings": warnings} if warnings else found
+        problems = [located(source, problem) for problem in problems]
+    outcome: Json = {**_head(target), "problems": problems}
+    return {**outcome, "warnings": warnings} if warnings else outcome
 
 
 def not_found(target: Target) -> Json:
@@ -245,13 +248,13 @@ def verdict(reply: Reply) -> str:
 
 def located(source: manifests.Document, problem: Json) -> Json:
     """The problem with its position in the file."""
-    place: Json = {"file": source.file, "document": source.index}
-    return {**problem, **place, "line": manifests.line_of(source, str(problem.get("field", "")))}
+    position: Json = {"file": source.file, "document": source.index}
+    return {**problem, **position, "line": manifests.line_of(source, str(problem.get("field", "")))}
 
 
 def _head(target: Target) -> Json:
-    found: Json = {"resource": target.resource.label, "name": target.name}
-    return {**found, "namespace": target.namespace} if target.namespace else found
+    head: Json = {"resource": target.resource.label, "name": target.name}
+    return {**head, "namespace": target.namespace} if target.namespace else head
 
 
 def _problems(target: Target, reply: Reply) -> list[Json]:
@@ -264,18 +267,18 @@ def _problems(target: Target, reply: Reply) -> list[Json]:
         {
             "verdict": REFUSED,
             "field": field,
-            "reason": "unknown field" if word == "unknown" else "is given twice",
+            "reason": "unknown field" if problem == "unknown" else "duplicate field",
             "remedy": "correct or remove it, or apply with --validate=warn"
-            if word == "unknown"
+            if problem == "unknown"
             else "remove one",
         }
-        for word, field in _STRICT.findall(message)
+        for problem, field in _STRICT.findall(message)
     ]
     if strict and "strict decoding error" in message:
         return strict
     caused: list[Json] = [
-        {"verdict": sort, "field": str(each.get("field", "")), "reason": str(each.get("message", ""))}
-        for each in table_rows.items(details.get("causes"))
+        {"verdict": sort, "field": str(cause.get("field", "")), "reason": str(cause.get("message", ""))}
+        for cause in table_rows.items(details.get("causes"))
     ]
     remedy = {"remedy": _REMEDIES[sort]} if sort in _REMEDIES else {}
     return caused or [{"verdict": sort, "reason": message, **remedy}]

@@ -28,8 +28,8 @@ def _followed(client: Client, after: int, topic: str) -> Generator[Json, None, i
         for line in lines:
             if not line.startswith(_DATA):
                 continue
-            each = msgspec.json.decode(line.removeprefix(_DATA), type=dict[str, object])
-            if "number" not in each:
-                return int(str(each.get("after", after)))
-            yield each
+            event = msgspec.json.decode(line.removeprefix(_DATA), type=dict[str, object])
+            if "number" not in event:
+                return int(str(event.get("after", after)))
+            yield event
     return None

@@ -28,13 +28,17 @@ def verify(*, views: Views = False, server: options.Server = options.SERVER) -> 
         output.json(report)
     else:
         output.print_line(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
-        for each in findings:
-            output.print_line(output.clean(f"{each.get('where')}: {each.get('kind')}: {each.get('message')}"))
-        for each in differences:
-            output.print_line(output.clean(f"{each.get('where')}: other rules: {each.get('message')}"))
-        for each in table_rows.items(report.get("notes")):
-            output.print_line(output.clean(f"{each.get('where')}: note: {each.get('message')}"))
-        output.print_line("the log is as it was decided" if not findings else f"{len(findings)} findings")
+        for finding in findings:
+            output.print_line(
+                output.clean(f"{finding.get('where')}: {finding.get('kind')}: {finding.get('message')}")
+            )
+        for difference in differences:
+            output.print_line(
+                output.clean(f"{difference.get('where')}: other rules: {difference.get('message')}")
+            )
+        for note in table_rows.items(report.get("notes")):
+            output.print_line(output.clean(f"{note.get('where')}: note: {note.get('message')}"))
+        output.print_line("the log is verified, no findings" if not findings else f"{len(findings)} findings")
     return failures.FAILED if findings else failures.OK
 
 
@@ -46,7 +50,7 @@ def _report(server: options.Server, *, views: bool) -> Json:
         directory = server.data or server_location.default_directory()
         if failure.code != failures.NO_SERVER or not (directory / sqlite_table.FILE).exists():
             raise
-    output.warn(f"No server runs on {directory}; its files are read.")
+    output.warn(f"No server runs on {directory}; reading its files.")
     try:
         return cast(
             "Json", msgspec.to_builtins(asyncio.run(log_queries.LogInquiry(directory).verify(views=views)))

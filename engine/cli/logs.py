@@ -44,8 +44,8 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
     last = live_feed.last_number(client)
     entries = _newest(client, last, topic, lines) if lines > 0 else []
     if as_json:
-        for each in entries:
-            _print_json(each)
+        for entry in entries:
+            _print_json(entry)
     elif entries:
         explain.show_entries(entries)
     if follow:
@@ -55,12 +55,12 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
     """Fold the log from its first event and print the counts."""
     with server.client() as client:
-        moment = as_of or str(live_feed.last_number(client))
-        counts = table_rows.part(client.get("counts", asOf=moment), "counts")
+        until = as_of or str(live_feed.last_number(client))
+        counts = table_rows.part(client.get("counts", asOf=until), "counts")
     if server.json:
-        output.json({"asOf": moment, "counts": counts})
+        output.json({"asOf": until, "counts": counts})
         return
-    output.print_line(output.clean(f"The log folded anew, up to {moment}:"))
+    output.print_line(output.clean(f"Counts of the log up to {until}:"))
     output.table(
         ("EVENTS", "COUNT"),
         sorted((name.replace("io.reballast.", ""), count) for name, count in counts.items()),
@@ -69,12 +69,12 @@ def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER)
 
 def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:
     """Print new events until the server stops."""
-    for each in live_feed.events(client, after, topic):
+    for event in live_feed.events(client, after, topic):
         if as_json:
-            _print_json(each)
+            _print_json(event)
             continue
-        time, name = str(each.get("time", "")), summaries.event_name(str(each.get("type", "")))
-        text = f"{each['number']}  {time}  {name}  {each.get('key')}  {summaries.summary(each)}"
+        time, name = str(event.get("time", "")), summaries.event_name(str(event.get("type", "")))
+        text = f"{event['number']}  {time}  {name}  {event.get('key')}  {summaries.summary(event)}"
         output.print_line(output.clean(text))
 
 
@@ -83,9 +83,9 @@ def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
     window = lines
     while True:
         start = max(last - window, 0)
-        found = list(server_reads.entries(client, "log", start=start, topic=topic))
-        if len(found) >= lines or not start:
-            return found[-lines:]
+        records = list(server_reads.entries(client, "log", start=start, topic=topic))
+        if len(records) >= lines or not start:
+            return records[-lines:]
         window *= _WIDER
 
 

@@ -22,10 +22,10 @@ _COLUMNS: Final = ("NAME", "JOINED", "FAULTS", "START-UP", "WORKLOADS")
 def members(*, server: options.Server = options.SERVER) -> None:
     """List the simulated clusters and their faults."""
     with server.client() as client:
-        found = client.find("members")
-    if found is None:
+        answer = client.find("members")
+    if answer is None:
         raise failures.Failure("no members are simulated here", "start the server without --no-members")
-    _show(found, as_json=server.json)
+    _show(answer, as_json=server.json)
 
 
 def fault(
@@ -48,27 +48,27 @@ def heal(member: str, /, *, server: options.Server = options.SERVER) -> None:
 def faults(member: Json) -> str:
     """The faults of a member as text."""
     slowness, every = int(str(member.get("slowness", 1))), int(str(member.get("loseEvery", 0)))
-    found = [
+    texts = [
         *(["down"] if member.get("down") else []),
         *([f"slow ({slowness} times)"] if slowness > 1 else []),
         *([f"losing (1 report in {every})"] if every else []),
     ]
-    return ", ".join(found) or table_rows.NONE
+    return ", ".join(texts) or table_rows.NONE
 
 
 def _show(answer: Json, *, as_json: bool) -> None:
-    found = table_rows.items(answer.get("items"))
+    members_ = table_rows.items(answer.get("items"))
     if as_json:
-        output.json(found)
+        output.json(members_)
         return
     rows = [
         (
-            each.get("name"),
-            "Y" if each.get("joined") else "N",
-            faults(each),
-            f"{each.get('startupMs')}ms",
-            each.get("workloads"),
+            member.get("name"),
+            "Y" if member.get("joined") else "N",
+            faults(member),
+            f"{member.get('startupMs')}ms",
+            member.get("workloads"),
         )
-        for each in found
+        for member in members_
     ]
     output.table(_COLUMNS, rows)

@@ -56,12 +56,12 @@ SERVER = Server()
 PLACE = NamespaceOption()
 
 
-def instant(word: str, now_ms: int) -> str:
+def instant(text: str, now_ms: int) -> str:
     """Convert ``10m`` or ``1h30m`` (ago) to RFC 3339; return any other text unchanged."""
-    found = _AGO.fullmatch(word)
-    if found is None or not word:
-        return word
-    spans = zip(found.groups(), (_DAY_MS, _HOUR_MS, _MINUTE_MS, _SECOND_MS), strict=True)
+    match = _AGO.fullmatch(text)
+    if match is None or not text:
+        return text
+    spans = zip(match.groups(), (_DAY_MS, _HOUR_MS, _MINUTE_MS, _SECOND_MS), strict=True)
     return times.to_text(max(now_ms - sum(int(count or 0) * ms for count, ms in spans), 0))
 
 

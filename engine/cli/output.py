@@ -33,13 +33,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: boo
 def rows(columns: Sequence[str], all_rows: Sequence[Sequence[object]], chosen: Sequence[int]) -> None:
     """Print the rows at these indexes of a table, aligned as in the whole table."""
     lines = _lines([columns, *all_rows])
-    for place in chosen:
-        print_line(lines[place + 1])
+    for index in chosen:
+        print_line(lines[index + 1])
 
 
 def _lines(rows: Sequence[Sequence[object]]) -> list[str]:
     cells = [[clean(str(cell)) for cell in row] for row in rows]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(cells[0]))]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     return [
         _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in cells

@@ -15,11 +15,11 @@ def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Json
     """The pods of all members; raises Failure if a named one does not exist, or no members are simulated."""
     answer = client.find("members/pods", namespace=namespace, labelSelector=labels)
     if answer is None:
-        raise failures.Failure("there are no simulated members to ask for pods")
-    found = [each for each in table_rows.items(answer.get("items")) if name in {"", each.get("name")}]
-    if name and not found:
+        raise failures.Failure("no members are simulated here, so there are no pods to list")
+    matching = [pod for pod in table_rows.items(answer.get("items")) if name in {"", pod.get("name")}]
+    if name and not matching:
         raise failures.Failure(f'pods "{name}" not found')
-    return found
+    return matching
 
 
 def pod_table(pods: list[Json], namespace: str, now_ms: int) -> Listing:
@@ -27,19 +27,19 @@ def pod_table(pods: list[Json], namespace: str, now_ms: int) -> Listing:
     columns = ("NAME", "CLUSTER", "READY", "STATUS", "RESTARTS", "AGE")
     rows: list[table_rows.Row] = [
         (
-            each.get("name"),
-            each.get("cluster"),
-            "1/1" if each.get("ready") else "0/1",
-            each.get("phase"),
-            each.get("restarts", 0),
-            output.age(now_ms - int(str(each.get("createdMs", now_ms)))),
-            table_rows.label_text(each.get("labels")),
+            pod.get("name"),
+            pod.get("cluster"),
+            "1/1" if pod.get("ready") else "0/1",
+            pod.get("phase"),
+            pod.get("restarts", 0),
+            output.age(now_ms - int(str(pod.get("createdMs", now_ms)))),
+            table_rows.label_text(pod.get("labels")),
         )
-        for each in pods
+        for pod in pods
     ]
     if not namespace:
         columns = ("NAMESPACE", *columns)
-        rows = [(each.get("namespace"), *row) for each, row in zip(pods, rows, strict=True)]
+        rows = [(pod.get("namespace"), *row) for pod, row in zip(pods, rows, strict=True)]
     return Listing(columns, ("LABELS",), rows)
 
 
@@ -47,15 +47,15 @@ def work_table(works: list[Json]) -> Listing:
     """The table of works."""
     rows: list[table_rows.Row] = [
         (
-            each.get("cluster"),
-            each.get("binding"),
-            table_rows.part(each, "resource").get("kind"),
-            each.get("replicas", "-"),
-            "Y" if each.get("suspended") else "N",
-            f"{table_rows.part(each, 'version').get('term')}.{table_rows.part(each, 'version').get('step')}",
-            each.get("resourceVersion", ""),
+            work.get("cluster"),
+            work.get("binding"),
+            table_rows.part(work, "resource").get("kind"),
+            work.get("replicas", "-"),
+            "Y" if work.get("suspended") else "N",
+            f"{table_rows.part(work, 'version').get('term')}.{table_rows.part(work, 'version').get('step')}",
+            work.get("resourceVersion", ""),
         )
-        for each in works
+        for work in works
     ]
     columns = ("CLUSTER", "BINDING", "KIND", "REPLICAS", "SUSPENDED")
     return Listing(columns, ("VERSION", "NUMBER"), rows)
@@ -73,10 +73,10 @@ def show_table(table: Listing, *, wide: bool) -> None:
 def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
     """Print whole objects: a single one as it is, several as a List."""
     if form == "name":
-        for each in documents:
-            found = kinds.known(str(each.get("apiVersion")), str(each.get("kind")))
-            word = found.resource if found else str(each.get("kind")).lower()
-            output.print_line(output.clean(f"{word}/{table_rows.named(each)}"))
+        for document in documents:
+            known = kinds.known(str(document.get("apiVersion")), str(document.get("kind")))
+            resource = known.resource if known else str(document.get("kind")).lower()
+            output.print_line(output.clean(f"{resource}/{table_rows.named(document)}"))
         return
     value = documents[0] if single else {"apiVersion": "v1", "kind": "List", "items": documents}
     (output.json if form == "json" else output.yaml)(value)

@@ -30,18 +30,18 @@ def named(result: Json) -> str:
 
 
 def _print_problem(result: Json, problem: Json) -> None:
-    place = ""
+    position = ""
     if problem.get("file"):
-        place = f"{problem['file']}:"
+        position = f"{problem['file']}:"
         if problem.get("line"):
-            place += f"{problem['line']}:"
+            position += f"{problem['line']}:"
         if problem.get("document"):
-            place += f" document {problem['document']}:"
-        place += " "
+            position += f" document {problem['document']}:"
+        position += " "
     # A reason "not found" contains the object's name already.
     is_named = result.get("name") and problem.get("verdict") != "not found"
     named_object = f"{named(result)}: " if is_named else ""
     field = f"{problem['field']}: " if problem.get("field") else ""
-    output.warn(f"error: {place}{named_object}{field}{problem.get('reason', '')}")
+    output.warn(f"error: {position}{named_object}{field}{problem.get('reason', '')}")
     if problem.get("remedy"):
         output.warn(f"  {problem['remedy']}")

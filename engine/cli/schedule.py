@@ -66,8 +66,8 @@ class _Scheduler:
         except schedule_input.UnreadableError as error:
             field, reason = error.field, error.reason
         except msgspec.ValidationError as error:
-            told = schedule_input.located(error)
-            field, reason = told.field, told.reason
+            located = schedule_input.located(error)
+            field, reason = located.field, located.reason
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             field, reason = "", f"not readable as JSON: {error}"
         return Refused(id=identity, error=Refusal(line=number, field=field, reason=reason))
@@ -79,7 +79,7 @@ class _Scheduler:
             self._raw = raw
         request = schedule_input.read_request(question, self._fleet)
         decision = scheduling.schedule(request, self._fleet, explain=self._explained)
-        told = decision.explanation
+        explanation = decision.explanation
         return Answer(
             id=identity,
             trigger=request.trigger,
@@ -91,7 +91,7 @@ class _Scheduler:
             condition=f"{decision.status}/{decision.reason}" if decision.status else "",
             errors=[decision.message] if decision.reason not in {"", decisions.SUCCESS} else [],
             retry=decision.retry,
-            explanation=told if self._explained and told is not None else msgspec.UNSET,
+            explanation=explanation if self._explained and explanation is not None else msgspec.UNSET,
         )
 
 
@@ -113,7 +113,7 @@ def schedule(file: Path | None = None, *, explain: bool = False) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except OSError as error:
-        sys.stderr.write(f"{file}: {error.strerror}; give a file that can be read, or - for standard input\n")
+        sys.stderr.write(f"{file}: {error.strerror}; use a readable file, or - for standard input\n")
         raise SystemExit(2) from None
     if refused:
         raise SystemExit(1)

@@ -92,10 +92,10 @@ class UnreadableError(ValueError):
 
 def located(error: msgspec.ValidationError, within: str = "") -> UnreadableError:
     """Convert a decoding error; ``within`` is the path of the decoded part in the line."""
-    found = _AT.match(str(error))
-    if found is None:
+    match = _AT.match(str(error))
+    if match is None:
         return UnreadableError(within, str(error))
-    return UnreadableError((within + found["field"]).lstrip("."), found["reason"])
+    return UnreadableError((within + match["field"]).lstrip("."), match["reason"])
 
 
 _AT: Final = re.compile(r"^(?P<reason>.*) - at `\$(?P<field>.*)`$", re.DOTALL)
@@ -149,14 +149,14 @@ def read_request(question: Input, known: fleet.Fleet) -> requests.Request:
     spec, status = question.spec, question.status
     needs = spec.replica_requirements
     try:
-        asked = None if needs is None else requests.parse_requests(needs.resource_request)
+        resources = None if needs is None else requests.parse_requests(needs.resource_request)
     except quantity.QuantityError as error:
         raise UnreadableError("spec.replicaRequirements.resourceRequest", str(error)) from None
     request = requests.Request(
         resource=spec.resource,
         placement=spec.placement,
         replicas=spec.replicas,
-        requests=asked,
+        requests=resources,
         components=len(spec.components),
         current=tuple((target.name, target.replicas) for target in spec.clusters),
         evicting=frozenset(task.from_cluster for task in spec.graceful_eviction_tasks),
@@ -164,8 +164,8 @@ def read_request(question: Input, known: fleet.Fleet) -> requests.Request:
         fresh=triggers.is_fresh(_seconds(spec.reschedule_triggered_at), _seconds(status.last_scheduled_time)),
         empty_workload_propagation=question.enable_empty_workload_propagation,
     )
-    why = triggers.trigger(request, question.applied_placement, known)
-    return msgspec.structs.replace(request, trigger=why)
+    trigger = triggers.trigger(request, question.applied_placement, known)
+    return msgspec.structs.replace(request, trigger=trigger)
 
 
 def _seconds(time: dt.datetime | None) -> int | None:

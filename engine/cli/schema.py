@@ -19,12 +19,12 @@ def schema(*, to: To = None) -> None:
         output.json(document)
         return
     files = {"asyncapi.json": document} | {
-        f"{name}.json": each for name, each in schemas.json_schemas().items()
+        f"{name}.json": content for name, content in schemas.json_schemas().items()
     }
     try:
         to.mkdir(parents=True, exist_ok=True)
-        for name, each in files.items():
-            (to / name).write_bytes(msgspec.json.format(msgspec.json.encode(each), indent=2) + b"\n")
+        for name, content in files.items():
+            (to / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
     except OSError as error:
-        raise failures.Failure(f"{to}: {error.strerror}", "name a directory that can be written to") from None
+        raise failures.Failure(f"{to}: {error.strerror}", "use a writable directory") from None
     output.print_line(f"{len(files)} files written to {to}")

@@ -122,7 +122,7 @@ class Listening:
         for name in self.allowed_host:
             if not hosts.is_host(name):
                 raise failures.usage(
-                    f"--allowed-host {name!r} is no host", "for example: --allowed-host reballast.lan"
+                    f"--allowed-host {name!r} is not a host name", "for example: --allowed-host reballast.lan"
                 )
         return structs.replace(
             before,
@@ -140,12 +140,12 @@ class Listening:
             return None
         if self.tls_certificate is None or self.tls_key is None:
             raise failures.usage(
-                "a certificate needs its key", "name both: --tls-certificate FILE --tls-key FILE"
+                "a certificate needs its key", "give both: --tls-certificate FILE --tls-key FILE"
             )
         try:
             return certificates.from_files(self.tls_certificate.absolute(), self.tls_key.absolute())
         except certificates.CertificateError as error:
-            raise failures.Failure(str(error), "name a certificate and its key, both in PEM") from None
+            raise failures.Failure(str(error), "use a certificate and its key, both in PEM") from None
 
 
 _LISTENING: Final = Listening()
@@ -212,7 +212,7 @@ def worker(
 ) -> int:
     """Run a worker that decides for a share of the shards of a log on Kafka."""
     watch = None if metrics_port is None else control_plane.Watch(host=metrics_host, port=metrics_port)
-    output.print_line("Working; Ctrl-C stops it, and others go on with its shards.")
+    output.print_line("Worker running; Ctrl-C stops it, and other workers take over its shards.")
     _guarded(log, lambda: _run(control_plane.work(log, watch)))
     return failures.OK
 
@@ -240,8 +240,10 @@ def _serve(
             members=control_plane.default_members() if members else (),
             # Redirected output may be kept as a log file, so limit the lifetime of the login address in it.
             login_seconds=math.inf if sys.stdout.isatty() else sessions.LOGIN_SECONDS,
-            on_ready=lambda found, lost: (
-                _print_ready_json(found, directory, lost) if as_json else _print_ready(found, where, lost)
+            on_ready=lambda endpoint, lost: (
+                _print_ready_json(endpoint, directory, lost)
+                if as_json
+                else _print_ready(endpoint, where, lost)
             ),
         )
     )
@@ -262,9 +264,11 @@ def _guarded(log: str, work: Callable[[], None]) -> None:
     except AddressError as error:
         raise failures.Failure(str(error), "for example: --log kafka://localhost:9092") from None
     except logs.LogCorruptedError as error:
-        raise failures.Failure(str(error), "see what is left: reballast log verify") from None
+        raise failures.Failure(str(error), "check the log: reballast log verify") from None
     except logs.LogError as error:
-        raise failures.Failure(str(error), "are the brokers up, and is the address right?") from None
+        raise failures.Failure(
+            str(error), "check that the brokers are up and that the address is right"
+        ) from None
     except OSError as error:
         if error.errno is None:
             raise
@@ -279,25 +283,23 @@ def _serve_file(options: control_plane.Options, where: str) -> None:
     except logs.LogLockedError as error:
         raise failures.Failure(str(error)) from None
     except logs.LogCorruptedError as error:
-        remedy = f"see what is left: reballast log verify{where}; then restore the directory"
+        remedy = f"check the log: reballast log verify{where}; then restore the directory"
         raise failures.Failure(f"{directory}: {error}", remedy) from None
     except logs.LogError as error:
-        raise failures.Failure(
-            f"{directory}: {error}", "restore the directory, or take another one"
-        ) from None
+        raise failures.Failure(f"{directory}: {error}", "restore the directory, or use another one") from None
     except OSError as error:
-        place = f"port {port} on {options.host}" if error.filename is None else str(error.filename)
+        address = f"port {port} on {options.host}" if error.filename is None else str(error.filename)
         remedy = "choose another --port, or --data"
-        raise failures.Failure(f"{place}: {error.strerror or error}", remedy) from None
+        raise failures.Failure(f"{address}: {error.strerror or error}", remedy) from None
 
 
-def _print_ready(found: Endpoint, where: str, lost: Sequence[int]) -> None:
+def _print_ready(endpoint: Endpoint, where: str, lost: Sequence[int]) -> None:
     """Print the start-up time and the next commands to try."""
     called, export = command()
     output.print_line(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
-    output.print_line(f"  in a browser:         {found.login_url}")
+    output.print_line(f"  in a browser:         {endpoint.login_url}")
     output.print_line(f"  in another terminal:  {called} get clusters{where}")
-    output.print_line(f"  or with kubectl:      export KUBECONFIG={shlex.quote(found.kubeconfig)}")
+    output.print_line(f"  or with kubectl:      export KUBECONFIG={shlex.quote(endpoint.kubeconfig)}")
     if export:
         output.print_line(f"  to type reballast:    {export}")
     for port in lost:
@@ -307,16 +309,16 @@ def _print_ready(found: Endpoint, where: str, lost: Sequence[int]) -> None:
         )
 
 
-def _print_ready_json(found: Endpoint, directory: Path, lost: Sequence[int]) -> None:
+def _print_ready_json(endpoint: Endpoint, directory: Path, lost: Sequence[int]) -> None:
     """Print the endpoint as JSON."""
     output.json(
         {
-            "url": found.url,
-            "loginUrl": found.login_url,
-            "kubeUrl": found.kube_url,
-            "kubeconfig": found.kubeconfig,
+            "url": endpoint.url,
+            "loginUrl": endpoint.login_url,
+            "kubeUrl": endpoint.kube_url,
+            "kubeconfig": endpoint.kubeconfig,
             "data": str(directory),
-            "pid": found.pid,
+            "pid": endpoint.pid,
             "lostPorts": list(lost),
         }
     )

@@ -42,7 +42,7 @@ def find(directory: Path) -> Endpoint:
     except (OSError, msgspec.MsgspecError) as error:
         raise failures.Failure(
             f"{path} can't be read: {error}",
-            "start the server again, or name the right directory with --data",
+            "restart the server, or set the right directory with --data",
             code=failures.NO_SERVER,
         ) from None
 
@@ -55,9 +55,9 @@ def _authority() -> str:
         text = Path(named).read_text("ascii")
         ssl.create_default_context(cadata=text)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         raise failures.Failure(
-            f"{named}: {why}", f"{AUTHORITY_VARIABLE} names a file with a certificate (PEM)"
+            f"{named}: {reason}", f"set {AUTHORITY_VARIABLE} to a file with a certificate (PEM)"
         ) from None
     return text
 

@@ -15,9 +15,9 @@ _CLOSE: Final = 0.6
 _BINDING_KINDS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 
 
-def kind_of(word: str) -> kinds.Kind:
+def kind_of(name: str) -> kinds.Kind:
     """The kind of a name; an unknown name is taken as a namespaced custom kind."""
-    return kinds.find(word) or kinds.Kind(api_version="", kind=word, plural=word.lower())
+    return kinds.find(name) or kinds.Kind(api_version="", kind=name, plural=name.lower())
 
 
 def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
@@ -46,11 +46,11 @@ def entries(client: Client, path: str, *, start: int = 0, **query: object) -> It
 
 def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
     """Creation time of each template in each simulated member, by binding key; empty without simulated members."""
-    found: dict[str, dict[str, int]] = {}
+    times: dict[str, dict[str, int]] = {}
     answer = client.find("members/workloads", namespace=namespace)
-    for each in table_rows.items((answer or {}).get("items")):
-        found.setdefault(str(each["key"]), {})[str(each["cluster"])] = int(str(each["createdMs"]))
-    return found
+    for workload in table_rows.items((answer or {}).get("items")):
+        times.setdefault(str(workload["key"]), {})[str(workload["cluster"])] = int(str(workload["createdMs"]))
+    return times
 
 
 def documents(
@@ -68,22 +68,24 @@ def documents(
     Raises Failure if a named one does not exist, unless ``is_awaited``, or if the kind is unknown.
     """
     namespace = namespace if kind.namespaced else ""
-    found = list(_all(client, kind, namespace=namespace, name=name, labels=labels, as_of=as_of))
-    if name and not found and not is_awaited:
+    matching = list(_all(client, kind, namespace=namespace, name=name, labels=labels, as_of=as_of))
+    if name and not matching and not is_awaited:
         where = f" in namespace {namespace}" if namespace else ""
-        word = kind.resource if kind.api_version else kind.kind
-        raise failures.Failure(f'{word} "{name}" not found{where}', f"see: reballast get {kind.plural} -A")
-    if not found and not kind.api_version and not labels:
+        resource = kind.resource if kind.api_version else kind.kind
+        raise failures.Failure(
+            f'{resource} "{name}" not found{where}', f"see: reballast get {kind.plural} -A"
+        )
+    if not matching and not kind.api_version and not labels:
         raise unknown_kind(kind.kind)
-    return found
+    return matching
 
 
-def unknown_kind(word: str) -> failures.Failure:
+def unknown_kind(kind_name: str) -> failures.Failure:
     """The failure for an unknown kind, with a suggestion."""
-    known = {name for each in kinds.KINDS for name in (each.plural, *each.short)}
-    close = difflib.get_close_matches(word.lower(), sorted(known), 1, _CLOSE)
+    known = {name for known_kind in kinds.KINDS for name in (known_kind.plural, *known_kind.short)}
+    close = difflib.get_close_matches(kind_name.lower(), sorted(known), 1, _CLOSE)
     remedy = f"did you mean {close[0]}?" if close else "see: reballast get --help"
-    return failures.Failure(f'nothing is of the kind "{word}"', remedy)
+    return failures.Failure(f'unknown kind "{kind_name}"', remedy)
 
 
 def binding_of(client: Client, template: Json, as_of: str = "") -> Json | None:
@@ -94,11 +96,11 @@ def binding_of(client: Client, template: Json, as_of: str = "") -> Json | None:
 
 def bindings_of(client: Client, kind: str, *, namespace: str, as_of: str = "") -> dict[tuple[str, str], Json]:
     """The bindings of all templates of a kind, by namespace and name of the template."""
-    found: dict[tuple[str, str], Json] = {}
+    bindings: dict[tuple[str, str], Json] = {}
     for binding in pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of):
         resource = table_rows.part(binding, "spec", "resource")
-        found[str(resource.get("namespace", "")), str(resource.get("name", ""))] = binding
-    return found
+        bindings[str(resource.get("namespace", "")), str(resource.get("name", ""))] = binding
+    return bindings
 
 
 def key_of(kind: kinds.Kind, namespace: str, name: str) -> str:

@@ -48,7 +48,7 @@ def label(
     if "/" in kind:
         kind, name, changes = *split(kind, ""), (name, *changes)
     if not changes:
-        raise failures.usage("which labels?", "give KEY=VALUE to set one, KEY- to take one away")
+        raise failures.usage("missing labels", "give KEY=VALUE to set one, KEY- to remove one")
     labels = dict(read_label(change) for change in changes)
 
     def relabelled(live: Json) -> Json | None:
@@ -56,7 +56,7 @@ def label(
         for key, value in labels.items():
             if not overwrite and value is not None and present.get(key, value) != value:
                 raise failures.Failure(
-                    f"metadata.labels.{key}: is {present[key]!r} already", "say --overwrite to change it"
+                    f"metadata.labels.{key}: is {present[key]!r} already", "use --overwrite to change it"
                 )
         if all(present.get(key) == value for key, value in labels.items()):
             return None
@@ -79,21 +79,21 @@ def taint(
     EFFECT is NoSchedule (no new workloads), PreferNoSchedule (accepted, no effect) or NoExecute (running
     workloads without a toleration are evicted). A taint with the same key and effect is replaced.
     """
-    cluster, words = _cluster(cluster, taints)
-    if not words:
-        raise failures.usage("which taints?", "give KEY=VALUE:EFFECT, or KEY:EFFECT- to take one away")
-    added = [read_taint(word) for word in words if not word.endswith("-")]
-    removed = [_removed(word.removesuffix("-")) for word in words if word.endswith("-")]
+    cluster, texts = _cluster(cluster, taints)
+    if not texts:
+        raise failures.usage("missing taints", "give KEY=VALUE:EFFECT, or KEY:EFFECT- to remove one")
+    added = [read_taint(text) for text in texts if not text.endswith("-")]
+    removed = [_removed(text.removesuffix("-")) for text in texts if text.endswith("-")]
     action = ("modified" if removed else "tainted") if added else "untainted"
     return _retaint(server, cluster, action, lambda taints: retainted(cluster, taints, added, removed))
 
 
 def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERVER) -> int:
     """Remove taints (KEY:EFFECT, or KEY for all with this key) of a cluster."""
-    cluster, words = _cluster(cluster, taints)
-    if not words:
-        raise failures.usage("which taints?", "give KEY:EFFECT, or KEY")
-    removed = [_removed(word.removesuffix("-")) for word in words]
+    cluster, texts = _cluster(cluster, taints)
+    if not texts:
+        raise failures.usage("missing taints", "give KEY:EFFECT, or KEY")
+    removed = [_removed(text.removesuffix("-")) for text in texts]
     return _retaint(server, cluster, "untainted", lambda taints: retainted(cluster, taints, [], removed))
 
 
@@ -106,7 +106,7 @@ def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
     """Make a cluster schedulable again."""
 
     def uncordoned(taints: list[Json]) -> list[Json]:
-        return [each for each in taints if each.get("key") != _CORDON["key"]]
+        return [taint for taint in taints if taint.get("key") != _CORDON["key"]]
 
     return _retaint(server, cluster, "uncordoned", uncordoned)
 
@@ -118,8 +118,8 @@ def change_taints(
 
     def changed(live: Json) -> Json | None:
         taints = table_rows.items(table_rows.part(live, "spec").get("taints"))
-        wanted = compute(taints)
-        return None if wanted == taints else {"spec": {"taints": wanted}}
+        desired = compute(taints)
+        return None if desired == taints else {"spec": {"taints": desired}}
 
     return objects.change(Target(kube_objects.CLUSTER, "", cluster), action, changed)
 
@@ -130,14 +130,14 @@ def retainted(cluster: str, taints: list[Json], added: list[Json], removed: list
     An added taint replaces one with the same key and effect; an identical one is kept as it is.
     """
     for gone in removed:
-        if not any(_matches(each, gone) for each in taints):
-            word = f"{gone['key']}:{gone['effect']}" if gone["effect"] else gone["key"]
-            raise failures.Failure(f'spec.taints: taint "{word}" not found on {cluster}')
-    kept = [each for each in taints if not any(_matches(each, gone) for gone in removed)]
+        if not any(_matches(taint, gone) for taint in taints):
+            text = f"{gone['key']}:{gone['effect']}" if gone["effect"] else gone["key"]
+            raise failures.Failure(f'spec.taints: taint "{text}" not found on {cluster}')
+    kept = [taint for taint in taints if not any(_matches(taint, gone) for gone in removed)]
     for taint in added:
-        if any(all(each.get(name, "") == item for name, item in taint.items()) for each in kept):
+        if any(all(other.get(name, "") == item for name, item in taint.items()) for other in kept):
             continue
-        kept = [each for each in kept if not _matches(each, taint)]
+        kept = [other for other in kept if not _matches(other, taint)]
         kept.append({name: item for name, item in taint.items() if item})
     return kept
 
@@ -147,7 +147,7 @@ def split(kind: str, name: str) -> tuple[str, str]:
     if not name:
         kind, _slash, name = kind.partition("/")
     if not name:
-        raise failures.usage(f"which {kind}? give a name", f"{kind} NAME, or {kind}/NAME")
+        raise failures.usage(f"missing name of the {kind}", f"{kind} NAME, or {kind}/NAME")
     return kind, name
 
 
@@ -158,15 +158,15 @@ def read_label(change: str) -> tuple[str, str | None]:
         return key, value
     if change.endswith("-") and len(change) > 1:
         return change[:-1], None
-    raise failures.usage(f"{change!r} is no label", "write KEY=VALUE to set one, KEY- to take one away")
+    raise failures.usage(f"{change!r} is not a label", "write KEY=VALUE to set one, KEY- to remove one")
 
 
-def read_taint(word: str) -> Json:
+def read_taint(text: str) -> Json:
     """Parse a taint; raises Failure if it is invalid."""
-    named, colon, effect = word.rpartition(":")
+    named, colon, effect = text.rpartition(":")
     key, _equals, value = named.partition("=")
     if not colon or not key or not effect:
-        raise failures.usage(f"{word!r} is no taint", "write KEY=VALUE:EFFECT, or KEY:EFFECT")
+        raise failures.usage(f"{text!r} is not a taint", "write KEY=VALUE:EFFECT, or KEY:EFFECT")
     return {"key": key, "value": value, "effect": effect}
 
 
@@ -175,8 +175,8 @@ def _retaint(
 ) -> int:
     with server.client() as client:
         name = cluster.removeprefix("cluster/")
-        found = change_taints(KubeObjects(client), name, action, compute)
-        return results.print_results([found], as_json=server.json)
+        outcome = change_taints(KubeObjects(client), name, action, compute)
+        return results.print_results([outcome], as_json=server.json)
 
 
 def _matches(taint: Json, named: Json) -> bool:
@@ -211,26 +211,26 @@ def _scaled(client: Client, objects: KubeObjects, target: Target, replicas: int)
 
 def _interpreted(client: Client, resource: Resource) -> str:
     """The path of the replicas of a kind, by its ReplicaInterpreter; empty if it has none."""
-    found = ""
-    for each in server_reads.pages(client, "objects", kind="ReplicaInterpreter"):
-        spec = table_rows.part(each, "spec")
+    path = ""
+    for interpreter in server_reads.pages(client, "objects", kind="ReplicaInterpreter"):
+        spec = table_rows.part(interpreter, "spec")
         of = table_rows.part(spec, "target")
         if (of.get("apiVersion"), of.get("kind")) == (resource.api_version, resource.kind):
-            found = str(spec.get("replicasPath") or found)
-    return found
+            path = str(spec.get("replicasPath") or path)
+    return path
 
 
-def _removed(word: str) -> Json:
+def _removed(text: str) -> Json:
     """Parse a taint to remove; its value is ignored."""
-    named, colon, effect = word.partition(":")
+    named, colon, effect = text.partition(":")
     key = named.partition("=")[0]
     if not key:
-        raise failures.usage(f"{word!r} is no taint", "write KEY:EFFECT, or KEY")
+        raise failures.usage(f"{text!r} is not a taint", "write KEY:EFFECT, or KEY")
     return {"key": key, "effect": effect if colon else ""}
 
 
-def _cluster(cluster: str, words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+def _cluster(cluster: str, texts: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """Accept karmadactl's ``taint clusters member1 …`` as well as ``taint member1 …``."""
-    if cluster in {"cluster", "clusters"} and words:
-        return words[0], words[1:]
-    return cluster.removeprefix("cluster/"), words
+    if cluster in {"cluster", "clusters"} and texts:
+        return texts[0], texts[1:]
+    return cluster.removeprefix("cluster/"), texts

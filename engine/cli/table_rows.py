@@ -64,33 +64,33 @@ def placed(document: Json) -> str:
 
 def runs(binding: Json, since_ms: Mapping[str, int]) -> list[Run]:
     """A template's runs by cluster: as reported, or zeros where it is scheduled but not reported yet."""
-    wanted = {
-        str(each["name"]): int(str(each.get("replicas", 0)))
-        for each in items(part(binding, "spec").get("clusters"))
+    desired = {
+        str(target["name"]): int(str(target.get("replicas", 0)))
+        for target in items(part(binding, "spec").get("clusters"))
     }
-    wanted |= {cluster: 0 for cluster in required(binding) if cluster not in wanted}
-    found: dict[str, Run] = {
+    desired |= {cluster: 0 for cluster in required(binding) if cluster not in desired}
+    by_cluster: dict[str, Run] = {
         cluster: Run(cluster, count, 0, 0, 0, adopted=False, since_ms=since_ms.get(cluster))
-        for cluster, count in wanted.items()
+        for cluster, count in desired.items()
     }
-    for each in items(part(binding, "status").get("aggregatedStatus")):
-        cluster, numbers = str(each.get("clusterName", "")), part(each, "status")
+    for report in items(part(binding, "status").get("aggregatedStatus")):
+        cluster, numbers = str(report.get("clusterName", "")), part(report, "status")
 
         def number(name: str, numbers: Json = numbers) -> int:
             return int(str(numbers.get(name, 0)))
 
-        if not each.get("applied") and cluster not in wanted:
+        if not report.get("applied") and cluster not in desired:
             continue
-        found[cluster] = Run(
+        by_cluster[cluster] = Run(
             cluster,
-            wanted.get(cluster, number("replicas")),
+            desired.get(cluster, number("replicas")),
             number("readyReplicas"),
             number("updatedReplicas"),
             number("availableReplicas"),
-            adopted=bool(each.get("applied")),
+            adopted=bool(report.get("applied")),
             since_ms=since_ms.get(cluster),
         )
-    return [found[cluster] for cluster in sorted(found)]
+    return [by_cluster[cluster] for cluster in sorted(by_cluster)]
 
 
 def template_listing(
@@ -102,8 +102,8 @@ def template_listing(
     rows: list[Row] = []
     for template, ran, binding in templates:
         wide = _template_wide(template, binding)
-        wanted = int(str(part(template, "spec").get("replicas", 1)))
-        nowhere = Run(NONE, wanted, 0, 0, 0, adopted=False, since_ms=None)
+        desired = int(str(part(template, "spec").get("replicas", 1)))
+        nowhere = Run(NONE, desired, 0, 0, 0, adopted=False, since_ms=None)
         for run in ran or [nowhere]:
             numbers = _COUNTS[counted](run) if counted else ()
             since = run.since_ms if run.since_ms is not None else created_ms(template)
@@ -114,9 +114,9 @@ def template_listing(
 
 def label_text(labels: object) -> str:
     """Labels in a cell, ``app=web,tier=gold``, without those of the engine."""
-    found = cast("Json", labels) if isinstance(labels, dict) else {}
-    own = sorted(name for name in found if not name.partition("/")[0].endswith(_ENGINE))
-    return ",".join(f"{name}={found[name]}" for name in own) or NONE
+    values = cast("Json", labels) if isinstance(labels, dict) else {}
+    own = sorted(name for name in values if not name.partition("/")[0].endswith(_ENGINE))
+    return ",".join(f"{name}={values[name]}" for name in own) or NONE
 
 
 def _template_wide(template: Json, binding: Json | None) -> Row:
@@ -132,8 +132,8 @@ def _template_wide(template: Json, binding: Json | None) -> Row:
     containers = items(pod.get("containers"))
     return (
         ",".join(names) or NONE,
-        ",".join(str(each.get("name", "")) for each in containers) or NONE,
-        ",".join(str(each.get("image", "")) for each in containers) or NONE,
+        ",".join(str(container.get("name", "")) for container in containers) or NONE,
+        ",".join(str(container.get("image", "")) for container in containers) or NONE,
         label_text(part(template, "metadata").get("labels")),
     )
 
@@ -141,19 +141,19 @@ def _template_wide(template: Json, binding: Json | None) -> Row:
 def listing(kind: str, documents: Sequence[Json], now_ms: int) -> Listing:
     """The table of objects of any other kind."""
     columns, wide, show = _KINDS.get(kind, (("NAME", "AGE"), (), _plain))
-    rows = [(named(each), *show(each)) for each in documents]
+    rows = [(named(document), *show(document)) for document in documents]
     at = columns.index("AGE")
     rows = [
-        (*row[:at], output.age(now_ms - created_ms(each)), *row[at:])
-        for row, each in zip(rows, documents, strict=True)
+        (*row[:at], output.age(now_ms - created_ms(document)), *row[at:])
+        for row, document in zip(rows, documents, strict=True)
     ]
     return Listing(columns, wide, rows)
 
 
-def with_namespaces(found: Listing, documents: Sequence[Json]) -> Listing:
+def with_namespaces(table: Listing, documents: Sequence[Json]) -> Listing:
     """The table with a first column NAMESPACE; ``documents`` has one object per row."""
-    rows = [(placed(each), *row) for row, each in zip(found.rows, documents, strict=True)]
-    return Listing(("NAMESPACE", *found.columns), found.wide, rows)
+    rows = [(placed(document), *row) for row, document in zip(table.rows, documents, strict=True)]
+    return Listing(("NAMESPACE", *table.columns), table.wide, rows)
 
 
 def created_ms(document: Json) -> int:
@@ -164,21 +164,23 @@ def created_ms(document: Json) -> int:
 
 def condition(document: Json, kind: str) -> str:
     """The status of a condition; empty if the object has none of this type."""
-    found = (each for each in items(part(document, "status").get("conditions")) if each.get("type") == kind)
-    return next((str(each.get("status", "")) for each in found), "")
+    statuses = (
+        entry for entry in items(part(document, "status").get("conditions")) if entry.get("type") == kind
+    )
+    return next((str(entry.get("status", "")) for entry in statuses), "")
 
 
 def spread(binding: Json) -> str:
     """The assigned clusters, ``member1:2, member2:1``, then those where it is a dependency."""
-    own = {str(each["name"]): each for each in items(part(binding, "spec").get("clusters"))}
-    words = [f"{name}:{each['replicas']}" if "replicas" in each else name for name, each in own.items()]
-    return ", ".join(words + [name for name in required(binding) if name not in own])
+    own = {str(target["name"]): target for target in items(part(binding, "spec").get("clusters"))}
+    texts = [f"{name}:{target['replicas']}" if "replicas" in target else name for name, target in own.items()]
+    return ", ".join(texts + [name for name in required(binding) if name not in own])
 
 
 def required(binding: Json) -> list[str]:
     """The clusters in which other bindings depend on this one."""
     needs = items(part(binding, "spec").get("requiredBy"))
-    return sorted({str(each["name"]) for need in needs for each in items(need.get("clusters"))})
+    return sorted({str(target["name"]) for need in needs for target in items(need.get("clusters"))})
 
 
 def _plain(_document: Json) -> Row:
@@ -188,10 +190,10 @@ def _plain(_document: Json) -> Row:
 def _cluster(document: Json) -> Row:
     spec = part(document, "spec")
     zones = ",".join(str(zone) for zone in cast("list[object]", spec.get("zones", [])))
-    taints = ",".join(_taint(each) for each in items(spec.get("taints")))
-    place = (zones, spec.get("region"), spec.get("provider"), spec.get("apiEndpoint"), taints)
+    taints = ",".join(_taint(taint) for taint in items(spec.get("taints")))
+    columns = (zones, spec.get("region"), spec.get("provider"), spec.get("apiEndpoint"), taints)
     ready = condition(document, "Ready") or "Unknown"
-    return (spec.get("syncMode", "Push"), ready, *(each or NONE for each in place))
+    return (spec.get("syncMode", "Push"), ready, *(value or NONE for value in columns))
 
 
 def _taint(taint: Json) -> str:
@@ -205,10 +207,10 @@ def _binding(document: Json) -> Row:
 
 def _policy(document: Json) -> Row:
     spec = part(document, "spec")
-    selectors = ",".join(_selector(each) for each in items(spec.get("resourceSelectors"))) or NONE
+    selectors = ",".join(_selector(selector) for selector in items(spec.get("resourceSelectors"))) or NONE
     affinity = part(spec, "placement", "clusterAffinity").get("clusterNames")
     groups = [
-        str(each.get("affinityName")) for each in items(part(spec, "placement").get("clusterAffinities"))
+        str(group.get("affinityName")) for group in items(part(spec, "placement").get("clusterAffinities"))
     ]
     clusters = (
         [str(name) for name in cast("list[object]", affinity)] if isinstance(affinity, list) else groups
@@ -226,7 +228,7 @@ def _selector(selector: Json) -> str:
 
 def _rebalancer(document: Json) -> Row:
     observed = items(part(document, "status").get("observedWorkloads"))
-    done = sum(each.get("result") == "Successful" for each in observed)
+    done = sum(workload.get("result") == "Successful" for workload in observed)
     return (f"{done}/{len(observed)}", part(document, "status").get("finishTime", NONE))
 
 

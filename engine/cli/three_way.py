@@ -17,9 +17,9 @@ _MEMORY_BYTES_MAX: Final = 262_144
 Json = dict[str, object]
 
 
-def with_memory(wanted: Json) -> Json:
+def with_memory(value: Json) -> Json:
     """The object with kubectl's last-applied annotation."""
-    plain = without_memory(wanted)
+    plain = without_memory(value)
     metadata = dict(as_object(plain.get("metadata")) or {})
     annotations = as_object(metadata.get("annotations")) or {}
     noted = {**plain, "metadata": {**metadata, "annotations": annotations}}
@@ -53,18 +53,18 @@ def last_applied(live: Json) -> Json:
         return {}
 
 
-def patch(last: Json, wanted: Json, live: Json) -> Json:
-    """The merge patch from ``live`` to ``wanted`` that removes only fields in ``last`` but not in ``wanted``."""
-    found: Json = {name: None for name in last if name in live and name not in wanted}
-    for name, value in wanted.items():
+def patch(last: Json, desired: Json, live: Json) -> Json:
+    """The merge patch from ``live`` to ``desired`` that removes only fields in ``last`` but not in ``desired``."""
+    changes: Json = {name: None for name in last if name in live and name not in desired}
+    for name, value in desired.items():
         new, old = as_object(value), as_object(live.get(name))
         if new is not None and old is not None:
             inner = patch(as_object(last.get(name)) or {}, new, old)
             if inner:
-                found[name] = inner
+                changes[name] = inner
         elif value != live.get(name):
-            found[name] = value
-    return found
+            changes[name] = value
+    return changes
 
 
 def difference(old: Json, new: Json) -> Json:

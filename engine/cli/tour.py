@@ -64,13 +64,13 @@ def tour(
             tourist.clean_up()
     wrong = sum(not check["holds"] for check in tourist.checks)
     if as_json:
-        told = {
+        report = {
             "server": stage.words,
             "checks": tourist.checks,
             "failed": wrong,
             "afterwards": stage.afterwards,
         }
-        output.json(told)
+        output.json(report)
         return failures.FAILED if wrong else failures.OK
     if wrong:
         say(f"\n{wrong} of {len(tourist.checks)} checks failed.")
@@ -96,8 +96,10 @@ def _stage(data: Path | None) -> Generator[_Stage]:
         )
         return
     if data is not None and is_served(data):
-        words = f"Playing on the server of {data}; its log keeps the story, the objects go in the end."
-        yield _Stage(data, words, f"See what happened: reballast timeline deploy foo --data {_quoted(data)}")
+        text = (
+            f"Playing on the server of {data}; its log keeps the records, the objects are deleted at the end."
+        )
+        yield _Stage(data, text, f"See what happened: reballast timeline deploy foo --data {_quoted(data)}")
         return
     with running_server(
         data or Path(tempfile.mkdtemp(prefix="reballast-tour-")), is_kept=data is not None
@@ -149,19 +151,19 @@ def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
     ready = f"with three simulated clusters, ready after {took_s:.1f} s"
     if is_kept:
         name = _quoted(directory)
-        words = f"Playing on a server of {directory} that was started for it, {ready}."
+        text = f"Playing on a server of {directory} that was started for it, {ready}."
         look = f"reballast up --data {name}, then: reballast timeline deploy foo --data {name}"
-        return _Stage(directory, words, f"The server is stopped again. See what happened: {look}")
+        return _Stage(directory, text, f"The server is stopped again. See what happened: {look}")
     usual = server_location.default_directory()
-    words = f"Playing on a private server {ready}; it is removed in the end."
+    text = f"Playing on a private server {ready}; it is removed at the end."
     if is_served(usual):
-        words += f"\nThe server of {usual} is left alone."
+        text += f"\nThe server of {usual} is not touched."
         again = f"reballast tour --data {_quoted(usual)}"
         return _Stage(
-            directory, words, f"The private server is gone. Play on yours, which keeps the story: {again}"
+            directory, text, f"The private server is gone. Play on yours, which keeps the story: {again}"
         )
     again = "reballast up, and in another terminal: reballast tour --data " + _quoted(usual)
-    return _Stage(directory, words, f"The private server is gone. To keep the story: {again}")
+    return _Stage(directory, text, f"The private server is gone. To keep the story: {again}")
 
 
 def _quoted(directory: Path) -> str:
@@ -255,9 +257,9 @@ class _Tourist:
             raise failures.Failure(str(result["problems"]))
         self._print(f"  {results.named(result)} {result.get('action')}")
 
-    def _expect(self, words: str, wanted: Mapping[str, int]) -> None:
+    def _expect(self, text: str, expected: Mapping[str, int]) -> None:
         """Wait until the replicas run as expected, then print them."""
-        self._check(words, lambda: self._running() == wanted)
+        self._check(text, lambda: self._running() == expected)
         for cluster in ("member1", "member2", "member3"):
             count = self._running().get(cluster, 0)
             self._print(f"      {cluster} {'█' * count}{'·' * (_BAR_CELLS - count)} {count}")
@@ -266,50 +268,52 @@ class _Tourist:
         self._step = text
         self._print(f"\n{text}")
 
-    def _check(self, words: str, holds: Callable[[], bool]) -> None:
+    def _check(self, text: str, holds: Callable[[], bool]) -> None:
         started_s = time.monotonic()
-        while not (held := holds()) and time.monotonic() - started_s < _STEP_SECONDS:
+        while not (is_met := holds()) and time.monotonic() - started_s < _STEP_SECONDS:
             time.sleep(_POLL_SECONDS)
         took_ms = (time.monotonic() - started_s) * 1000
-        self.checks.append({"step": self._step, "check": words, "holds": held, "tookMs": round(took_ms)})
-        self._print(f"  {'ok' if held else 'WRONG'}  {words} ({took_ms:.0f} ms)")
+        self.checks.append({"step": self._step, "check": text, "holds": is_met, "tookMs": round(took_ms)})
+        self._print(f"  {'ok' if is_met else 'WRONG'}  {text} ({took_ms:.0f} ms)")
 
     def _running(self) -> dict[str, int]:
         """Ready replicas per cluster, as reported, of clusters that are scheduled or still run some."""
         binding = self._client.find(_BINDING) or {}
         reports = table_rows.items(table_rows.part(binding, "status").get("aggregatedStatus"))
         scheduled = {
-            str(each["name"]) for each in table_rows.items(table_rows.part(binding, "spec").get("clusters"))
+            str(target["name"])
+            for target in table_rows.items(table_rows.part(binding, "spec").get("clusters"))
         }
         ready = {
-            str(each["clusterName"]): int(str(table_rows.part(each, "status").get("readyReplicas") or 0))
-            for each in reports
+            str(report["clusterName"]): int(str(table_rows.part(report, "status").get("readyReplicas") or 0))
+            for report in reports
         }
         return {name: count for name, count in ready.items() if count or name in scheduled}
 
     def _is_rebalanced(self, generation: int = 1) -> bool:
         status = table_rows.part(self._client.find("rebalancers/demo"), "status")
         seen = table_rows.items(status.get("observedWorkloads"))
-        done = [each.get("result") for each in seen] == ["Successful"]
+        done = [workload.get("result") for workload in seen] == ["Successful"]
         return done and "finishTime" in status and status.get("observedGeneration") == generation
 
     def _is_gone(self) -> bool:
         return self._client.find("rebalancers/demo") is None
 
     def _print_reasons(self) -> None:
-        why = self._client.find("explain/default/foo-deployment") or {}
-        basis = table_rows.part(why, "basis")
+        decision = self._client.find("explain/default/foo-deployment") or {}
+        basis = table_rows.part(decision, "basis")
         self._print(
-            f"  why: {why.get('trigger')}, decided {why.get('mode')} in step {basis.get('step')} of shard "
+            f"  why: {decision.get('trigger')}, decided {decision.get('mode')} in step {basis.get('step')} of shard "
             f"{basis.get('shard')}"
         )
-        groups = table_rows.items(table_rows.part(why, "explanation").get("groups"))
+        groups = table_rows.items(table_rows.part(decision, "explanation").get("groups"))
         for cluster in table_rows.items(groups[0].get("clusters")) if groups else []:
             failed = [str(reason) for reason in _list(cluster.get("failed"))]
-            words = (
-                "; ".join(failed) or f"room for {cluster.get('available')}, gets {cluster.get('replicas')}"
+            text = (
+                "; ".join(failed)
+                or f"capacity for {cluster.get('available')}, gets {cluster.get('replicas')}"
             )
-            self._print(f"      {cluster.get('name')}: {words}")
+            self._print(f"      {cluster.get('name')}: {text}")
 
 
 def _list(value: object) -> list[object]:

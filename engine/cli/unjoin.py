@@ -38,60 +38,60 @@ def unjoin(
     with server.client() as client:
         objects = KubeObjects(client)
         uid = _uid(client, name)
-        told = [objects.delete(target)]
-        if any(each.get("problems") for each in told):
-            return results.print_results(told, as_json=server.json)
+        outcomes = [objects.delete(target)]
+        if any(outcome.get("problems") for outcome in outcomes):
+            return results.print_results(outcomes, as_json=server.json)
         if _has_left(client, name, uid, wait):
-            return _print_outcome(told, server, f"cluster/{name} has left")
+            return _print_outcome(outcomes, server, f"cluster/{name} has left")
         if force:
             left = _left(client, name)
             # Without its finalizer the Cluster is deleted at once, whatever remains in the cluster.
             released = objects.patch(target, {"metadata": {"finalizers": []}})
-            told = [kube_objects.result(target, "deleted", released)]
-            if any(each.get("problems") for each in told):
-                return results.print_results(told, as_json=server.json)
-            return _print_outcome(told, server, f"cluster/{name} has left by force: {left}")
+            outcomes = [kube_objects.result(target, "deleted", released)]
+            if any(outcome.get("problems") for outcome in outcomes):
+                return results.print_results(outcomes, as_json=server.json)
+            return _print_outcome(outcomes, server, f"cluster/{name} has left by force: {left}")
         if not wait:
-            return _print_outcome(told, server, f"cluster/{name} is leaving")
+            return _print_outcome(outcomes, server, f"cluster/{name} is leaving")
         raise failures.Failure(
             f"cluster/{name} has not left after {wait:g} s: {_left(client, name)}",
-            "it goes on leaving; see that its agent runs, wait longer, or let it go at once: --force",
+            "it keeps leaving; check that its agent runs, wait longer, or remove it at once: --force",
         )
 
 
-def _print_outcome(told: list[Json], server: options.Server, words: str) -> int:
+def _print_outcome(outcomes: list[Json], server: options.Server, text: str) -> int:
     if server.json:
-        return results.print_results(told, as_json=True)
-    output.print_line(words)
+        return results.print_results(outcomes, as_json=True)
+    output.print_line(text)
     return failures.OK
 
 
 def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
     """Wait until the cluster has left; prints the remaining works when their number changes. False on timeout."""
     end_s = time.monotonic() + wait
-    said = ""
+    printed = ""
     while _uid(client, name) == uid:
         if time.monotonic() >= end_s:
             return False
         left = _left(client, name)
-        if left != said:
+        if left != printed:
             output.warn(f"cluster/{name} is leaving: {left}")
-            said = left
+            printed = left
         time.sleep(_LOOK_SECONDS)
     return True
 
 
 def _uid(client: Client, name: str) -> str:
     """The cluster's uid, which differs if it was joined again; empty if it does not exist."""
-    found = client.find(f"clusters/{quote(name, safe='')}") or {}
-    return str(table_rows.part(found, "metadata").get("uid", ""))
+    cluster = client.find(f"clusters/{quote(name, safe='')}") or {}
+    return str(table_rows.part(cluster, "metadata").get("uid", ""))
 
 
 def _left(client: Client, name: str) -> str:
     """The remaining works of a cluster as text."""
-    found = cast("Json", client.get("works", cluster=name, limit=_COUNTED_MAX))
-    count = len(table_rows.items(found.get("items")))
+    page = cast("Json", client.get("works", cluster=name, limit=_COUNTED_MAX))
+    count = len(table_rows.items(page.get("items")))
     if not count:
-        return "it has not reported yet that all is removed"
-    more = "more than " if found.get("continue") else ""
-    return f"{more}{count} {'work is' if count == 1 else 'works are'} to be removed"
+        return "no report yet that all is removed"
+    more = "more than " if page.get("continue") else ""
+    return f"{more}{count} {'work' if count == 1 else 'works'} left to remove"

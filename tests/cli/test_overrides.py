@@ -69,7 +69,7 @@ def test_override_policy_is_applied_explained_and_verified(shell: Shell, tmp_pat
     shell.until_true(lambda: _ready(shell) == {"member1": 2, "member2": 2}, seconds=60)
     assert "Overrid" not in shell("explain", "deploy", "over")
     assert "Overridden" not in shell(*described)
-    assert "the log is as it was decided" in shell("log", "verify")
+    assert "the log is verified, no findings" in shell("log", "verify")
 
 
 def test_invalid_override_policy_is_refused(shell: Shell, tmp_path: Path) -> None:

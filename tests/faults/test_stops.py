@@ -100,7 +100,7 @@ def damaged(server: Server) -> Server:
     with Client(server.directory) as client:
         writes.apply(client, CONFIG.format(number=7, text="marked").encode())
     server.stop()
-    assert "the log is as it was decided" in command(server, "log", "verify").stdout
+    assert "the log is verified, no findings" in command(server, "log", "verify").stdout
     path = server.directory / sqlite_table.FILE
     content = bytearray(path.read_bytes())
     content[content.index(b"marked")] ^= 1

@@ -30,7 +30,7 @@ def test_processes_without_brokers_exit_with_a_message_and_start_once_brokers_ru
             for part in parts:
                 assert part.ended(_ENDS_S) == failures.FAILED, part.last_lines()
                 assert f"the topics at {brokers.servers} were not prepared" in part.said()
-                assert "are the brokers up, and is the address right?" in part.said()
+                assert "check that the brokers are up and that the address is right" in part.said()
                 assert "Traceback" not in part.said()
         brokers.up(1)
 
