@@ -36,7 +36,7 @@ class SupersededError(Exception):
 class Scaled(Protocol):
     """Knowledge of the member's autoscalers."""
 
-    def scales(self, place: Place) -> bool:
+    def scales(self, identity: Place) -> bool:
         """Whether an autoscaler in the member controls the object's replicas."""
         ...
 
@@ -45,13 +45,19 @@ class ActionExecutor:
     """Apply and remove objects in one member."""
 
     def __init__(
-        self, cluster: str, control: Control, api: MemberApi, gate: Gate, found: kinds.Kinds, scaled: Scaled
+        self,
+        cluster: str,
+        control: Control,
+        api: MemberApi,
+        gate: Gate,
+        known_kinds: kinds.Kinds,
+        scaled: Scaled,
     ) -> None:
         self._cluster = cluster
         self._control = control
         self._api = api
         self._gate = gate
-        self._kinds = found
+        self._kinds = known_kinds
         self._scaled = scaled
 
     async def apply(self, entry: Entry, *, is_drift: bool) -> Resource:
@@ -65,21 +71,21 @@ class ActionExecutor:
             raise Fault("the work names no template")
         resource = await self._resource(ref)
         manifest, overwrites = await self._wanted(entry)
-        standing: Json | None = None
+        live: Json | None = None
         is_scaled = self._scaled.scales(identity_of(ref))
         retained = object_preparation.retained(
             manifest, work.reading, is_scaled=is_scaled or object_preparation.retains(manifest)
         )
         # A look before the apply is only needed where the object may not be ours, or has fields to retain.
         if entry.applied is None or is_drift or retained:
-            standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
-            if standing is not None and not self._has_our_marks(standing, entry.applied) and not overwrites:
-                words = f"{ref.kind} {ref.name} is there already, and not ours; conflictResolution is Abort"
-                raise Fault(words)
-        manifest = object_preparation.retaining(manifest, standing, retained)
+            live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
+            if live is not None and not self._has_our_marks(live, entry.applied) and not overwrites:
+                message = f"{ref.kind} {ref.name} is there already, and not ours; conflictResolution is Abort"
+                raise Fault(message)
+        manifest = object_preparation.retaining(manifest, live, retained)
         # Do not force the first apply where no object was seen: another client may have created it since. The API
         # answers with a conflict instead of overwriting.
-        force = standing is not None or entry.applied is not None
+        force = live is not None or entry.applied is not None
         done = await self._apply(resource, manifest, force=force)
         seen = self.seen(done, ref, work.reading, is_retained=object_preparation.retains(manifest))
         entry.applied = Applied(
@@ -103,21 +109,21 @@ class ActionExecutor:
         resource = await self._kinds.find(ref.api_version, ref.kind)
         if resource is None:
             return True
-        standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
-        if standing is None or not self._has_our_marks(standing, entry.applied):
+        live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
+        if live is None or not self._has_our_marks(live, entry.applied):
             return True
         if action.preserved:
             change = object_preparation.unmarked()
             await self._gate.call(lambda: self._api.patch(resource, ref.namespace, ref.name, change))
-            _log.info("left to the cluster", cluster=self._cluster, key=entry.work.key)
+            _log.info("object released to the cluster", cluster=self._cluster, key=entry.work.key)
             return True
-        if not at(standing, "metadata", "deletionTimestamp"):
+        if not at(live, "metadata", "deletionTimestamp"):
             # The uid as a precondition: the name may belong to another object by now.
-            uid = as_text(at(standing, "metadata", "uid"))
+            uid = as_text(at(live, "metadata", "uid"))
             await self._gate.call(lambda: self._api.delete(resource, ref.namespace, ref.name, uid))
             _log.info("removed", cluster=self._cluster, key=entry.work.key)
-            standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
-        return standing is None
+            live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
+        return live is None
 
     def seen(
         self, value: Json, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
@@ -133,9 +139,9 @@ class ActionExecutor:
             state=statuses.object_state(value, reading),
         )
 
-    def _has_our_marks(self, standing: Json, applied: Applied | None) -> bool:
-        uid = as_text(at(standing, "metadata", "uid"))
-        return object_preparation.has_our_marks(standing, self._cluster) or (
+    def _has_our_marks(self, live: Json, applied: Applied | None) -> bool:
+        uid = as_text(at(live, "metadata", "uid"))
+        return object_preparation.has_our_marks(live, self._cluster) or (
             applied is not None and applied.uid == uid
         )
 
@@ -149,19 +155,19 @@ class ActionExecutor:
         """The object to apply, and whether it may replace one that is not ours."""
         work = entry.work
         try:
-            told = await self._control.manifest(work.key, work.version)
+            message = await self._control.manifest(work.key, work.version)
         except RefusedError as error:
             if error.code == _NOT_FOUND:
                 raise SupersededError(str(error)) from None
             raise
-        if told.fault:
-            raise Fault(told.fault)
-        place = object_preparation.Owner(cluster=self._cluster, work=work)
+        if message.fault:
+            raise Fault(message.fault)
+        owner = object_preparation.Owner(cluster=self._cluster, work=work)
         try:
-            manifest = object_preparation.prepared(told.manifest, place)
+            manifest = object_preparation.prepared(message.manifest, owner)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise Fault(f"the template can't be read: {error}") from None
-        return manifest, told.conflict_resolution == _OVERWRITE
+        return manifest, message.conflict_resolution == _OVERWRITE
 
     async def _apply(self, resource: Resource, manifest: Json, *, force: bool) -> Json:
         """Apply an object; create its namespace first if the API says that it is missing."""

@@ -29,7 +29,7 @@ async def run(
 
     Raises kubeconfigs.KubeconfigError or OSError if a configuration is not usable.
     """
-    accesses = [await anyio.to_thread.run_sync(access, each) for each in configurations]
+    accesses = [await anyio.to_thread.run_sync(access, configuration) for configuration in configurations]
     kept = await anyio.to_thread.run_sync(Checkpoint, checkpoint)
     try:
         async with anyio.create_task_group() as tasks:
@@ -50,11 +50,11 @@ async def _serve(
     """Serve one cluster; an unexpected exception restarts only its agent, with growing delays."""
     backoff = Backoff(_AGAIN_FIRST_S, _AGAIN_LAST_S)
     while True:
-        _log.info("serving", cluster=configuration.cluster, api=reached.server)
+        _log.info("agent started", cluster=configuration.cluster, api=reached.server)
         try:
             await MemberAgent(configuration, reached, kept, settings, counts).run()
         except Exception:  # noqa: BLE001  # a fault in one cluster's agent must not stop the others
-            _log.exception("an agent failed, and begins again", cluster=configuration.cluster)
+            _log.exception("agent failed; restarting", cluster=configuration.cluster)
             await anyio.sleep(backoff.again_s())
         else:
             return

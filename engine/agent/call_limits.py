@@ -52,7 +52,7 @@ class Gate:
         self._counts = counts or Counts()
         self.is_reachable = True
 
-    async def call(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
+    async def call(self, request: Callable[[], Awaitable[_Result]]) -> _Result:
         """Wait until calls are permitted, then run one.
 
         Raises its errors; ThrottledError and UnreachableError also delay all later calls.
@@ -62,7 +62,7 @@ class Gate:
             await anyio.sleep(wait_s)
         async with self._limiter:
             try:
-                found = await ask()
+                result = await request()
             except ThrottledError as error:
                 self._counts.throttled += 1
                 self._close(max(error.after_s, self._backoff.again_s()))
@@ -73,7 +73,7 @@ class Gate:
                 self._set(is_reachable=False)
                 raise
         self.answered()
-        return found
+        return result
 
     def answered(self) -> None:
         """Record a successful response, also of a call outside of the gate."""

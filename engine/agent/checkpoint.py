@@ -52,7 +52,7 @@ class Checkpoint:
     def load(self, cluster: str) -> tuple[int | None, dict[str, Entry]]:
         """The position of the feed (None: none yet), and the entries by key."""
         with self._lock:
-            found = self._connection.execute(
+            position_row = self._connection.execute(
                 "SELECT position FROM positions WHERE cluster = ?", (cluster,)
             ).fetchone()
             rows = self._connection.execute(
@@ -64,7 +64,7 @@ class Checkpoint:
             entries[str(key)] = Entry(
                 work=kept.work, ref=kept.ref, applied=kept.applied, reported=kept.reported
             )
-        return (int(found[0]) if found else None), entries
+        return (int(position_row[0]) if position_row else None), entries
 
     def save(self, cluster: str, position: int | None, entries: Mapping[str, bytes | None]) -> None:
         """Write changed entries (None deletes one) and their position in one transaction."""

@@ -70,12 +70,15 @@ class Credentials:
             return f"Basic {pair}", float("inf")
         return "", float("inf")
 
-    def _plugin(self, asked: Json) -> tuple[str, float]:
-        command = [str(asked.get("command", "")), *(str(each) for each in as_list(asked.get("args")))]
-        version = str(asked.get("apiVersion") or _API_VERSION)
-        given = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
-        environment = {**os.environ, "KUBERNETES_EXEC_INFO": msgspec.json.encode(given).decode()}
-        for entry in as_list(asked.get("env")):
+    def _plugin(self, plugin: Json) -> tuple[str, float]:
+        command = [
+            str(plugin.get("command", "")),
+            *(str(argument) for argument in as_list(plugin.get("args"))),
+        ]
+        version = str(plugin.get("apiVersion") or _API_VERSION)
+        exec_info = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
+        environment = {**os.environ, "KUBERNETES_EXEC_INFO": msgspec.json.encode(exec_info).decode()}
+        for entry in as_list(plugin.get("env")):
             fields = as_object(entry)
             environment[str(fields.get("name", ""))] = str(fields.get("value", ""))
         environment.pop("", None)

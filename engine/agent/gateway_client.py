@@ -86,15 +86,17 @@ class Control:
         try:
             return msgspec.json.decode(response.content, type=shape)
         except (msgspec.MsgspecError, RecursionError):
-            raise UnreachableError(f"{method} {path}: the answer is none of ours") from None
+            raise UnreachableError(
+                f"{method} {path}: unexpected response from the server (not Reballast JSON)"
+            ) from None
 
 
 def _raise(response: httpx.Response) -> None:
     """Raise the error that matches a failure response."""
     code = response.status_code
-    words = f"{response.request.method} {response.request.url.path}: {code} {response.text[:500]}"
+    message = f"{response.request.method} {response.request.url.path}: {code} {response.text[:500]}"
     if code == _TOO_MANY:
-        raise ThrottledError(words, 1.0)
+        raise ThrottledError(message, 1.0)
     if code >= _FAILED:
-        raise UnreachableError(words)
-    raise RefusedError(code, "", words)
+        raise UnreachableError(message)
+    raise RefusedError(code, "", message)

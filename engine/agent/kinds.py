@@ -33,21 +33,21 @@ class Kinds:
 
     async def find(self, api_version: str, kind: str) -> Resource | None:
         """The served kind; None if it is not served. Raises ApiError."""
-        found = self._found.get((api_version, kind))
-        if found is None:
+        resource = self._found.get((api_version, kind))
+        if resource is None:
             # The lock lets concurrent lookups of a missing kind share one discovery.
             async with self._lock:
                 if anyio.current_time() >= self._requested_s + _AGAIN_S:
                     await self.refresh()
-            found = self._found.get((api_version, kind))
-        return found
+            resource = self._found.get((api_version, kind))
+        return resource
 
     async def refresh(self) -> None:
         """Run discovery; raises ApiError."""
         listed = await self._gate.call(self._api.discover)
         version = await self._gate.call(self._api.version)
         self._requested_s = anyio.current_time()
-        self._found = {(each.api_version, each.kind): each for each in listed}
+        self._found = {(resource.api_version, resource.kind): resource for resource in listed}
         report = messages.ApisReport(apis=enabled(listed), kubernetes_version=version[:64])
         if report != self._reported:
             self._reported = report
@@ -61,9 +61,9 @@ class Kinds:
 def enabled(listed: Sequence[Resource]) -> tuple[clusters.ApiKind, ...]:
     """The kinds by group and version, for reports."""
     groups: dict[str, set[str]] = {}
-    for each in listed:
-        groups.setdefault(each.api_version, set()).add(each.kind)
+    for resource in listed:
+        groups.setdefault(resource.api_version, set()).add(resource.kind)
     return tuple(
-        clusters.ApiKind(group_version=group, kinds=tuple(sorted(found)))
-        for group, found in sorted(groups.items())
+        clusters.ApiKind(group_version=group, kinds=tuple(sorted(names)))
+        for group, names in sorted(groups.items())
     )

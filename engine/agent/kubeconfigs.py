@@ -65,7 +65,7 @@ def read(path: Path, context: str = "") -> Access:
     server = as_text(cluster.get("server"))
     if not server:
         raise KubeconfigError(f"{path}: the cluster of context {name!r} has no server")
-    asked = user.get("exec")
+    plugin = user.get("exec")
     return Access(
         server=server.rstrip("/"),
         authority=_content(path, cluster, "certificate-authority"),
@@ -78,7 +78,7 @@ def read(path: Path, context: str = "") -> Access:
         token_file=str(path.parent / as_text(user.get("tokenFile"))) if user.get("tokenFile") else "",
         username=as_text(user.get("username")),
         password=as_text(user.get("password")),
-        exec=as_object(asked) if asked is not None else None,
+        exec=as_object(plugin) if plugin is not None else None,
     )
 
 
@@ -107,9 +107,9 @@ def tls(access: Access, certificate: str = "", key: str = "") -> ssl.SSLContext:
 
 def _named(config: Json, many: str, one: str, name: str) -> Json:
     for entry in as_list(config.get(many)):
-        found = as_object(entry)
-        if found.get("name") == name:
-            return as_object(found.get(one))
+        fields = as_object(entry)
+        if fields.get("name") == name:
+            return as_object(fields.get(one))
     raise KubeconfigError(f"the kubeconfig has no {one} {name!r}")
 
 
@@ -119,7 +119,7 @@ def _content(path: Path, fields: Json, name: str) -> str:
         try:
             return base64.b64decode(data, validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
-            raise KubeconfigError(f"{path}: {name}-data is no base64 of PEM") from None
+            raise KubeconfigError(f"{path}: {name}-data is not base64-encoded PEM") from None
     file = as_text(fields.get(name))
     try:
         return (path.parent / file).read_text() if file else ""

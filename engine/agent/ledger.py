@@ -39,9 +39,9 @@ class Ledger:
     def get(self, key: str) -> Entry | None:
         return self._entries.get(key)
 
-    def at(self, place: Place) -> str | None:
+    def at(self, identity: Place) -> str | None:
         """The key of the binding that an object belongs to, None if there is none."""
-        return self._keys.get(place)
+        return self._keys.get(identity)
 
     def names(self) -> list[str]:
         """All keys."""

@@ -43,7 +43,7 @@ _SERVED_SOON_S: Final = 1.0
 """A new kind is served this long after its definition, so that a discovery run finds it."""
 
 _PROBE_S: Final = 5.0
-_ROOM_S: Final = 1.0
+_CAPACITY_REPORT_S: Final = 1.0
 """Minimum interval between capacity reports."""
 
 _CALM_S: Final = 300.0
@@ -116,15 +116,15 @@ class MemberAgent:
         try:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
-                for each in (
+                for task in (
                     self._ledger.run,
                     self._reporter.run,
                     self._report_health,
                     self._report_capacity,
                 ):
-                    tasks.start_soon(each)
-                for each in (self._follow_works, self._discover):
-                    self._start(each)
+                    tasks.start_soon(task)
+                for task in (self._follow_works, self._discover):
+                    self._start(task)
                 self._follow_capacity()
                 for key, entry in self._ledger.entries():
                     self._waiting.put(key)
@@ -146,7 +146,7 @@ class MemberAgent:
                 await task()
                 backoff.reset()
             except (ApiError, KubeconfigError) as error:
-                _log.warning("tried again soon", cluster=self._name, error=str(error))
+                _log.warning("agent task failed; retrying", cluster=self._name, error=str(error))
             await anyio.sleep(backoff.again_s())
 
     async def _follow_works(self) -> None:
@@ -193,7 +193,7 @@ class MemberAgent:
         try:
             await self._act(key, entry)
         except (ThrottledError, UnreachableError) as error:
-            _log.info("waits for an API", cluster=self._name, key=key, error=str(error))
+            _log.info("waiting for an API", cluster=self._name, key=key, error=str(error))
             self._waiting.put_later(key, self._pace(key))
         except SupersededError:
             self._waiting.put_later(key, self._pace(key))
@@ -263,9 +263,9 @@ class MemberAgent:
         pace.used_s = anyio.current_time()
         return pace.backoff.again_s()
 
-    def _rescaled(self, place: Place) -> None:
+    def _rescaled(self, identity: Place) -> None:
         """Reapply an object that an autoscaler starts or stops scaling, as the owner of its replicas changes."""
-        key = self._ledger.at(place)
+        key = self._ledger.at(identity)
         entry = self._ledger.get(key) if key is not None else None
         if key is not None and entry is not None and entry.applied is not None:
             # An empty digest never matches, so the next decision is to apply.
@@ -287,12 +287,12 @@ class MemberAgent:
 
     def _follow_capacity(self) -> None:
         """Watch nodes, pods and autoscalers."""
-        found: tuple[tuple[tuple[str, str], reflector.Follower], ...] = (
+        followers: tuple[tuple[tuple[str, str], reflector.Follower], ...] = (
             (kinds.NODES, self._nodes),
             (kinds.PODS, self._pods),
             (kinds.SCALERS, self._scalers),
         )
-        for kind, follower in found:
+        for kind, follower in followers:
             self._start(partial(self._follow_kind, kind, "", follower))
 
     async def _follow_kind(self, kind: tuple[str, str], labels: str, follower: reflector.Follower) -> None:
@@ -311,17 +311,17 @@ class MemberAgent:
 
     async def _report_capacity(self) -> None:
         """Report capacity when it changes, at most once a second."""
-        said: messages.CapacityReport | None = None
+        last_report: messages.CapacityReport | None = None
         while True:
             await self._capacity_changed_event.wait()
             self._capacity_changed_event = anyio.Event()
-            found = member_capacity.report(
+            report = member_capacity.report(
                 self._nodes.found, self._pods.found.values(), self._models.resource_models
             )
-            if found != said:
-                said = found
-                self._reporter.report(found)
-            await anyio.sleep(_ROOM_S)
+            if report != last_report:
+                last_report = report
+                self._reporter.report(report)
+            await anyio.sleep(_CAPACITY_REPORT_S)
 
     def _follow_health(self) -> None:
         self._health.set()

@@ -51,8 +51,8 @@ class Resource(Struct, frozen=True, kw_only=True):
     def path(self, namespace: str = "", name: str = "") -> str:
         """The URL path of its collection, or of one object."""
         root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
-        place = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
-        return f"{root}{place}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
+        namespace_path = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
+        return f"{root}{namespace_path}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
 
 
 class Listed(NamedTuple):
@@ -107,29 +107,29 @@ class MemberApi:
         """
         core, others = [await self._json("GET", path, accept=_AGGREGATED) for path in ("/api", "/apis")]
         if core.get("kind") == others.get("kind") == _DISCOVERY:
-            return [each for told in (core, others) for each in _aggregated(told)]
-        versions = [str(each) for each in as_list(core.get("versions"))]
+            return [resource for document in (core, others) for resource in _aggregated(document)]
+        versions = [str(version) for version in as_list(core.get("versions"))]
         for group in as_objects(others.get("groups")):
-            versions += [str(each.get("groupVersion", "")) for each in as_objects(group.get("versions"))]
-        found: list[Resource] = []
+            versions += [str(entry.get("groupVersion", "")) for entry in as_objects(group.get("versions"))]
+        resources: list[Resource] = []
         for version in versions:
             path = f"/apis/{version}" if "/" in version else f"/api/{version}"
             try:
                 listed = await self._json("GET", path)
             except (RefusedError, UnreachableError):
                 continue  # one failing aggregated API must not hide the other groups
-            found += [
+            resources += [
                 Resource(
                     api_version=version,
-                    kind=str(each.get("kind", "")),
-                    plural=str(each.get("name", "")),
-                    namespaced=each.get("namespaced") is True,
-                    watched={"list", "watch"} <= {str(verb) for verb in as_list(each.get("verbs"))},
+                    kind=str(entry.get("kind", "")),
+                    plural=str(entry.get("name", "")),
+                    namespaced=entry.get("namespaced") is True,
+                    watched={"list", "watch"} <= {str(verb) for verb in as_list(entry.get("verbs"))},
                 )
-                for each in as_objects(listed.get("resources"))
-                if "/" not in str(each.get("name", ""))
+                for entry in as_objects(listed.get("resources"))
+                if "/" not in str(entry.get("name", ""))
             ]
-        return found
+        return resources
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """The object; None if it does not exist."""
@@ -178,7 +178,7 @@ class MemberApi:
             page = await self._json("GET", resource.path(), query=query)
             # Items of typed lists have no apiVersion and kind.
             head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
-            items += [{**head, **each} for each in as_objects(page.get("items"))]
+            items += [{**head, **item} for item in as_objects(page.get("items"))]
             metadata = as_object(page.get("metadata"))
             if not metadata.get("continue"):
                 return Listed(items, str(metadata.get("resourceVersion", "")))
@@ -226,7 +226,7 @@ class MemberApi:
         try:
             return msgspec.json.decode(response.content, type=dict[str, object])
         except (msgspec.MsgspecError, RecursionError):
-            raise UnreachableError(f"{method} {path}: the answer is no JSON object") from None
+            raise UnreachableError(f"{method} {path}: the response is not a JSON object") from None
 
     async def _send(  # the parts of a request
         self,
@@ -278,15 +278,15 @@ class MemberApi:
         code = response.status_code
         status = _status(response.content)
         message = str(status.get("message") or response.reason_phrase)[:_MESSAGE_CHARS]
-        words = f"{response.request.method} {response.request.url.path}: {code} {message}"
+        text = f"{response.request.method} {response.request.url.path}: {code} {message}"
         if code == _UNAUTHORIZED:
             self._credentials.forget()
         if code == _TOO_MANY:
-            raise ThrottledError(words, _seconds(response.headers.get("retry-after", "")))
+            raise ThrottledError(text, _seconds(response.headers.get("retry-after", "")))
         if code == _GONE:
-            raise ExpiredError(words)
+            raise ExpiredError(text)
         if code >= _FAILED:
-            raise UnreachableError(words)
+            raise UnreachableError(text)
         raise RefusedError(code, str(status.get("reason", "")), message)
 
 
@@ -301,36 +301,36 @@ def _client(access: Access, context: ssl.SSLContext) -> httpx.AsyncClient:
     )
 
 
-def _aggregated(told: Json) -> list[Resource]:
+def _aggregated(document: Json) -> list[Resource]:
     """The kinds in a response of aggregated discovery."""
     return [
         Resource(
             api_version=f"{group}/{version}" if (group := as_text(at(item, "metadata", "name"))) else version,
-            kind=as_text(at(each, "responseKind", "kind")),
-            plural=as_text(each.get("resource")),
-            namespaced=each.get("scope") == "Namespaced",
-            watched={"list", "watch"} <= {str(verb) for verb in as_list(each.get("verbs"))},
+            kind=as_text(at(entry, "responseKind", "kind")),
+            plural=as_text(entry.get("resource")),
+            namespaced=entry.get("scope") == "Namespaced",
+            watched={"list", "watch"} <= {str(verb) for verb in as_list(entry.get("verbs"))},
         )
-        for item in as_objects(told.get("items"))
+        for item in as_objects(document.get("items"))
         for served in as_objects(item.get("versions"))
         if (version := as_text(served.get("version")))
-        for each in as_objects(served.get("resources"))
+        for entry in as_objects(served.get("resources"))
     ]
 
 
 def _change(line: str) -> Change:
     try:
-        told = msgspec.json.decode(line, type=dict[str, object])
+        event = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.MsgspecError, RecursionError):
-        raise UnreachableError("watch: a line is no JSON object") from None
-    found = as_object(told.get("object"))
-    kind = str(told.get("type", ""))
+        raise UnreachableError("watch: a line is not a JSON object") from None
+    value = as_object(event.get("object"))
+    kind = str(event.get("type", ""))
     if kind == "ERROR":
-        message = str(found.get("message", ""))[:_MESSAGE_CHARS]
-        if found.get("code") == _GONE:
+        message = str(value.get("message", ""))[:_MESSAGE_CHARS]
+        if value.get("code") == _GONE:
             raise ExpiredError(message)
         raise UnreachableError(f"watch: {message}")
-    return Change(kind, found)
+    return Change(kind, value)
 
 
 def _status(content: bytes) -> Json:

@@ -39,7 +39,9 @@ class Pod(Struct, frozen=True, gc=False):
 
 def node_of(value: Json) -> Node:
     conditions = as_objects(at(value, "status", "conditions"))
-    is_ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    is_ready = any(
+        condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions
+    )
     is_open = at(value, "spec", "unschedulable") is not True
     amounts = as_object(at(value, "status", "allocatable"))
     return Node(is_ready, is_ready and is_open, tuple(sorted(_read(amounts).items())))
@@ -96,15 +98,15 @@ def _graded(
     if not models:
         return ()
     ordered = sorted(models, key=lambda grade: grade.grade)
-    least = [[(each.name, _nano(each.min)) for each in grade.ranges] for grade in ordered]
+    least = [[(quantity.name, _nano(quantity.min)) for quantity in grade.ranges] for grade in ordered]
     counts = [0] * len(ordered)
     for name, node in nodes.items():
         used = taken.get(name, {})
         left = {resource: amount - used.get(resource, 0) for resource, amount in node.allocatable}
         fitting = [
-            place
-            for place, wanted in enumerate(least)
-            if all(left.get(resource, 0) >= amount for resource, amount in wanted)
+            index
+            for index, minimum in enumerate(least)
+            if all(left.get(resource, 0) >= amount for resource, amount in minimum)
         ]
         if fitting:
             counts[fitting[-1]] += 1

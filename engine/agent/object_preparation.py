@@ -60,26 +60,26 @@ class Owner(Struct, frozen=True, kw_only=True):
     work: messages.Work
 
 
-def prepared(manifest: msgspec.Raw | bytes, place: Owner) -> Json:
+def prepared(manifest: msgspec.Raw | bytes, owner: Owner) -> Json:
     """The object to apply. Raises msgspec.MsgspecError or RecursionError if the manifest is not a JSON object."""
     value = msgspec.json.decode(manifest, type=dict[str, object])
     value.pop("status", None)
     _prune_metadata(value)
     _prune_kind(value)
-    _mark(value, place)
+    _mark(value, owner)
     return value
 
 
-def retaining(manifest: Json, standing: Json | None, paths: Sequence[Path]) -> Json:
+def retaining(manifest: Json, current: Json | None, paths: Sequence[Path]) -> Json:
     """The manifest with the fields at these paths left to the member, if the object in the member has them.
 
     Such a field is dropped if another manager owns it. If only we own it, its current value is kept:
     server-side apply would remove a field that its last owner no longer names.
     """
-    for path in paths if standing is not None else ():
-        live = at(standing or {}, *path)
+    for path in paths if current is not None else ():
+        live = at(current or {}, *path)
         if live is not None:
-            value = None if is_owned_by_others(standing or {}, path) else live
+            value = None if is_owned_by_others(current or {}, path) else live
             manifest = _with(manifest, path, value)
     return manifest
 
@@ -99,7 +99,7 @@ def _with(value: Json, path: Path, new: object) -> Json:
             return value
         return {**value, name: _with(as_object(value.get(name)), path[1:], new)}
     if new is None:
-        return {each: held for each, held in value.items() if each != name}
+        return {field: item for field, item in value.items() if field != name}
     return {**value, name: new}
 
 
@@ -122,7 +122,7 @@ def has_our_marks(value: Json, cluster: str) -> bool:
 
 
 def unmarked() -> Json:
-    """A merge patch that removes the marks, for an object that is left to the cluster."""
+    """A merge patch that removes the marks, for an object that is object released to the cluster."""
     return {
         "metadata": {
             "labels": {MANAGED: None},
@@ -206,13 +206,13 @@ def _prune_kind(value: Json) -> None:
             pass
 
 
-def _mark(value: Json, place: Owner) -> None:
+def _mark(value: Json, owner: Owner) -> None:
     metadata = as_object(value["metadata"])
-    work = place.work
+    work = owner.work
     ref = work.template
     annotations: Json = {
         **as_object(metadata.get("annotations")),
-        _WORK_NAMESPACE: _NAMESPACE + place.cluster,
+        _WORK_NAMESPACE: _NAMESPACE + owner.cluster,
         _WORK_NAME: work.name,
     }
     bound = work.key.rpartition("/")[2]

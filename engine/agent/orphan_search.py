@@ -29,15 +29,15 @@ async def orphans(
             )
         except RefusedError:
             continue  # a kind that we may not list is one that we could not have applied
-        for each in listed.items:
-            place = identity_of((resource.api_version, resource.kind), each)
-            if not object_preparation.has_our_marks(each, cluster) or ledger.at(place) is not None:
+        for item in listed.items:
+            identity = identity_of((resource.api_version, resource.kind), item)
+            if not object_preparation.has_our_marks(item, cluster) or ledger.at(identity) is not None:
                 continue
             ref = WorkloadRef(
                 api_version=resource.api_version,
                 kind=resource.kind,
-                name=as_text(at(each, "metadata", "name")),
-                namespace=as_text(at(each, "metadata", "namespace")),
+                name=as_text(at(item, "metadata", "name")),
+                namespace=as_text(at(item, "metadata", "namespace")),
             )
             key = keys.binding_key(ref.kind, ref.namespace, ref.name)
             if ledger.get(key) is None:

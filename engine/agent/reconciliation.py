@@ -136,8 +136,8 @@ def is_adrift(entry: Entry) -> bool:
 
 def report(entry: Entry) -> messages.WorkloadReport | None:
     """The workload's report if it differs from the last one sent, else None."""
-    found = _report(entry)
-    return None if found == entry.reported else found
+    current = _report(entry)
+    return None if current == entry.reported else current
 
 
 def gone(entry: Entry) -> messages.GoneReport | None:

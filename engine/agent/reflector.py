@@ -53,7 +53,7 @@ async def follow(api: MemberApi, gate: Gate, resource: Resource, labels: str, fo
         except (UnreachableError, ThrottledError):
             await anyio.sleep(backoff.again_s())
         except RefusedError as error:
-            _log.warning("a kind can't be followed", resource=resource.plural, error=str(error))
+            _log.warning("watch failed; retrying", resource=resource.plural, error=str(error))
             version = ""
             await anyio.sleep(refused.again_s())
 

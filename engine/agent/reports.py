@@ -65,17 +65,17 @@ class Reporter:
                 await self._send(batch)
 
     def _gathered(self) -> list[messages.Report]:
-        found: list[messages.Report] = list(self._own.values())
+        batch: list[messages.Report] = list(self._own.values())
         self._own = {}
-        for key in list(self._keys)[: messages.REPORTS_MAX - len(found)]:
+        for key in list(self._keys)[: messages.REPORTS_MAX - len(batch)]:
             del self._keys[key]
             entry = self._ledger.get(key)
             if entry is None:
                 continue
             report = reconciliation.gone(entry) or reconciliation.report(entry)
             if report is not None:
-                found.append(report)
-        return found
+                batch.append(report)
+        return batch
 
     async def _send(self, batch: list[messages.Report]) -> None:
         self._batches += 1
@@ -85,19 +85,19 @@ class Reporter:
             try:
                 self._on_answer(await self._control.report(batch_id, batch))
             except (UnreachableError, ThrottledError) as error:
-                _log.warning("the gateway takes no reports", error=str(error))
+                _log.warning("gateway unreachable; retrying reports", error=str(error))
                 await anyio.sleep(backoff.again_s())
             except RefusedError as error:
                 if error.code not in _WRONG:
-                    _log.warning("the gateway refuses reports", error=str(error))
+                    _log.warning("reports refused; retrying", error=str(error))
                     await anyio.sleep(backoff.again_s())
                 elif len(batch) == 1:
-                    _log.error("a report is refused, and left out", error=str(error))
+                    _log.error("report refused and dropped", error=str(error))
                     return
                 else:
                     # At least one report is invalid; send them one by one so that the others are not lost.
-                    for each in batch:
-                        await self._send([each])
+                    for report in batch:
+                        await self._send([report])
                     return
             else:
                 self._sent(batch)

@@ -24,13 +24,13 @@ class ObjectState(Struct, frozen=True, kw_only=True):
 
 def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectState:
     """The state of an object; ``reading`` holds rules of the kind's interpreter, which override the built-in ones."""
-    found = _built_in_state(value)
+    state = _built_in_state(value)
     if reading is None:
-        return found
+        return state
     status = as_object(value.get("status"))
     return structs.replace(
-        found,
-        healthy=status_fields.is_well(status, reading, otherwise=found.healthy),
+        state,
+        healthy=status_fields.is_well(status, reading, otherwise=state.healthy),
         values=status_fields.values(status, reading),
     )
 
@@ -43,13 +43,13 @@ def _built_in_state(value: Json) -> ObjectState:
         case "apps/v1", "StatefulSet":
             return _stateful(value, status, spec)
         case "apps/v1", "ReplicaSet":
-            found = as_count(status.get("availableReplicas"))
+            available = as_count(status.get("availableReplicas"))
             return ObjectState(
                 replicas=as_count(status.get("replicas")),
                 updated=as_count(status.get("replicas")),
                 ready=as_count(status.get("readyReplicas")),
-                available=found,
-                healthy=_is_observed(value, status) and found >= _wanted(spec),
+                available=available,
+                healthy=_is_observed(value, status) and available >= _wanted(spec),
             )
         case "apps/v1", "DaemonSet":
             return _daemons(value, status)
@@ -85,37 +85,37 @@ def _health(value: Json, spec: Json, status: Json) -> bool | None:
             return None
 
 
-def _replicated(value: Json, status: Json, wanted: int) -> ObjectState:
+def _replicated(value: Json, status: Json, desired: int) -> ObjectState:
     updated, available = as_count(status.get("updatedReplicas")), as_count(status.get("availableReplicas"))
     return ObjectState(
         replicas=as_count(status.get("replicas")),
         updated=updated,
         ready=as_count(status.get("readyReplicas")),
         available=available,
-        healthy=_is_observed(value, status) and updated >= wanted and available >= updated,
+        healthy=_is_observed(value, status) and updated >= desired and available >= updated,
     )
 
 
 def _stateful(value: Json, status: Json, spec: Json) -> ObjectState:
     """A StatefulSet with a partition updates only the ordinals from there on; all replicas must be available."""
-    wanted = _wanted(spec)
+    desired = _wanted(spec)
     partition = as_count(at(spec, "updateStrategy", "rollingUpdate", "partition"))
-    found = _replicated(value, status, wanted - partition)
-    return structs.replace(found, healthy=found.healthy and found.available >= wanted)
+    state = _replicated(value, status, desired - partition)
+    return structs.replace(state, healthy=state.healthy and state.available >= desired)
 
 
 def _daemons(value: Json, status: Json) -> ObjectState:
-    wanted = as_count(status.get("desiredNumberScheduled"))
+    desired = as_count(status.get("desiredNumberScheduled"))
     updated, available = (
         as_count(status.get("updatedNumberScheduled")),
         as_count(status.get("numberAvailable")),
     )
     return ObjectState(
-        replicas=wanted,
+        replicas=desired,
         updated=updated,
         ready=as_count(status.get("numberReady")),
         available=available,
-        healthy=_is_observed(value, status) and updated >= wanted and available >= updated,
+        healthy=_is_observed(value, status) and updated >= desired and available >= updated,
     )
 
 
@@ -137,8 +137,8 @@ def _wanted(spec: Json) -> int:
 
 def _is_reachable(status: Json) -> bool:
     """Whether an external address has been assigned."""
-    given = as_objects(at(status, "loadBalancer", "ingress"))
-    return any(each.get("ip") or each.get("hostname") for each in given)
+    ingress = as_objects(at(status, "loadBalancer", "ingress"))
+    return any(entry.get("ip") or entry.get("hostname") for entry in ingress)
 
 
 def _is_observed(value: Json, status: Json) -> bool:
@@ -149,7 +149,7 @@ def _is_observed(value: Json, status: Json) -> bool:
 def _is_well(status: Json) -> bool:
     if status.get("phase") == "Succeeded":
         return True
-    ready = any(_is_true(each, "Ready") for each in as_objects(status.get("conditions")))
+    ready = any(_is_true(condition, "Ready") for condition in as_objects(status.get("conditions")))
     return status.get("phase") == "Running" and ready
 
 

@@ -17,7 +17,7 @@ def as_list(value: object) -> list[object]:
 
 def as_objects(value: object) -> list[Json]:
     """The items of a list; those that are not objects become empty ones."""
-    return [as_object(each) for each in as_list(value)]
+    return [as_object(item) for item in as_list(value)]
 
 
 def as_text(value: object) -> str:
@@ -32,7 +32,7 @@ def as_count(value: object) -> int:
 
 def at(value: Json, *path: str) -> object:
     """The value at a path of field names; None if it does not exist."""
-    found: object = value
+    current: object = value
     for name in path:
-        found = as_object(found).get(name)
-    return found
+        current = as_object(current).get(name)
+    return current

@@ -30,11 +30,11 @@ class Objects:
 
     def listed(self, items: list[Json]) -> None:
         there: set[str] = set()
-        for each in items:
-            key = self._key(each)
+        for item in items:
+            key = self._key(item)
             if key is not None:
                 there.add(key)
-            self.changed(each, is_gone=False)
+            self.changed(item, is_gone=False)
         # Only entries unchanged since ``begin`` are gone; the others were applied or seen while listing.
         for key, before in self._before.items():
             entry = self._ledger.get(key)
@@ -80,7 +80,7 @@ class Nodes:
         """Nothing to prepare."""
 
     def listed(self, items: list[Json]) -> None:
-        self.found = {_name(each): member_capacity.node_of(each) for each in items}
+        self.found = {_name(item): member_capacity.node_of(item) for item in items}
         self._on_change()
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
@@ -105,8 +105,8 @@ class Pods:
         """Nothing to prepare."""
 
     def listed(self, items: list[Json]) -> None:
-        found = {_uid(each): member_capacity.pod_of(each) for each in items}
-        self.found = {uid: pod for uid, pod in found.items() if pod is not None}
+        pods = {_uid(item): member_capacity.pod_of(item) for item in items}
+        self.found = {uid: pod for uid, pod in pods.items() if pod is not None}
         self._on_change()
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
@@ -127,26 +127,26 @@ class Scalers:
         self._found: dict[str, Place] = {}
         self._on_change = on_change
 
-    def scales(self, place: Place) -> bool:
+    def scales(self, identity: Place) -> bool:
         """Whether an autoscaler controls the object's replicas."""
-        return place in self._found.values()
+        return identity in self._found.values()
 
     def begin(self) -> None:
         """Nothing to prepare."""
 
     def listed(self, items: list[Json]) -> None:
-        before, self._found = self._found, {_uid(each): _target(each) for each in items}
-        for place in set(before.values()) ^ set(self._found.values()):
-            self._on_change(place)
+        before, self._found = self._found, {_uid(item): _target(item) for item in items}
+        for identity in set(before.values()) ^ set(self._found.values()):
+            self._on_change(identity)
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
         before, now = self._found.pop(_uid(value), None), None if is_gone else _target(value)
         if now is not None:
             self._found[_uid(value)] = now
         if before != now:
-            for place in (before, now):
-                if place is not None:
-                    self._on_change(place)
+            for identity in (before, now):
+                if identity is not None:
+                    self._on_change(identity)
 
 
 def identity_of(kind: tuple[str, str], value: Json) -> Place:
@@ -156,9 +156,9 @@ def identity_of(kind: tuple[str, str], value: Json) -> Place:
 
 
 def _target(value: Json) -> Place:
-    found = at(value, "spec", "scaleTargetRef", "apiVersion")
-    group = as_text(found).rpartition("/")[0]
-    kind, name = (as_text(at(value, "spec", "scaleTargetRef", each)) for each in ("kind", "name"))
+    api_version = at(value, "spec", "scaleTargetRef", "apiVersion")
+    group = as_text(api_version).rpartition("/")[0]
+    kind, name = (as_text(at(value, "spec", "scaleTargetRef", field)) for field in ("kind", "name"))
     return group, kind, as_text(at(value, "metadata", "namespace")), name
 
 
