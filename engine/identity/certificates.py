@@ -50,8 +50,8 @@ def from_files(certificate: Path, key: Path) -> Certificates:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
         own = x509.load_pem_x509_certificate(certificate.read_bytes())
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise CertificateError(f"{certificate} with {key}: {why}") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CertificateError(f"{certificate} with {key}: {reason}") from None
     if own.not_valid_after_utc < dt.datetime.now(dt.UTC):
         raise CertificateError(f"{certificate}: expired at {own.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}")
     return Certificates(
@@ -63,7 +63,7 @@ def make(directory: Path, now: dt.datetime, hosts: Iterable[str]) -> Certificate
     """Create a certificate for a server with these names and addresses, signed by the authority of the directory."""
     authority, authority_key = _authority(directory, now)
     key = ec.generate_private_key(ec.SECP256R1())
-    names = [_general_name(each) for each in sorted({"localhost", *hosts})]
+    names = [_general_name(host) for host in sorted({"localhost", *hosts})]
     certificate = (
         _builder("reballast", authority.subject, now, _SERVER_DAYS, key)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
@@ -75,14 +75,14 @@ def make(directory: Path, now: dt.datetime, hosts: Iterable[str]) -> Certificate
         .sign(authority_key, hashes.SHA256())
     )
     pem = certificate.public_bytes(serialization.Encoding.PEM)
-    found = Certificates(
+    made = Certificates(
         certificate=directory / f"{_SERVER}.pem",
         key=directory / f"{_SERVER}.key",
         authority=authority.public_bytes(serialization.Encoding.PEM),
     )
-    private_files.write(found.key, _key_bytes(key))
-    private_files.write(found.certificate, pem)
-    return found
+    private_files.write(made.key, _key_bytes(key))
+    private_files.write(made.certificate, pem)
+    return made
 
 
 def _general_name(host: str) -> x509.GeneralName:

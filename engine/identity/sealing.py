@@ -34,9 +34,9 @@ def sealed(text: bytes, reader: bytes, label: bytes) -> bytes:
     return sender + _cipher(secret, sender, reader).encrypt(_NONCE, text, label)
 
 
-def opened(found: bytes, own: X25519PrivateKey, label: bytes) -> bytes:
+def opened(sealed: bytes, own: X25519PrivateKey, label: bytes) -> bytes:
     """Decrypt a text that was sealed for the key ``own``; raises SealError."""
-    sender, text = found[:_PUBLIC_BYTES], found[_PUBLIC_BYTES:]
+    sender, text = sealed[:_PUBLIC_BYTES], sealed[_PUBLIC_BYTES:]
     try:
         secret = own.exchange(X25519PublicKey.from_public_bytes(sender))
         return _cipher(secret, sender, own.public_key().public_bytes_raw()).decrypt(_NONCE, text, label)

@@ -19,13 +19,13 @@ def kept(directory: Path) -> str:
     """Return the token of a directory; create one if it is missing or too short."""
     path = directory / FILE
     try:
-        found = path.read_text("ascii").strip()
+        token = path.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):
-        found = ""
-    if len(found) < _CHARS_MIN:
-        found = secrets.token_urlsafe(_BYTES)
-        keep(directory, found)
-    return found
+        token = ""
+    if len(token) < _CHARS_MIN:
+        token = secrets.token_urlsafe(_BYTES)
+        keep(directory, token)
+    return token
 
 
 def keep(directory: Path, token: str) -> None:

@@ -209,11 +209,11 @@ async def _running(options: Options) -> AsyncGenerator[Replica]:
         if options.works:
             working = await stack.enter_async_context(scaleout.worker_on(address.parse(options.log)))
             collectors.append(working.figures)
-        found = await stack.enter_async_context(
+        replica = await stack.enter_async_context(
             scaleout.replica_on(options.log, options.directory, options.members)
         )
-        found.collectors.extend(collectors)
-        yield found
+        replica.collectors.extend(collectors)
+        yield replica
 
 
 async def work(where: str, watch: Watch | None = None) -> None:
@@ -227,7 +227,7 @@ async def work(where: str, watch: Watch | None = None) -> None:
             listening = stack.enter_context(_listening(watch)) if watch else None
             lag = await stack.enter_async_context(loop_lag.measured())
             working = await stack.enter_async_context(scaleout.worker_on(address.parse(where)))
-            _log.info("working", log=address.parse(where).servers)
+            _log.info("worker started", log=address.parse(where).servers)
             if listening is not None:
                 application = monitoring.create_app(working.is_ready, [working.figures, lag], working.reasons)
                 await stack.enter_async_context(_served(application, listening))
@@ -250,7 +250,7 @@ async def watched(
 async def _served(application: http_server.Application, listening: socket.socket) -> AsyncGenerator[None]:
     """Serve an application until the block ends."""
     server = http_server.server(application)
-    _log.info("watched", port=listening.getsockname()[1])
+    _log.info("monitoring started", port=listening.getsockname()[1])
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(server.serve(sockets=[listening]))
         try:
@@ -264,7 +264,7 @@ async def project(where: str, directory: Path) -> None:
     stopping = asyncio.Event()
     with on_signals(stopping.set):
         async with scaleout.replica_on(where, directory, extends=False):
-            _log.info("projecting", log=address.parse(where).servers, data=str(directory))
+            _log.info("projector started", log=address.parse(where).servers, data=str(directory))
             await stopping.wait()
 
 
@@ -312,8 +312,11 @@ def _port(listening: socket.socket) -> int:
 
 def _lost_ports(options: Options, kept: kept_ports.Ports, ports: kept_ports.Ports) -> list[int]:
     """Return the ports of the last run that other processes use now."""
-    asked = ((options.port, kept.port, ports.port), (options.kube_port, kept.kube_port, ports.kube_port))
-    return [before for wanted, before, now in asked if before and not wanted and before != now]
+    port_choices = (
+        (options.port, kept.port, ports.port),
+        (options.kube_port, kept.kube_port, ports.kube_port),
+    )
+    return [before for requested, before, now in port_choices if before and not requested and before != now]
 
 
 def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:

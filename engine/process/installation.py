@@ -58,7 +58,7 @@ class Installation(replica.Replica):
             await self.worker.keep()
             await self.views.wait_folded(self.log.last_number())
         if scope.cancelled_caught:
-            _log.warning("stopped with work left; the next start goes on with it")
+            _log.warning("stopped with unfinished work; the next start continues it")
 
 
 @asynccontextmanager

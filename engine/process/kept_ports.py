@@ -22,10 +22,10 @@ class Ports(Struct, frozen=True, kw_only=True):
 def read(directory: Path) -> Ports:
     """Return the stored ports; unknown ones if the file is missing or damaged."""
     try:
-        found = msgspec.json.decode((directory / _FILE).read_bytes(), type=Ports)
+        stored = msgspec.json.decode((directory / _FILE).read_bytes(), type=Ports)
     except (OSError, msgspec.MsgspecError):
         return Ports()
-    return found if all(0 <= each <= _PORT_MAX for each in (found.port, found.kube_port)) else Ports()
+    return stored if all(0 <= number <= _PORT_MAX for number in (stored.port, stored.kube_port)) else Ports()
 
 
 def keep(directory: Path, ports: Ports) -> None:

@@ -39,12 +39,12 @@ class LogInquiry:
             return report
         reader = await asyncio.to_thread(store.Reader, path)
         try:
-            found = await view_verification.differing(log, reader, manifests.check)
+            differences = await view_verification.differing(log, reader, manifests.check)
         finally:
             await asyncio.to_thread(reader.close)
         report.findings += [
             verification.Finding(kind="views", where=f"table {name}", message=message)
-            for name, message in found.items()
+            for name, message in differences.items()
         ]
         return report
 

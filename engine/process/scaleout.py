@@ -90,7 +90,7 @@ async def _keep(stopped: worker.Worker) -> None:
         try:
             await stopped.keep()
         except port.LogError as error:
-            _log.warning("no snapshot was left behind", reason=str(error))
+            _log.warning("snapshot at shutdown failed", reason=str(error))
 
 
 @asynccontextmanager
@@ -102,19 +102,19 @@ async def replica_on(
     await topics.prepare(at)
     await asyncio.to_thread(private_files.directory, directory)
     log = numbered_log.KafkaLog(at, extends=extends, directory=directory)
-    found = replica.Replica(log, directory, members, where)
-    found.collectors.append(replica_metrics.SequenceFigures(log.sequence_counts))
+    started = replica.Replica(log, directory, members, where)
+    started.collectors.append(replica_metrics.SequenceFigures(log.sequence_counts))
     try:
         await log.open()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(log.run)
-            tasks.start_soon(replica.watched, "views", found.views.run())
+            tasks.start_soon(replica.watched, "views", started.views.run())
             if members:
-                tasks.start_soon(replica.watched, "members", found.members.run())
-            await found.views.wait_folded(0)
-            yield found
+                tasks.start_soon(replica.watched, "members", started.members.run())
+            await started.views.wait_folded(0)
+            yield started
             tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
-            await found.views.close()
+            await started.views.close()
             await log.aclose()

@@ -69,7 +69,7 @@ def kept(directory: Path) -> Keys:
 
 
 async def share(
-    directory: Path, door: WriteApi, views: Views, *, answer_seconds: float = ANSWER_SECONDS
+    directory: Path, write_api: WriteApi, views: Views, *, answer_seconds: float = ANSWER_SECONDS
 ) -> None:
     """Take over the keys of the log, or publish those of the directory if the log has none or no replica has them."""
     stored = StoredViews(views)
@@ -77,16 +77,16 @@ async def share(
         own = await asyncio.to_thread(kept, directory)
         unanswered = ""
         # Another newcomer may publish its own keys first; its keys are requested in the next iteration.
-        while (counting := await _counting(door, own, unanswered)) != own.fingerprint:
-            found = await _requested_keys(door, stored, counting, answer_seconds)
-            if found is not None:
-                await asyncio.to_thread(_keep, directory, found)
-                _log.info("took over the keys of the other replicas")
+        while (counting := await _counting(write_api, own, unanswered)) != own.fingerprint:
+            received = await _requested_keys(write_api, stored, counting, answer_seconds)
+            if received is not None:
+                await asyncio.to_thread(_keep, directory, received)
+                _log.info("keys received from another replica")
                 return
-            _log.warning("no replica answered: the keys of this one are to count")
+            _log.warning("no replica answered; publishing own keys")
             unanswered = counting
     except (StatusError, LogError, ProjectionError) as error:
-        _log.warning("the keys of this replica are its own", error=str(error))
+        _log.warning("keys not shared; using own keys", error=str(error))
 
 
 async def answer(services: Services, directory: Path) -> None:
@@ -100,53 +100,57 @@ async def answer(services: Services, directory: Path) -> None:
                 with contextlib.suppress(sealing.SealError):
                     await _change(services.write_api, name, _sealed(own, reader))
         except (StatusError, LogError, ProjectionError) as error:
-            _log.warning("a replica waits for an answer", error=str(error))
+            _log.warning("key request not answered", error=str(error))
             after = 0
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def _counting(door: WriteApi, own: Keys, instead: str) -> str:
+async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:
     """Return the valid fingerprint; publish that of ``own`` if there is none or it equals ``instead``."""
 
     def compute(live: Json | None) -> Json:
-        standing = _data(live).get("fingerprint")
-        if live is not None and standing not in ("", None, instead):
+        current = _data(live).get("fingerprint")
+        if live is not None and current not in ("", None, instead):
             return live
         data: Json = {"fingerprint": own.fingerprint, "authority": own.certificate}
         return _object(reserved_objects.KEYS, data, live)
 
-    outcome = await _change(door, reserved_objects.KEYS, compute)
+    outcome = await _change(write_api, reserved_objects.KEYS, compute)
     return str(_data(outcome).get("fingerprint"))
 
 
-async def _requested_keys(door: WriteApi, views: StoredViews, wanted: str, seconds: float) -> Keys | None:
+async def _requested_keys(
+    write_api: WriteApi, views: StoredViews, fingerprint: str, seconds: float
+) -> Keys | None:
     """Request the keys with this fingerprint from the other replicas; None if none answers."""
     own = X25519PrivateKey.generate()
     name = reserved_objects.ASKING + secrets.token_hex(_ID_BYTES)
     public = base64.b64encode(own.public_key().public_bytes_raw()).decode()
-    await _change(door, name, lambda live: live or _object(name, {"for": wanted, "reader": public}, live))
+    await _change(
+        write_api, name, lambda live: live or _object(name, {"for": fingerprint, "reader": public}, live)
+    )
     deadline = time.monotonic() + seconds
     try:
         while time.monotonic() < deadline:
             target = _target(name)
-            held = (await views.objects((target.key,))).get(target.key)
-            data = {} if held is None else _data(msgspec.json.decode(held.manifest, type=Json))
+            request = (await views.objects((target.key,))).get(target.key)
+            data = {} if request is None else _data(msgspec.json.decode(request.manifest, type=Json))
             if "sealed" in data:
-                return _opened(str(data["sealed"]), own, wanted)
+                return _opened(str(data["sealed"]), own, fingerprint)
             await asyncio.sleep(_POLL_SECONDS)
         return None
     finally:
         removal = Removal(target=_target(name), precheck=lambda _live: None, now_ms=0)
-        await door.change(removal, dry_run=False, source=_SOURCE)
+        await write_api.change(removal, dry_run=False, source=_SOURCE)
 
 
-def _opened(text: str, own: X25519PrivateKey, wanted: str) -> Keys | None:
+def _opened(text: str, own: X25519PrivateKey, fingerprint: str) -> Keys | None:
     try:
-        found = sealing.opened(base64.b64decode(text), own, wanted.encode())
-        keys = msgspec.json.decode(found, type=Keys)
+        content = sealing.opened(base64.b64decode(text), own, fingerprint.encode())
+        keys = msgspec.json.decode(content, type=Keys)
     except (sealing.SealError, msgspec.MsgspecError, ValueError):
         return None
-    return keys if keys.fingerprint == wanted else None
+    return keys if keys.fingerprint == fingerprint else None
 
 
 def _open_requests(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
@@ -156,9 +160,9 @@ def _open_requests(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
 
 
 def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
-    found: list[tuple[str, bytes]] = []
-    wanted = object_tables.Wanted(kind=_MAPS, namespace=reserved_objects.NAMESPACE)
-    for item in object_tables.page(rows, wanted).items:
+    requests: list[tuple[str, bytes]] = []
+    selection = object_tables.Wanted(kind=_MAPS, namespace=reserved_objects.NAMESPACE)
+    for item in object_tables.page(rows, selection).items:
         name, data = str((as_object(item.get("metadata")) or {}).get("name")), _data(item)
         if (
             name.startswith(reserved_objects.ASKING)
@@ -166,10 +170,10 @@ def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
             and "sealed" not in data
         ):
             try:
-                found.append((name, base64.b64decode(str(data.get("reader")))))
+                requests.append((name, base64.b64decode(str(data.get("reader")))))
             except ValueError:
                 continue  # The public key is malformed, so an answer could not be read.
-    return found
+    return requests
 
 
 def _sealed(own: Keys, reader: bytes) -> Callable[[Json | None], Json]:
@@ -178,7 +182,7 @@ def _sealed(own: Keys, reader: bytes) -> Callable[[Json | None], Json]:
 
     def compute(live: Json | None) -> Json:
         if live is None:
-            raise StatusError(404, "NotFound", "nobody waits any more")
+            raise StatusError(404, "NotFound", "the key request no longer exists")
         data = _data(live)
         return {**live, "data": {**data, "sealed": data.get("sealed") or base64.b64encode(text).decode()}}
 
@@ -190,9 +194,9 @@ def _keep(directory: Path, keys: Keys) -> None:
     server_token.keep(directory, keys.token)
 
 
-async def _change(door: WriteApi, name: str, compute: Callable[[Json | None], Json]) -> Json:
+async def _change(write_api: WriteApi, name: str, compute: Callable[[Json | None], Json]) -> Json:
     change = Change(target=_target(name), compute=compute)
-    result = await door.change(change, dry_run=False, source=_SOURCE)
+    result = await write_api.change(change, dry_run=False, source=_SOURCE)
     if result.problem is not None:
         raise StatusError(503, "ServiceUnavailable", result.problem.reason)
     return change.outcome

@@ -50,13 +50,13 @@ def _alone(directory: Path) -> Generator[None]:
 
 async def _follow(directory: Path) -> None:
     incoming = await _input()
-    told = line_protocol.Lines()
+    lines = line_protocol.Lines()
     # The log may not exist before the parent sends a number.
-    number = _last(told.take(await incoming.read(_READ_BYTES)))
+    number = _last(lines.take(await incoming.read(_READ_BYTES)))
     if number is None:
         return
     log = sqlite_reading.SqliteTail(directory, number)
-    hearing = asyncio.create_task(_read_ends(incoming, told, log.move))
+    hearing = asyncio.create_task(_read_ends(incoming, lines, log.move))
     await _project(log, directory, [hearing])
 
 
@@ -108,17 +108,17 @@ async def _input() -> asyncio.StreamReader:
 
 
 async def _read_ends(
-    incoming: asyncio.StreamReader, told: line_protocol.Lines, move: Callable[[int], None]
+    incoming: asyncio.StreamReader, lines: line_protocol.Lines, move: Callable[[int], None]
 ) -> None:
     """Move the end of the log with each announced number, until the input ends."""
     while data := await incoming.read(_READ_BYTES):
-        number = _last(told.take(data))
+        number = _last(lines.take(data))
         if number is not None:
             move(number)
 
 
-def _last(heard: list[bytes]) -> int | None:
-    return int(heard[-1]) if heard else None
+def _last(lines: list[bytes]) -> int | None:
+    return int(lines[-1]) if lines else None
 
 
 async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
@@ -141,7 +141,7 @@ async def _opened(log: runner.Source, path: Path) -> runner.Projector:
         projector.store.close()
         raise
     except ProjectionError as error:
-        _log.warning("views are built anew", reason=str(error))
+        _log.warning("rebuilding views", reason=str(error))
         projector.close()
         projector.store.close()
         store.remove(path)
@@ -164,15 +164,15 @@ async def _fold(projector: runner.Projector) -> None:
 
 
 async def _report_progress(projector: runner.Projector) -> None:
-    told = projector.folded
+    reported = projector.folded
     while True:
-        await projector.wait_folded(told + 1)
-        told = projector.folded
-        _write_line(line_protocol.number(told))
+        await projector.wait_folded(reported + 1)
+        reported = projector.folded
+        _write_line(line_protocol.number(reported))
 
 
-def _report_error(word: bytes, error: Exception) -> None:
-    _write_line(word + str(error).replace("\n", " ").encode() + b"\n")
+def _report_error(prefix: bytes, error: Exception) -> None:
+    _write_line(prefix + str(error).replace("\n", " ").encode() + b"\n")
 
 
 def _write_line(line: bytes) -> None:

@@ -91,8 +91,8 @@ class RemoteViews:
             if corruption is not None:
                 # Raised here, because the task group would wrap it in an ExceptionGroup.
                 raise port.LogCorruptedError(corruption)
-            _log.warning("the views' process ended; another one is started", code=process.returncode)
-            self._fail("the process that folds the views ends again and again, as the server's log says")
+            _log.warning("views process exited; restarting", code=process.returncode)
+            self._fail("the views process keeps exiting; see the server log")
             await asyncio.sleep(_AFTER_END_S)
 
     async def close(self) -> None:
@@ -113,14 +113,14 @@ class RemoteViews:
 
     async def _read_progress(self, process: Process) -> str | None:
         """Process the child's lines until it exits (None) or cannot read the log (the reason)."""
-        heard = line_protocol.Lines()
+        lines = line_protocol.Lines()
         is_level = False
         while process.stdout is not None:
             try:
-                said = heard.take(await process.stdout.receive())
+                batch = lines.take(await process.stdout.receive())
             except anyio.EndOfStream:
                 return None
-            for line in said:
+            for line in batch:
                 if line.startswith(line_protocol.CORRUPTED):
                     return line.removeprefix(line_protocol.CORRUPTED).decode()
                 if line.startswith(line_protocol.UNWRITABLE):
@@ -139,10 +139,10 @@ class RemoteViews:
         now_s = time.monotonic()
         if self._failing_since_s is None:
             self._failing_since_s = now_s
-            _log.warning("the views do not go on", reason=reason)
+            _log.warning("projection not advancing", reason=reason)
         elif now_s - self._failing_since_s >= PATIENCE_S and self._refusal != reason:
             self._refusal = reason
-            _log.error("who asks is refused until the views go on", reason=reason)
+            _log.error("projection stalled; reads return 503 until it recovers", reason=reason)
             self._end.move(self._end.number)
 
     async def _open(self, folded: int) -> bool:
