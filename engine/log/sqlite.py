@@ -183,17 +183,17 @@ class SqliteLog:
         ends = dict(self._ends)
         stored: list[list[StoredRecord]] = []
         for waiting in group:
-            mine: list[StoredRecord] = []
+            own: list[StoredRecord] = []
             for record in waiting.batch:
                 slot = (record.topic, record.partition)
                 offset = ends.get(slot, 0)
                 ends[slot] = offset + 1
                 number += 1
-                mine.append(records.stored(record, offset, number))
-            stored.append(mine)
+                own.append(records.stored(record, offset, number))
+            stored.append(own)
         rows = sqlite_table.rows_of(
             list(chain.from_iterable(stored)),
-            [each.headers_json for waiting in group for each in waiting.batch],
+            [item.headers_json for waiting in group for item in waiting.batch],
         )
         sqlite_table.insert(self._files.writing, rows)
         # Only after the insert: a failed commit must not use up offsets or numbers.
@@ -205,14 +205,14 @@ class SqliteLog:
 
         Runs in the event loop without interruption, so readers see all of them or none.
         """
-        for mine in stored:
-            for entry in mine:
+        for own in stored:
+            for entry in own:
                 self._visible[entry.topic, entry.partition] = entry.offset + 1
-            self._tail.extend(mine)
+            self._tail.extend(own)
         self._end.move(stored[-1][-1].number)
-        for waiting, mine in zip(group, stored, strict=True):
+        for waiting, own in zip(group, stored, strict=True):
             if not waiting.done.done():
-                waiting.done.set_result(mine)
+                waiting.done.set_result(own)
 
 
 def _fail(group: list[_Waiting], error: Exception) -> None:

@@ -26,7 +26,7 @@ class SqliteReader:
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         """Raise LogError: readers cannot append."""
-        raise port.LogError(f"{len(batch)} records were to be appended through a reader")
+        raise port.LogError(f"{len(batch)} records not appended: this log is open for reading only")
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         """Read records; raises LogCorruptedError if a record's checksum differs."""

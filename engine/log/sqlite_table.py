@@ -116,15 +116,15 @@ def check_owner(path: Path) -> None:
         return
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            (found,) = connection.execute("PRAGMA application_id").fetchone()
+            (application_id,) = connection.execute("PRAGMA application_id").fetchone()
             names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master ORDER BY name")]
-            is_ours = found in (0, _APPLICATION) and (not names or _is_named(connection, names))
+            is_ours = application_id in (0, _APPLICATION) and (not names or _is_named(connection, names))
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
     if not is_ours:
         tables = ", ".join(names)[:_SHOWN_CHARS_MAX] or "nothing"
         raise port.LogError(
-            f"{path.name} belongs to another program (application id {found}, tables: {tables}) and is left as it is"
+            f"{path.name} belongs to another program (application id {application_id}, tables: {tables}); not changed"
         )
 
 
@@ -133,11 +133,11 @@ def _is_named(connection: sqlite3.Connection, names: Sequence[str]) -> bool:
     if not {"meta", "records"} <= set(names):
         return False
     try:
-        found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        format_row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
     except sqlite3.OperationalError:
         return False
     # None if the process was killed between creating the tables and inserting their first rows.
-    return found is None or str(found[0]).startswith(_FORMATS)
+    return format_row is None or str(format_row[0]).startswith(_FORMATS)
 
 
 def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
@@ -145,17 +145,17 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     connection.executescript(_SCHEMA)
     if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-    wanted = {"format": _FORMAT, "shards": str(topics.SHARDS)}
+    expected = {"format": _FORMAT, "shards": str(topics.SHARDS)}
     # Raise the format mark of an older log: its records stay unchanged, but older releases cannot read new
     # ones.
     connection.execute(
         "UPDATE meta SET value = ? WHERE name = 'format' AND value = ?", (_FORMAT, _OLDER_FORMAT)
     )
-    connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", wanted.items())
+    connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", expected.items())
     for name, value in connection.execute("SELECT name, value FROM meta"):
-        if name in wanted and wanted[name] != value:
+        if name in expected and expected[name] != value:
             message = (
-                f"the log has {name} {value!r}, this release knows {wanted[name]!r}; copy it to a new log"
+                f"the log has {name} {value!r}, this release knows {expected[name]!r}; copy it to a new log"
             )
             raise port.LogError(message)
     return ends(connection)
@@ -197,23 +197,23 @@ def by_position(
 
     Raises LogCorruptedError if a record's checksum differs, LogCutError if one is missing in the file.
     """
-    found = _select(connection, _BY_POSITION, (slot_of(topic, partition), start, limit))
+    batch = _select(connection, _BY_POSITION, (slot_of(topic, partition), start, limit))
     # The embedded log has no gaps in offsets or numbers, so a gap means deleted rows.
-    if found and found[-1].offset != start + len(found) - 1:
-        offset = next(start + index for index, each in enumerate(found) if each.offset != start + index)
-        raise port.LogCutError(f"{topic}/{partition} is not kept from {offset} on any more; {_CUT_REMEDY}")
-    return found
+    if batch and batch[-1].offset != start + len(batch) - 1:
+        offset = next(start + index for index, record in enumerate(batch) if record.offset != start + index)
+        raise port.LogCutError(f"{topic}/{partition} no longer has offset {offset}; {_CUT_REMEDY}")
+    return batch
 
 
 def by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[StoredRecord]:
     """Return existing records after a number; raises as ``by_position``."""
-    found = _select(connection, _BY_NUMBER, (after, limit))
-    if limit > 0 and (not found or found[-1].number != after + len(found)):
+    batch = _select(connection, _BY_NUMBER, (after, limit))
+    if limit > 0 and (not batch or batch[-1].number != after + len(batch)):
         number = next(
-            (after + index for index, each in enumerate(found, 1) if each.number != after + index), 0
+            (after + index for index, record in enumerate(batch, 1) if record.number != after + index), 0
         )
-        raise port.LogCutError(f"the log is not kept at number {number or after + 1} any more; {_CUT_REMEDY}")
-    return found
+        raise port.LogCutError(f"the log no longer has number {number or after + 1}; {_CUT_REMEDY}")
+    return batch
 
 
 def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:

@@ -88,9 +88,7 @@ class OutcomeUnknownError(ProducerError):
     """
 
     def __init__(self, event_id: str, reason: str) -> None:
-        super().__init__(
-            f"{event_id}: {reason}; say it again with the same id, which does no harm if it was heard"
-        )
+        super().__init__(f"{event_id}: {reason}; retry with the same id: a duplicate has no effect")
         self.event_id = event_id
 
 
@@ -153,9 +151,9 @@ class Producer:
             if self._watching is not None:
                 self._watching.cancel()
 
-    async def append(self, said: shapes.Event | statements.Statement) -> records.Position:
+    async def append(self, event: shapes.Event | statements.Statement) -> records.Position:
         """Append one event and return its position once it is durable. Raises ProducerError."""
-        return await (await self.enqueue(said))
+        return await (await self.enqueue(event))
 
     async def append_all(
         self, batch: Iterable[shapes.Event | statements.Statement]
@@ -165,25 +163,25 @@ class Producer:
         Nothing is sent if one of them is refused for its form. This is not a transaction: after any other
         ProducerError some of the events may be in the log; append all of them again with the same ids.
         """
-        made = [self._record(said) for said in batch]
+        made = [self._record(event) for event in batch]
         pending = [await self._enqueue(record) for record in made]
         return list(await asyncio.gather(*pending))
 
-    async def enqueue(self, said: shapes.Event | statements.Statement) -> asyncio.Future[records.Position]:
+    async def enqueue(self, event: shapes.Event | statements.Statement) -> asyncio.Future[records.Position]:
         """Send one event as soon as the buffer has space; the future returns its position once it is durable.
 
         The future fails with a ProducerError. Raises RefusedError, TopicError, or OutcomeUnknownError if the
         buffer did not drain in time.
         """
-        return await self._enqueue(self._record(said))
+        return await self._enqueue(self._record(event))
 
     async def flush(self) -> None:
         """Wait until nothing is pending; each event's result is in its future."""
         if self._pending:
             await asyncio.wait(list(self._pending))
 
-    def _record(self, said: shapes.Event | statements.Statement) -> records.Record:
-        statement = said if isinstance(said, statements.Statement) else statements.Statement(data=said)
+    def _record(self, event: shapes.Event | statements.Statement) -> records.Record:
+        statement = event if isinstance(event, statements.Statement) else statements.Statement(data=event)
         self._count += 1
         now_ms = time.time_ns() // 1_000_000
         try:
@@ -293,10 +291,13 @@ class Producer:
         """Check the partition count once per topic; with another count, keys would fall on the wrong partitions."""
         if name in self._checked:
             return
-        found, wanted = len(await client.partitions_for(self._prefix + name)), topics.TOPICS[name].partitions
-        if found != wanted:
+        actual, expected = (
+            len(await client.partitions_for(self._prefix + name)),
+            topics.TOPICS[name].partitions,
+        )
+        if actual != expected:
             raise TopicError(
-                f"{self._prefix}{name} has {found} partitions, not {wanted}: it is no topic that Reballast made"
+                f"{self._prefix}{name} has {actual} partitions, not {expected}: not a topic created by Reballast"
             )
         self._checked.add(name)
 

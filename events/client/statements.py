@@ -39,14 +39,14 @@ class Statement(Struct, frozen=True, kw_only=True):
     tracestate: str = ""
 
 
-def record_of(said: Statement, source: str, now_ms: int, new_id: str) -> records.Record:
+def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> records.Record:
     """Return the record of a statement, with the right key and partition.
 
     ``now_ms`` is used if the statement has no time, ``new_id`` if it has neither a time nor an id. Raises
     objects.Refusal for an event that every reader would refuse, and TypeError for an event that only the
     engine writes.
     """
-    data = said.data
+    data = statement.data
     entry = catalogue.BY_STRUCT[type(data)]
     if entry.topic not in INPUT_TOPICS:
         message = f"{type(data).__name__} is for the topic {entry.topic}, which only the engine writes"
@@ -54,19 +54,21 @@ def record_of(said: Statement, source: str, now_ms: int, new_id: str) -> records
     raw = getattr(data, "manifest", None)
     manifest = objects.read(raw) if isinstance(raw, msgspec.Raw) else None
     key = verdicts.key_of(data, manifest)
-    time = times.to_text(now_ms if said.at_ms is None else said.at_ms)
-    event_id = said.id or (
-        new_id if said.at_ms is None else derived_id(source, entry.type, key, time, codec.encode_data(data))
+    time = times.to_text(now_ms if statement.at_ms is None else statement.at_ms)
+    event_id = statement.id or (
+        new_id
+        if statement.at_ms is None
+        else derived_id(source, entry.type, key, time, codec.encode_data(data))
     )
     head = Envelope(
         id=event_id,
         source=source,
         type=entry.type,
-        subject=said.subject,
+        subject=statement.subject,
         time=time,
-        correlationid=said.correlation_id,
-        traceparent=said.traceparent,
-        tracestate=said.tracestate,
+        correlationid=statement.correlation_id,
+        traceparent=statement.traceparent,
+        tracestate=statement.tracestate,
     )
     partition = partitioning.partition_of(key, topics.TOPICS[entry.topic].partitions)
     record = codec.encode(data, head, partition=partition, key=key)

@@ -51,7 +51,7 @@ async def test_page_of_a_log_with_a_missing_end_is_refused() -> None:
     async with gapped() as (services, log):
         del log.records[-5:]
         number = log.records[-1].number + 1
-        with pytest.raises(port.LogCutError, match=f"not kept at number {number} any more"):
+        with pytest.raises(port.LogCutError, match=f"no longer has number {number}"):
             await record_pages.behind(services.log, parameters.LogQuery(limit=1_000))
         page = await record_pages.behind(services.log, parameters.LogQuery(limit=len(log.records)))
         assert len(page.items) == len(log.records)

@@ -55,7 +55,7 @@ async def test_two_newest_snapshots_are_readable_by_another_worker(
     assert await done(keeper(other).numbers) == [12, 9]
     assert await done(keeper(other).read, 12) == b"new"
     assert await done(keeper(other).read, 9) == large
-    with pytest.raises(OSError, match="snapshot 5 of shard 3 is not whole"):
+    with pytest.raises(OSError, match="snapshot 5 of shard 3 is incomplete"):
         await done(keeper(other).read, 5)
     await other.close()
 

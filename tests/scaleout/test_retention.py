@@ -28,7 +28,7 @@ from tests.scaleout.processes import READY_S, Process, Worker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
-REMEDY: Final = "restore its records, or begin with a snapshot that is newer"
+REMEDY: Final = "restore its records, or start from a newer snapshot"
 OWNED: Final = re.compile(r'reballast_worker_owns\{shard="(\d+)"\}')
 WATCHED: Final = re.compile(r"watched\s+port=(\d+)")
 COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -39,7 +39,7 @@ _Result = TypeVar("_Result")
 
 
 def missing(topic: str, partition: int) -> str:
-    return f"{topic}/{partition} is not kept from 0 on any more; {REMEDY}"
+    return f"{topic}/{partition} no longer has offset 0; {REMEDY}"
 
 
 class Snapshots:
@@ -141,7 +141,7 @@ def refuse_views(running: Installation) -> None:
     try:
         assert projector.ended(READY_S) == failures.FAILED
         assert "error: " in (said := " ".join(projector.said().split()))
-        assert re.search(rf"\S+/\d+ is not kept from 0 on any more; {REMEDY}", said)
+        assert re.search(rf"\S+/\d+ no longer has offset 0; {REMEDY}", said)
     finally:
         projector.kill()
 

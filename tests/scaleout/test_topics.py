@@ -52,7 +52,8 @@ async def test_other_partition_count_is_refused(address: Address) -> None:
     await clients.create_topics(address.servers, {address.topic("links"): 6}, settings=GOOD)
 
     with pytest.raises(
-        port.LogError, match=r"links has 6 partitions, and must have 12 for ever; take another prefix"
+        port.LogError,
+        match=r"links has 6 partitions but must have 12, which can't change; use another prefix",
     ):
         await topics.prepare(address)
 

@@ -36,9 +36,9 @@ def parse(text: str) -> Address:
     """Parse an address; the password may be set in REBALLAST_KAFKA_PASSWORD instead. Raises AddressError."""
     parts = urlsplit(text)
     if parts.scheme != SCHEME or not parts.netloc:
-        raise AddressError(f"{text!r} is no address of a log; write kafka://host:port,host:port")
+        raise AddressError(f"{text!r} is not a log address; write kafka://host:port,host:port")
     if "@" in parts.netloc:
-        raise AddressError("names and passwords don't stand before the host; write ?mechanism=…&username=…")
+        raise AddressError("credentials before the host are not supported; write ?mechanism=…&username=…")
     hosts = (host if ":" in host else f"{host}:{_PORT}" for host in parts.netloc.split(",") if host)
     prefix = unquote(parts.path.strip("/"))
     return Address(
@@ -55,14 +55,14 @@ def _security(options: dict[str, str]) -> Security:
     known = Security.__struct_fields__
     for name in options:
         if name not in known:
-            raise AddressError(f"there is no option {name!r}; there are: {', '.join(known)}")
+            raise AddressError(f"unknown option {name!r}; options are: {', '.join(known)}")
     try:
-        found = msgspec.convert(options, Security, strict=False, dec_hook=_decoded)
+        security = msgspec.convert(options, Security, strict=False, dec_hook=_decoded)
     except msgspec.ValidationError as error:
-        raise AddressError(f"the options are not right: {error}") from None
-    if found.mechanism is None and (found.username or options.get("mechanism")):
+        raise AddressError(f"invalid options: {error}") from None
+    if security.mechanism is None and (security.username or options.get("mechanism")):
         raise AddressError("a username needs a mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
-    return found
+    return security
 
 
 def _decoded(kind: type, value: object) -> object:

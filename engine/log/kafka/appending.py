@@ -145,10 +145,10 @@ class Appender:
 
 def _indexes(batch: Sequence[Record]) -> dict[Slot, list[int]]:
     """Return the indexes of the records of each partition."""
-    found: dict[Slot, list[int]] = {}
+    indexes: dict[Slot, list[int]] = {}
     for index, record in enumerate(batch):
-        found.setdefault((record.topic, record.partition), []).append(index)
-    return found
+        indexes.setdefault((record.topic, record.partition), []).append(index)
+    return indexes
 
 
 async def send(producer: clients.Producer, address: Address, batch: Sequence[Record]) -> list[int]:
@@ -171,8 +171,8 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
     offsets = [0] * len(batch)
     for part, future in sent:
         first = future.result().offset
-        for place, index in enumerate(part):
-            offsets[index] = first + place
+        for position, index in enumerate(part):
+            offsets[index] = first + position
     return offsets
 
 

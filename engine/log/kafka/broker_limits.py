@@ -32,20 +32,20 @@ async def check(admin: AIOKafkaAdminClient) -> None:
     Raises LogError for brokers whose limit is shorter than Reballast's own transactions may take.
     """
     try:
-        found = await _limits(admin)
+        limits = await _limits(admin)
     except KafkaError as error:
         _log.warning("limit of transactions not checked", setting=SETTING, reason=type(error).__name__)
         return
-    if not found:
+    if not limits:
         return
-    if (least := min(found.values())) < clients.TRANSACTION_MS:
+    if (least := min(limits.values())) < clients.TRANSACTION_MS:
         raise port.LogError(
             f"the brokers allow transactions of {least} ms, and {clients.TRANSACTION_MS} are needed;"
             f" set {SETTING}={FOREIGN_MS_MAX} on each broker"
         )
-    if loose := {broker: limit for broker, limit in found.items() if limit > FOREIGN_MS_MAX}:
+    if loose := {broker: limit for broker, limit in limits.items() if limit > FOREIGN_MS_MAX}:
         _log.warning(
-            "brokers leave foreign transactions open for long, and nobody reads behind one meanwhile",
+            "brokers allow long foreign transactions; an open one blocks all readers",
             brokers=sorted(loose),
             milliseconds=max(loose.values()),
             remedy=f"set {SETTING}={FOREIGN_MS_MAX} on each broker",
@@ -55,12 +55,14 @@ async def check(admin: AIOKafkaAdminClient) -> None:
 async def _limits(admin: AIOKafkaAdminClient) -> Mapping[int, int]:
     """Return the limit of each broker in milliseconds; raises KafkaError."""
     cluster: dict[str, Any] = await admin.describe_cluster()
-    asked = [ConfigResource(ConfigResourceType.BROKER, str(each["node_id"])) for each in cluster["brokers"]]
-    found: dict[int, int] = {}
-    for answer in await admin.describe_configs(asked):
+    resources = [
+        ConfigResource(ConfigResourceType.BROKER, str(broker["node_id"])) for broker in cluster["brokers"]
+    ]
+    limits: dict[int, int] = {}
+    for answer in await admin.describe_configs(resources):
         described: list[Any] = getattr(answer, "resources")  # noqa: B009
         for code, message, _kind, name, entries in described:
             if code:
                 raise for_code(code)(message)
-            found |= {int(name): int(entry[1]) for entry in entries if entry[0] == SETTING}
-    return found
+            limits |= {int(name): int(entry[1]) for entry in entries if entry[0] == SETTING}
+    return limits

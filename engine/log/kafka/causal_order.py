@@ -127,9 +127,9 @@ class Ordering:
         for slot, end in ends.items():
             await self._scan(slot, start[slot], end)
         attempt = _Plan(self._queues, self._steps, self._doubts, start, passed, ends)
-        found = attempt.stretches()
+        stretches = attempt.stretches()
         await self._query_causes(attempt)
-        return found
+        return stretches
 
     async def _scan(self, slot: Slot, start: int, end: int) -> None:
         """Scan the new records of a partition for causes."""
@@ -172,9 +172,9 @@ class Ordering:
         new = {slot: front for slot, front in waiting.items() if slot not in self._doubts}
         if not new:
             return
-        asked = sorted({need.slot for front in new.values() for need in front.needs})
+        slots = sorted({need.slot for front in new.values() for need in front.needs})
         # Asked after the record was seen: all causes of an honest record were written before that.
-        written = dict(await self._log.written(asked))
+        written = dict(await self._log.written(slots))
         for slot, front in new.items():
             self._doubts[slot] = _Doubt(front.offset, {need.slot: written[need.slot] for need in front.needs})
 
@@ -202,15 +202,15 @@ class _Plan:
 
     def stretches(self) -> list[Stretch]:
         """Return everything that can be numbered, in order."""
-        found: list[Stretch] = []
+        ordered: list[Stretch] = []
         while True:
-            before = len(found)
+            before = len(ordered)
             for slot in self._slots:
                 start, self._at[slot] = self._at[slot], self._reach(slot)
                 if self._at[slot] > start:
-                    found.append(Stretch(slot, start, self._at[slot]))
-            if len(found) == before and not self._break_circle():
-                return found
+                    ordered.append(Stretch(slot, start, self._at[slot]))
+            if len(ordered) == before and not self._break_circle():
+                return ordered
 
     def waiting(self) -> dict[Slot, _Waiting]:
         """Return the first waiting record of each partition that has one."""

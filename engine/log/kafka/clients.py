@@ -95,7 +95,7 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
     more: dict[str, Any] = {}
     if transactional_id is not None:
         more = {"transactional_id": transactional_id, "transaction_timeout_ms": TRANSACTION_MS}
-    found = AIOKafkaProducer(
+    created = AIOKafkaProducer(
         **_common(address),
         acks="all",
         enable_idempotence=True,
@@ -106,8 +106,8 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
     )
     # By default the library drops a batch for a partition without a leader after one request timeout;
     # electing a leader may take longer. The attribute is private, so an upgrade of aiokafka may break this.
-    _accumulator(found)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    return found
+    _accumulator(created)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return created
 
 
 async def started(client: _Client) -> _Client:
@@ -145,7 +145,7 @@ async def stopped(producer: Producer) -> None:
         stopping = asyncio.ensure_future(producer.stop())
         await asyncio.wait([stopping], timeout=_STOP_S)
         if not stopping.done():
-            _log.warning("a producer does not end, left alone")
+            _log.warning("producer did not stop in time; abandoned")
             stopping.cancel()
             await asyncio.wait([stopping])
             await producer.client.close()

@@ -32,15 +32,15 @@ async def check(address: Address, clock_ms: Callable[[], int]) -> None:
     try:
         await producer.start()
         before_ms = clock_ms()
-        found = await producer.send_and_wait(address.topic(SNAPSHOTS), b"", _KEY, 0)
+        metadata = await producer.send_and_wait(address.topic(SNAPSHOTS), b"", _KEY, 0)
         after_ms = clock_ms()
     except KafkaError as error:
         raise clients.failed("the brokers' time is not known", error) from error
     finally:
         await clients.stopped(producer)
-    if found.timestamp_type != _BY_BROKER or found.timestamp is None:
+    if metadata.timestamp_type != _BY_BROKER or metadata.timestamp is None:
         return
-    off_ms = max(before_ms - found.timestamp, found.timestamp - after_ms)
+    off_ms = max(before_ms - metadata.timestamp, metadata.timestamp - after_ms)
     if off_ms > OFF_MS_MAX:
         raise port.LogError(
             f"this machine's clock is {off_ms / 1000:.1f} s off the brokers'; set it, for example by NTP,"

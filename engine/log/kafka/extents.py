@@ -76,7 +76,7 @@ class ExtentFile:
 
     def put(self, state: State, rows: Iterable[Row]) -> None:
         """Add extents and set the state, atomically. Raises UnwritableError."""
-        slots = [(place, *slot, end) for place, (slot, end) in enumerate(state.slots)]
+        slots = [(index, *slot, end) for index, (slot, end) in enumerate(state.slots)]
         now = (state.next, state.by, state.read, state.record, state.count)
         with self._lock:
             try:
@@ -90,24 +90,24 @@ class ExtentFile:
                 raise UnwritableError(f"{self._path} can't be written: {error}") from error
             self.state = state
 
-    def around(self, place: int, offset: int) -> tuple[int, int]:
+    def around(self, slot_index: int, offset: int) -> tuple[int, int]:
         """Return the first number and first offset of the extent that contains an offset of a partition."""
         with self._lock:
             first, start = self._connection.execute(
                 "SELECT first, start FROM extents WHERE place = ? AND start <= ? ORDER BY start DESC LIMIT 1",
-                (place, offset),
+                (slot_index, offset),
             ).fetchone()
         return int(first), int(start)
 
     def rows(self, number: int, limit: int) -> tuple[Sequence[Row], int]:
         """Return extents in order, from the one that contains ``number``, and the number after all stored extents."""
         with self._lock:
-            found = self._connection.execute(
+            stored_rows = self._connection.execute(
                 "SELECT first, place, start FROM extents"
                 " WHERE first >= (SELECT max(first) FROM extents WHERE first <= ?) ORDER BY first LIMIT ?",
                 (number, limit),
             ).fetchall()
-            return found, self.state.next
+            return stored_rows, self.state.next
 
     def close(self) -> None:
         with self._lock:
@@ -122,7 +122,7 @@ def _begun(path: Path | None) -> tuple[sqlite3.Connection, State]:
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
         return _loaded(path)
     except (sqlite3.Error, OSError) as error:
-        raise UnwritableError(f"{path} can't be made: {error}") from error
+        raise UnwritableError(f"{path} can't be created: {error}") from error
 
 
 def _loaded(path: Path | None) -> tuple[sqlite3.Connection, State]:
@@ -151,11 +151,11 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def _state(connection: sqlite3.Connection) -> State:
-    found: tuple[int, str, int, bytes, int] | None = connection.execute(
+    row: tuple[int, str, int, bytes, int] | None = connection.execute(
         "SELECT next, by, read, record, count FROM state"
     ).fetchone()
-    if found is None:
+    if row is None:
         return State()
     slots = connection.execute("SELECT topic, partition, end FROM slots ORDER BY place").fetchall()
     ends = tuple(((topic, partition), end) for topic, partition, end in slots)
-    return State(*found, ends)
+    return State(*row, ends)

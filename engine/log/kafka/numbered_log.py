@@ -123,33 +123,33 @@ class KafkaLog:
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         """Read numbered records; raises LogError if the brokers do not answer."""
         end = self._visible.get((topic, partition), 0)
-        found = await self._followed.read(topic, partition, start, limit)
-        return [self._with_number(record) for record in found if record.offset < end]
+        batch = await self._followed.read(topic, partition, start, limit)
+        return [self._with_number(record) for record in batch if record.offset < end]
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         """Read records of all partitions in number order; raises LogError if the brokers do not answer."""
-        found: list[StoredRecord] = []
+        batch: list[StoredRecord] = []
         for stretch in self._sequence.after(after):
-            if stretch.first > self._end.number or len(found) >= limit:
+            if stretch.first > self._end.number or len(batch) >= limit:
                 break
-            found += await self._stretch(stretch, limit - len(found))
-        return found
+            batch += await self._stretch(stretch, limit - len(batch))
+        return batch
 
     async def _stretch(self, stretch: sequence.Numbered, limit: int) -> list[StoredRecord]:
         """Return at most ``limit`` records of an extent."""
-        found: list[StoredRecord] = []
+        numbered: list[StoredRecord] = []
         start = stretch.start
-        while start < stretch.end and len(found) < limit:
-            wanted = min(limit - len(found), stretch.end - start)
-            batch = await self._followed.read(*stretch.slot, start, wanted)
-            mine = [record for record in batch if record.offset < stretch.end]
-            if not mine:
+        while start < stretch.end and len(numbered) < limit:
+            count = min(limit - len(numbered), stretch.end - start)
+            batch = await self._followed.read(*stretch.slot, start, count)
+            within = [record for record in batch if record.offset < stretch.end]
+            if not within:
                 break
-            found += [
-                records.renumbered(record, stretch.first + record.offset - stretch.start) for record in mine
+            numbered += [
+                records.renumbered(record, stretch.first + record.offset - stretch.start) for record in within
             ]
-            start = mine[-1].offset + 1
-        return found
+            start = within[-1].offset + 1
+        return numbered
 
     def ends(self) -> port.Ends:
         return self._visible
@@ -157,8 +157,8 @@ class KafkaLog:
     async def level(self) -> None:
         """Return when everything appended before the call has numbers and is visible here."""
         await self._followed.level()
-        wanted = self._followed_ends()
-        while any(self._visible.get(slot, 0) < end for slot, end in wanted.items()):
+        ends = self._followed_ends()
+        while any(self._visible.get(slot, 0) < end for slot, end in ends.items()):
             await self._end.wait(self._end.number)
 
     def moves(self) -> int:
@@ -221,7 +221,7 @@ class KafkaLog:
                 await self._advance()
                 await self._refuse()
             except port.LogError as error:
-                _log.warning("the sequence was not read on, trying again", error=str(error))
+                _log.warning("sequence not read; retrying", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
             self._moved.set()
 
@@ -233,37 +233,38 @@ class KafkaLog:
                 break
             self._fetched = batch[-1].offset + 1
             for record in batch:
-                found = sequence.read(record)
-                self._waiting.append(sequence.Pending(record.offset, record.value, found))
-                self._note_refused(record.offset, found)
+                extents_read = sequence.read(record)
+                self._waiting.append(sequence.Pending(record.offset, record.value, extents_read))
+                self._note_refused(record.offset, extents_read)
             # A refusal follows the extents that it refuses, so keep the last ones back until the next batch.
             self._take(_REFUSED_WITHIN)
             if self._sequence.to_put() >= _PUT_AWAY:
                 await self._put_away()
         self._take(0)
 
-    def _note_refused(self, at: int, found: sequence.Extents | None) -> None:
+    def _note_refused(self, at: int, refusing: sequence.Extents | None) -> None:
         """Record which extents that are not applied yet were refused by later ones."""
-        for offset in () if found is None else found.refused:
-            if found is not None and max(self._read, at - _REFUSED_WITHIN) <= offset < at:
-                self._refused.setdefault(offset, found.first)
+        for offset in () if refusing is None else refusing.refused:
+            if refusing is not None and max(self._read, at - _REFUSED_WITHIN) <= offset < at:
+                self._refused.setdefault(offset, refusing.first)
 
     def _take(self, left: int) -> None:
         """Apply all waiting records but the last ``left``, up to extents whose records have not all arrived."""
         number, read = self._end.number, self._read
         while len(self._waiting) > left:
             pending = self._waiting[0]
-            found = pending.extents
-            is_refused = found is not None and self._refused.get(pending.offset) == found.first
-            if found is not None and not is_refused and self._sequence.joins(found):
+            current = pending.extents
+            is_refused = current is not None and self._refused.get(pending.offset) == current.first
+            if current is not None and not is_refused and self._sequence.joins(current):
                 if any(
-                    self._followed.known((each.topic, each.partition)) < each.end for each in found.extents
+                    self._followed.known((extent.topic, extent.partition)) < extent.end
+                    for extent in current.extents
                 ):
                     break
-                self._sequence.take(found)
-                for each in found.extents:
-                    self._visible[each.topic, each.partition] = each.end
-                number = _last(found)
+                self._sequence.take(current)
+                for extent in current.extents:
+                    self._visible[extent.topic, extent.partition] = extent.end
+                number = _last(current)
             self._pass()
         if self._read > read:
             self._end.move(number)
@@ -278,16 +279,14 @@ class KafkaLog:
         """Skip extents that name offsets that did not exist when they were read; they are forged."""
         if not self._waiting or self._waiting[0].extents is None:
             return
-        pending, found = self._waiting[0], self._waiting[0].extents
-        slots = sorted({(each.topic, each.partition) for each in found.extents} & set(sequence.SLOTS))
+        pending, forged = self._waiting[0], self._waiting[0].extents
+        slots = sorted({(extent.topic, extent.partition) for extent in forged.extents} & set(sequence.SLOTS))
         written = await self._followed.written(slots)
         # Another task has applied or skipped it during the await.
         if not self._waiting or self._waiting[0] is not pending:
             return
-        if any(written.get((each.topic, each.partition), 0) < each.end for each in found.extents):
-            _log.warning(
-                "extents that name offsets which do not exist are passed over", offset=pending.offset
-            )
+        if any(written.get((extent.topic, extent.partition), 0) < extent.end for extent in forged.extents):
+            _log.warning("extent ignored: its offsets do not exist", offset=pending.offset)
             self._refusing = (*self._refusing, pending.offset)[-_REFUSED_WITHIN:]
             self._pass()
             self._end.move(self._end.number)
@@ -298,11 +297,11 @@ class KafkaLog:
         try:
             shelf = self._extent_file = await asyncio.to_thread(extents.ExtentFile, self._path)
             if shelf.state.read and not await self._is_of_this_log(shelf.state):
-                _log.warning("the sequence on disk is another log's, reading it anew", file=str(self._path))
+                _log.warning("sequence file belongs to another log; rebuilding it", file=str(self._path))
                 await asyncio.to_thread(shelf.clear)
         except extents.UnwritableError as error:
             self._extent_file = None
-            _log.warning("the sequence is kept in memory only", reason=str(error))
+            _log.warning("sequence file unusable; keeping the sequence in memory", reason=str(error))
             return
         state = shelf.state
         self._sequence = await asyncio.to_thread(sequence.Sequence, shelf)
@@ -314,8 +313,8 @@ class KafkaLog:
     async def _is_of_this_log(self, state: extents.State) -> bool:
         if any(self._followed.known(slot) < end for slot, end in state.slots):
             return False
-        found = await self._followed.read(*sequence.SLOT, state.read - 1, 1)
-        return [(each.offset, each.value) for each in found] == [(state.read - 1, state.record)]
+        batch = await self._followed.read(*sequence.SLOT, state.read - 1, 1)
+        return [(record.offset, record.value) for record in batch] == [(state.read - 1, state.record)]
 
     async def _put_away(self) -> None:
         """Write extents to the file that only memory has."""
@@ -328,7 +327,7 @@ class KafkaLog:
             self._sequence.was_put(len(rows))
         except extents.UnwritableError as error:
             # The file is only a cache: go on from memory and try again with the next extents.
-            _log.warning("the sequence was not put away", reason=str(error))
+            _log.warning("sequence not saved", reason=str(error))
         finally:
             self._is_putting = False
 
@@ -352,7 +351,7 @@ class KafkaLog:
                 if self._is_unnumbered():
                     self._moved.set()
             except (KafkaError, port.LogError) as error:
-                _log.warning("the sequence was not extended, trying again", error=str(error))
+                _log.warning("sequence not extended; retrying", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
                 self._moved.set()
 
@@ -367,12 +366,12 @@ class KafkaLog:
         """Append extents of everything that can be numbered now; return False if all of it waits for causes."""
         await self._advance()
         planned = await self._ordering.plan(self._sequence.end)
-        ends = [(each.slot, each.end) for each in planned]
-        found = sequence.extents(self._sequence, self._by, ends, self._refusing)
-        if not found.extents or self._waiting:
+        ends = [(stretch.slot, stretch.end) for stretch in planned]
+        appended = sequence.extents(self._sequence, self._by, ends, self._refusing)
+        if not appended.extents or self._waiting:
             return False
         self._refusing = ()
-        (stored,) = await self._followed.append([sequence.record(found)])
+        (stored,) = await self._followed.append([sequence.record(appended)])
         self._appends += 1
         await self._until_read(stored.offset)
         return True
@@ -413,5 +412,5 @@ async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
         yield log
 
 
-def _last(found: sequence.Extents) -> int:
-    return found.first + sum(each.end - each.start for each in found.extents) - 1
+def _last(numbered: sequence.Extents) -> int:
+    return numbered.first + sum(extent.end - extent.start for extent in numbered.extents) - 1

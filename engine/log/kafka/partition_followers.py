@@ -71,7 +71,7 @@ class FollowedLog:
             except OffsetOutOfRangeError as error:
                 await self._pass_over(error.args[0])
             except KafkaError as error:
-                _log.warning("following failed, going on", error=str(error))
+                _log.warning("fetch failed; retrying", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
 
     async def follow(self, slots: Iterable[Slot]) -> None:
@@ -79,10 +79,10 @@ class FollowedLog:
 
         It works without ``run``. Raises LogError if the brokers do not answer.
         """
-        wanted = set(slots)
+        followed = set(slots)
         async with self._turn:
-            new = sorted(wanted - self._positions.keys())
-            for slot in self._positions.keys() - wanted:
+            new = sorted(followed - self._positions.keys())
+            for slot in self._positions.keys() - followed:
                 del self._positions[slot]
                 self._visible.pop(slot, None)
                 self._tails.pop(slot, None)
@@ -119,9 +119,9 @@ class FollowedLog:
 
     async def unfollowed_ends(self, slots: Sequence[Slot]) -> dict[Slot, int]:
         """Return the ends of partitions that are not followed; they can be read up to these ends."""
-        found = await self.query_ends(*slots)
-        self._known_ends.update(found)
-        return found
+        ends = await self.query_ends(*slots)
+        self._known_ends.update(ends)
+        return ends
 
     def ends(self) -> port.Ends:
         return self._visible
@@ -191,7 +191,8 @@ class FollowedLog:
         if not names:
             return {}
         return {
-            names[each]: end for each, end in (await self._query_consumer.end_offsets(list(names))).items()
+            names[partition]: end
+            for partition, end in (await self._query_consumer.end_offsets(list(names))).items()
         }
 
     async def _find_last_records(self, slots: Sequence[Slot]) -> None:
@@ -203,11 +204,11 @@ class FollowedLog:
         for at, slot in names.items():
             first, end, back = firsts[at], ends[slot], _LOOK_BACK
             self._firsts[slot] = first
-            found: list[StoredRecord] = []
-            while not found and first < end:
+            last_records: list[StoredRecord] = []
+            while not last_records and first < end:
                 start = max(first, end - back)
                 while (batch := await self._ranges.read(slot, start, end, _TAIL_RECORDS_MAX)) and start < end:
-                    found += batch
+                    last_records += batch
                     start = batch[-1].offset + 1
                 if end - back <= first:
                     break
@@ -215,8 +216,8 @@ class FollowedLog:
             self._positions[slot] = end
             # Records left from an earlier attempt would leave a gap in the tail.
             self._tails.pop(slot, None)
-            if found:
-                self._take(slot, found)
+            if last_records:
+                self._take(slot, last_records)
 
     def _assign(self) -> None:
         names = {clients.partition(self._address, slot): slot for slot in self._positions}
@@ -235,7 +236,7 @@ class FollowedLog:
             count = 0
             for at, messages in batch.items():
                 slot = clients.slot(self._address, at)
-                self._take(slot, [record_format.stored(each, slot[0]) for each in messages])
+                self._take(slot, [record_format.stored(message, slot[0]) for message in messages])
                 count += len(messages)
             await self._query_positions(self._moved(batch))
         if count:
@@ -254,14 +255,16 @@ class FollowedLog:
                     slot, first = clients.slot(self._address, at), firsts[at]
                     if slot not in self._positions:
                         continue
-                    _log.error("records were thrown away", topic=slot[0], partition=slot[1], until=first)
+                    _log.error(
+                        "records deleted by the brokers", topic=slot[0], partition=slot[1], until=first
+                    )
                     self._firsts[slot] = first
                     self._tails.pop(slot, None)
                     self._positions[slot] = max(first, min(offset, ends[at]))
                     self._visible[slot] = max(self._visible.get(slot, 0), first)
                     self._consumer.seek(at, self._positions[slot])
         except KafkaError as error:
-            _log.warning("following failed, going on", error=str(error))
+            _log.warning("fetch failed; retrying", error=str(error))
             await asyncio.sleep(_AFTER_FAILURE_S)
         self.nudge()
 
@@ -280,9 +283,9 @@ class FollowedLog:
             return list(self._positions)
         return [clients.slot(self._address, at) for at in batch]
 
-    def _take(self, slot: Slot, found: Sequence[StoredRecord]) -> None:
+    def _take(self, slot: Slot, batch: Sequence[StoredRecord]) -> None:
         tail = self._tails.get(slot)
         if tail is None:
             tail = self._tails[slot] = deque(maxlen=_TAIL_RECORDS_MAX)
-        tail.extend(found)
-        self._visible[slot] = found[-1].offset + 1
+        tail.extend(batch)
+        self._visible[slot] = batch[-1].offset + 1

@@ -81,10 +81,10 @@ class Ranges:
             try:
                 if self._unbounded is None:
                     self._unbounded = await clients.started(clients.consumer(self._address, sees_open=True))
-                found = await self._unbounded.end_offsets(list(names))
+                ends = await self._unbounded.end_offsets(list(names))
             except KafkaError as error:
                 raise clients.failed("the ends of the log are not known", error) from error
-        return {names[at]: end for at, end in found.items()}
+        return {names[at]: end for at, end in ends.items()}
 
     async def close(self) -> None:
         for consumer in (self._consumer, self._unbounded):
@@ -114,8 +114,8 @@ class Ranges:
         consumer.seek(at, start)
         chunk = _Chunk(start, start, [])
         while chunk.next < end and len(chunk.records) < _CHUNK_RECORDS:
-            found = await consumer.getmany(at, timeout_ms=_WAIT_MS, max_records=_CHUNK_RECORDS)
-            chunk.records += [record_format.stored(each, slot[0]) for each in found.get(at, ())]
+            fetched = await consumer.getmany(at, timeout_ms=_WAIT_MS, max_records=_CHUNK_RECORDS)
+            chunk.records += [record_format.stored(message, slot[0]) for message in fetched.get(at, ())]
             chunk.next = await consumer.position(at)
         # Pause: otherwise the consumer keeps fetching, and the next request would wait behind a fetch without
         # new records.
@@ -131,8 +131,8 @@ class Ranges:
 def not_kept(slot: Slot, start: int) -> port.LogCutError:
     """Return the error for records that the brokers have deleted, with the remedy."""
     return port.LogCutError(
-        f"{slot[0]}/{slot[1]} is not kept from {start} on any more; restore its records, or begin with a"
-        " snapshot that is newer"
+        f"{slot[0]}/{slot[1]} no longer has offset {start}; restore its records, or start from a"
+        " newer snapshot"
     )
 
 

@@ -24,23 +24,23 @@ def stored(message: "ConsumerRecord[bytes, bytes]", topic: str, number: int = 0)
     Invalid UTF-8 is replaced; of headers with the same name the last one counts.
     """
     key = _text(message.key or b"")
-    found = {name: _text(value) for name, value in _pairs(message.headers)}
+    headers = {name: _text(value) for name, value in _pairs(message.headers)}
     value = message.value or b""
-    blob = records.headers_json(found)
+    blob = records.headers_json(headers)
     return StoredRecord(
         topic,
         message.partition,
         message.offset,
         number,
         key,
-        found,
+        headers,
         value,
         records.checksum(topic, message.partition, key, blob, value),
     )
 
 
-def _pairs(found: Sequence[tuple[str, bytes | None]]) -> Sequence[tuple[str, bytes]]:
-    return [(name, value or b"") for name, value in found]
+def _pairs(headers: Sequence[tuple[str, bytes | None]]) -> Sequence[tuple[str, bytes]]:
+    return [(name, value or b"") for name, value in headers]
 
 
 def _text(value: bytes) -> str:

@@ -12,8 +12,8 @@ from engine.log.kafka import numbered_log
 class SequenceFigures(Collector):
     """``ask`` returns the current counts; collect on the event loop."""
 
-    def __init__(self, ask: Callable[[], numbered_log.SequenceCounts]) -> None:
-        self._collect = ask
+    def __init__(self, collect: Callable[[], numbered_log.SequenceCounts]) -> None:
+        self._collect = collect
 
     def collect(self) -> Iterable[Metric]:
         counts = self._collect()

@@ -78,10 +78,10 @@ def record(extents: Extents) -> Record:
     return records.record(TOPIC, 0, TOPIC, {"content-type": "application/json"}, _encode(extents))
 
 
-def read(found: StoredRecord) -> Extents | None:
+def read(record: StoredRecord) -> Extents | None:
     """Return the extents in a record; None if it is malformed."""
     try:
-        return _decode(found.value)
+        return _decode(record.value)
     except msgspec.DecodeError:
         return None
 
@@ -123,11 +123,11 @@ class Sequence:
         if extents.first != self.next or not extents.extents:
             return False
         ends: dict[Slot, int] = {}
-        for each in extents.extents:
-            slot = (each.topic, each.partition)
-            if each.start != ends.get(slot, self.end(slot)) or each.end <= each.start:
+        for extent in extents.extents:
+            slot = (extent.topic, extent.partition)
+            if extent.start != ends.get(slot, self.end(slot)) or extent.end <= extent.start:
                 return False
-            ends[slot] = each.end
+            ends[slot] = extent.end
         return True
 
     def take(self, extents: Extents) -> bool:
@@ -135,8 +135,8 @@ class Sequence:
         if not self.joins(extents):
             return False
         self.by = extents.by
-        for each in extents.extents:
-            self._append((each.topic, each.partition), each.start, each.end)
+        for extent in extents.extents:
+            self._append((extent.topic, extent.partition), extent.start, extent.end)
         return True
 
     def number(self, slot: Slot, offset: int) -> int:
@@ -180,10 +180,10 @@ class Sequence:
 
     def _forget(self, count: int) -> None:
         gone: dict[int, int] = {}
-        for place in self._slot_of[:count]:
-            gone[place] = gone.get(place, 0) + 1
-        for place, its in gone.items():
-            for each in self._own_extents[self._slots[place]]:
+        for slot_index in self._slot_of[:count]:
+            gone[slot_index] = gone.get(slot_index, 0) + 1
+        for slot_index, its in gone.items():
+            for each in self._own_extents[self._slots[slot_index]]:
                 del each[:its]
         for each in (self._slot_of, self._firsts, self._starts):
             del each[:count]
@@ -194,26 +194,28 @@ class Sequence:
         """Return some ranges in order, starting at ``number``, which must exist."""
         if self._extent_file is None or (self._firsts and number >= self._firsts[0]):
             index = bisect.bisect_right(self._firsts, number) - 1
-            parts = (each[index : index + _SOME + 1] for each in (self._firsts, self._slot_of, self._starts))
+            parts = (
+                column[index : index + _SOME + 1] for column in (self._firsts, self._slot_of, self._starts)
+            )
             rows, end = list(zip(*parts, strict=True)), self.next
         else:
             rows, end = self._extent_file.rows(number, _SOME + 1)
-        found: list[Numbered] = []
-        for index, (first, place, start) in enumerate(rows[:_SOME]):
+        ranges: list[Numbered] = []
+        for index, (first, slot_index, start) in enumerate(rows[:_SOME]):
             following = rows[index + 1][0] if index + 1 < len(rows) else end
             skipped = max(number - first, 0)
-            found.append(
-                Numbered(self._slots[place], start + skipped, start + following - first, first + skipped)
+            ranges.append(
+                Numbered(self._slots[slot_index], start + skipped, start + following - first, first + skipped)
             )
-        return found
+        return ranges
 
     def _slot_index(self, slot: Slot) -> int:
-        place = self._slot_indexes.get(slot)
-        if place is None:
-            place = self._slot_indexes[slot] = len(self._slots)
+        index = self._slot_indexes.get(slot)
+        if index is None:
+            index = self._slot_indexes[slot] = len(self._slots)
             self._slots.append(slot)
             self._own_extents[slot] = (array("q"), array("q"))
-        return place
+        return index
 
     def _append(self, slot: Slot, start: int, end: int) -> None:
         self._slot_of.append(self._slot_index(slot))
@@ -234,10 +236,10 @@ def extents(
     A partition may occur several times.
     """
     reached: dict[Slot, int] = {}
-    found: list[Extent] = []
+    added: list[Extent] = []
     for slot, end in ends:
         start = reached.get(slot, sequence.end(slot))
         if end > start:
-            found.append(Extent(slot[0], slot[1], start, end))
+            added.append(Extent(slot[0], slot[1], start, end))
             reached[slot] = end
-    return Extents(sequence.next, by, tuple(found), refused)
+    return Extents(sequence.next, by, tuple(added), refused)

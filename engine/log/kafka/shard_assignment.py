@@ -62,7 +62,7 @@ class Assignment:
                     # removed from the group.
                     await consumer.getmany(timeout_ms=_POLL_MS)
             except KafkaError as error:
-                _log.warning("the group of workers was left, joining again", error=str(error))
+                _log.warning("left the worker group; joining again", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
             finally:
                 await clients.closed(consumer)
@@ -78,4 +78,4 @@ class _Listener(ConsumerRebalanceListener):
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         self._consumer.pause(*assigned)
-        self._on_change(frozenset(each.partition for each in assigned))
+        self._on_change(frozenset(partition.partition for partition in assigned))

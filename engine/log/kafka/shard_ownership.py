@@ -61,23 +61,23 @@ class Shards:
 
     async def own(self, shards: Iterable[int]) -> None:
         """Take over shards; raises LogError if a producer does not start or the clock is off."""
-        wanted = list(shards)
-        await self.release(wanted)
-        if wanted:
+        taken = list(shards)
+        await self.release(taken)
+        if taken:
             await clock_check.check(self._address, self._clock_ms)
-        started = await asyncio.gather(*(self._started(shard) for shard in wanted), return_exceptions=True)
-        for shard, producer in zip(wanted, started, strict=True):
+        started = await asyncio.gather(*(self._started(shard) for shard in taken), return_exceptions=True)
+        for shard, producer in zip(taken, started, strict=True):
             if not isinstance(producer, BaseException):
                 self._owned[shard] = _Owned(producer, chain.Chain(shard), 0)
         for failed in started:
             if isinstance(failed, BaseException):
-                await self.release(wanted)
+                await self.release(taken)
                 if isinstance(failed, KafkaError):
                     raise clients.failed("the shards were not taken over", failed) from failed
                 raise failed
         # Only now: reads before the producers have started could miss the last steps of the former owners.
         await self._log.follow(_inputs(self._owned))
-        for slot, end in (await self._log.unfollowed_ends(_decisions(wanted))).items():
+        for slot, end in (await self._log.unfollowed_ends(_decisions(taken))).items():
             self._owned[slot[1]].end = end
 
     async def release(self, shards: Iterable[int]) -> None:
@@ -92,12 +92,12 @@ class Shards:
 
         Raises OwnershipLostError if any shard was fenced, else OutcomeUnknownError if any transaction failed.
         """
-        found: list[int | BaseException] = []
+        outcomes: list[int | BaseException] = []
         self._is_committing = True
         try:
             # A cancelled commit has an unknown outcome, so let it finish.
             with anyio.CancelScope(shield=True):
-                found = await asyncio.gather(
+                outcomes = await asyncio.gather(
                     *(self._commit(shard, batch) for shard, batch in steps), return_exceptions=True
                 )
         finally:
@@ -105,20 +105,20 @@ class Shards:
         offsets: dict[int, int] = {}
         lost: list[int] = []
         unknown: list[BaseException] = []
-        for (shard, _), each in zip(steps, found, strict=True):
-            if isinstance(each, int):
-                offsets[shard] = each
-            elif isinstance(each, (*_FENCED, port.OwnershipLostError)):
+        for (shard, _), outcome in zip(steps, outcomes, strict=True):
+            if isinstance(outcome, int):
+                offsets[shard] = outcome
+            elif isinstance(outcome, (*_FENCED, port.OwnershipLostError)):
                 lost.append(shard)
             else:
-                unknown.append(each)
+                unknown.append(outcome)
         if lost:
             self._lose(lost)
-        for each in unknown:
-            if isinstance(each, (KafkaError, AssertionError, port.LogError)):
-                message = f"it is not known whether steps were appended: {type(each).__name__}: {each}"
-                raise port.OutcomeUnknownError(message) from each
-            raise each
+        for error in unknown:
+            if isinstance(error, (KafkaError, AssertionError, port.LogError)):
+                message = f"it is not known whether steps were appended: {type(error).__name__}: {error}"
+                raise port.OutcomeUnknownError(message) from error
+            raise error
         return offsets
 
     async def check(self) -> None:
@@ -150,21 +150,23 @@ class Shards:
         """Commit a step and return the offset of its first record."""
         owned = self._owned[shard]
         offsets = await appending.commit(owned.producer, self._address, batch)
-        mine = [offset for offset, each in zip(offsets, batch, strict=True) if each.topic == topics.DECISIONS]
+        own_offsets = [
+            offset for offset, record in zip(offsets, batch, strict=True) if record.topic == topics.DECISIONS
+        ]
         # Records between the known end and this step are another owner's.
-        if mine[0] > owned.end and await self._is_followed(shard, mine[0]):
+        if own_offsets[0] > owned.end and await self._is_followed(shard, own_offsets[0]):
             raise port.OwnershipLostError([shard])
         step = codec.decode(batch[0])
         if isinstance(step, codec.Decoded):
-            owned.links.take(records.stored(batch[0], mine[0], 0), step.data)
-        owned.end = mine[-1] + 1 + _MARK
-        return mine[0]
+            owned.links.take(records.stored(batch[0], own_offsets[0], 0), step.data)
+        owned.end = own_offsets[-1] + 1 + _MARK
+        return own_offsets[0]
 
     async def _is_followed(self, shard: int, end: int) -> bool:
         """Whether a foreign record before ``end`` is a step that counts."""
         owned = self._owned[shard]
-        while found := await self._log.read_up_to((topics.DECISIONS, shard), owned.end, end, _READ):
-            for record in found:
+        while batch := await self._log.read_up_to((topics.DECISIONS, shard), owned.end, end, _READ):
+            for record in batch:
                 owned.end = record.offset + 1
                 match codec.decode(record):
                     case codec.Decoded(data=decisions.StepTaken() as taken) if owned.links.take(

@@ -13,8 +13,8 @@ class SharedRequest(Generic[_Answer]):
     An answer is never older than the call: a request started before the call does not answer it.
     """
 
-    def __init__(self, ask: Callable[[], Awaitable[_Answer]]) -> None:
-        self._request = ask
+    def __init__(self, request: Callable[[], Awaitable[_Answer]]) -> None:
+        self._request = request
         self._running: asyncio.Task[_Answer] | None = None
         self._next: asyncio.Task[_Answer] | None = None
 

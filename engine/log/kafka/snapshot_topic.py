@@ -58,11 +58,11 @@ class SnapshotTopic:
 
     async def records(self, shard: int, start: int, end: int) -> list[StoredRecord]:
         """Return the records of a shard's partition between two offsets."""
-        found: list[StoredRecord] = []
+        collected: list[StoredRecord] = []
         while batch := await self._ranges.read((SNAPSHOTS, shard), start, end, end - start):
-            found += batch
+            collected += batch
             start = batch[-1].offset + 1
-        return found
+        return collected
 
     async def bounds(self, shard: int) -> tuple[int, int]:
         """Return the first and the next offset of a shard's partition."""
@@ -87,8 +87,8 @@ class SnapshotTopic:
 class ShardKeeper:
     """Snapshots of one shard, a ``reconcilers.keepers.Keeper``; call it in worker threads of the event loop."""
 
-    def __init__(self, places: SnapshotTopic, shard: int) -> None:
-        self._topic = places
+    def __init__(self, topic: SnapshotTopic, shard: int) -> None:
+        self._topic = topic
         self._shard = shard
 
     def numbers(self) -> list[int]:
@@ -107,21 +107,25 @@ class ShardKeeper:
         """Return the heads with their offsets, newest first; searched from the end because pieces are large."""
         try:
             begin, end = await self._topic.bounds(self._shard)
-            found: dict[str, tuple[_Head | None, int]] = {}
-            while begin < end and len(found) < _KEPT:
+            by_key: dict[str, tuple[_Head | None, int]] = {}
+            while begin < end and len(by_key) < _KEPT:
                 start = max(begin, end - _LOOK_BACK)
                 batch = await self._topic.records(self._shard, start, end)
-                heads = [(each.key, _head(each), each.offset) for each in batch if each.key.endswith(_HEAD)]
+                heads = [
+                    (record.key, _head(record), record.offset)
+                    for record in batch
+                    if record.key.endswith(_HEAD)
+                ]
                 end = start
                 for key, head, offset in reversed(heads):
-                    found.setdefault(key, (head, offset))
+                    by_key.setdefault(key, (head, offset))
                     if head is not None:
                         # The records between are pieces of this snapshot; skip them.
                         end = min(end, head.first)
         except port.LogError as error:
             raise OSError(str(error)) from error
-        there = [(head, offset) for head, offset in found.values() if head is not None]
-        return sorted(there, key=lambda each: each[0].number, reverse=True)
+        there = [(head, offset) for head, offset in by_key.values() if head is not None]
+        return sorted(there, key=lambda item: item[0].number, reverse=True)
 
     async def _read(self, number: int) -> bytes:
         for head, offset in await self._heads():
@@ -130,10 +134,10 @@ class ShardKeeper:
                     pieces = await self._topic.records(self._shard, head.first, offset)
                 except port.LogError as error:
                     raise OSError(str(error)) from error
-                whole = b"".join(each.value for each in pieces if each.key.startswith(head.turn))
+                whole = b"".join(piece.value for piece in pieces if piece.key.startswith(head.turn))
                 if len(whole) == head.size:
                     return whole
-        raise OSError(f"snapshot {number} of shard {self._shard} is not whole")
+        raise OSError(f"snapshot {number} of shard {self._shard} is incomplete")
 
     async def _write(self, number: int, whole: bytes) -> None:
         last = await self._heads()

@@ -32,14 +32,14 @@ _POLL_S: Final = 0.1
 _log = diagnostics.logger(__name__)
 
 
-class _Wanted(Struct, frozen=True):
+class _ExpectedTopic(Struct, frozen=True):
     partitions: int
     policy: str = "delete"
 
 
-def _wanted() -> dict[str, _Wanted]:
-    found = {name: _Wanted(topic.partitions) for name, topic in topics.TOPICS.items()}
-    return found | {sequence.TOPIC: _Wanted(1), SNAPSHOTS: _Wanted(topics.SHARDS, "compact")}
+def _expected_topics() -> dict[str, _ExpectedTopic]:
+    expected = {name: _ExpectedTopic(topic.partitions) for name, topic in topics.TOPICS.items()}
+    return expected | {sequence.TOPIC: _ExpectedTopic(1), SNAPSHOTS: _ExpectedTopic(topics.SHARDS, "compact")}
 
 
 async def prepare(address: Address) -> None:
@@ -58,10 +58,10 @@ async def prepare(address: Address) -> None:
         await admin.close()
 
 
-def _settings(wanted: _Wanted, replicas: int) -> dict[str, str]:
-    more = {} if wanted.policy == "delete" else _COMPACTED
+def _settings(expected: _ExpectedTopic, replicas: int) -> dict[str, str]:
+    more = {} if expected.policy == "delete" else _COMPACTED
     return more | {
-        "cleanup.policy": wanted.policy,
+        "cleanup.policy": expected.policy,
         "retention.ms": _FOR_EVER,
         "retention.bytes": _FOR_EVER,
         "max.message.bytes": str(clients.RECORD_BYTES_MAX),
@@ -72,29 +72,33 @@ def _settings(wanted: _Wanted, replicas: int) -> dict[str, str]:
 async def _make(admin: AIOKafkaAdminClient, address: Address, replicas: int) -> None:
     """Create missing topics; another process may be creating them at the same time."""
     there = set(await admin.list_topics())
-    missing = {name: each for name, each in _wanted().items() if address.topic(name) not in there}
+    missing = {
+        name: expected for name, expected in _expected_topics().items() if address.topic(name) not in there
+    }
     if not missing:
         return
     new = [
-        NewTopic(address.topic(name), each.partitions, replicas, None, _settings(each, replicas))
-        for name, each in missing.items()
+        NewTopic(address.topic(name), expected.partitions, replicas, None, _settings(expected, replicas))
+        for name, expected in missing.items()
     ]
     answer: dict[str, Any] = (await admin.create_topics(new)).to_object()
     for error in answer["topic_errors"]:
         if error["error_code"] not in {0, _EXISTS}:
             message = error.get("error_message") or f"error {error['error_code']}"
-            raise port.LogError(f"topic {error['topic']} was not made: {message}")
-    _log.info("topics made", topics=len(missing), replicas=replicas)
+            raise port.LogError(f"topic {error['topic']} was not created: {message}")
+    _log.info("topics created", topics=len(missing), replicas=replicas)
 
 
 async def _check(admin: AIOKafkaAdminClient, address: Address) -> None:
-    wanted = {address.topic(name): each for name, each in _wanted().items()}
-    counts, settings = await _described(admin, list(wanted))
-    for name, expected in wanted.items():
+    expected_topics = {
+        address.topic(name): expected_topic for name, expected_topic in _expected_topics().items()
+    }
+    counts, settings = await _described(admin, list(expected_topics))
+    for name, expected in expected_topics.items():
         if counts[name] != expected.partitions:
             raise port.LogError(
-                f"topic {name} has {counts[name]} partitions, and must have {expected.partitions} for ever;"
-                " take another prefix (kafka://…/PREFIX), or copy the log to new topics"
+                f"topic {name} has {counts[name]} partitions but must have {expected.partitions}, which can't change;"
+                "use another prefix (kafka://…/PREFIX), or copy the log to new topics"
             )
         _check_settings(name, expected, settings[name])
 
@@ -103,8 +107,8 @@ async def _until_led(address: Address) -> None:
     """Wait until each partition has a leader that answers, which takes a while for new topics."""
     partitions = [
         clients.partition(address, (name, number))
-        for name, each in _wanted().items()
-        for number in range(each.partitions)
+        for name, expected in _expected_topics().items()
+        for number in range(expected.partitions)
     ]
     consumer = clients.consumer(address)
     try:
@@ -113,7 +117,7 @@ async def _until_led(address: Address) -> None:
             while not await _are_led(consumer, partitions):
                 pass
     except TimeoutError:
-        raise port.LogError("not every topic's partitions have a leader; look at the brokers' logs") from None
+        raise port.LogError("not every topic's partitions have a leader; check the brokers' logs") from None
     finally:
         await clients.closed(consumer)
 
@@ -136,42 +140,46 @@ async def _described(
     try:
         async with asyncio.timeout(_KNOWN_S_MAX):
             while len(counts) < len(names) or len(settings) < len(names):
-                found = await admin.describe_topics(list(names))
-                counts = {each["topic"]: len(each["partitions"]) for each in found if each["error_code"] == 0}
+                descriptions = await admin.describe_topics(list(names))
+                counts = {
+                    description["topic"]: len(description["partitions"])
+                    for description in descriptions
+                    if description["error_code"] == 0
+                }
                 settings = await _settings_of(admin, names)
                 if len(counts) < len(names) or len(settings) < len(names):
                     await asyncio.sleep(_POLL_S)
     except TimeoutError:
         unknown = sorted(set(names) - (counts.keys() & settings.keys()))
-        raise port.LogError(f"the brokers don't tell of topic {unknown[0]}; look at their logs") from None
+        raise port.LogError(f"the brokers do not report topic {unknown[0]}; check their logs") from None
     return counts, settings
 
 
 async def _settings_of(admin: AIOKafkaAdminClient, names: Sequence[str]) -> dict[str, dict[str, str]]:
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-    found: dict[str, dict[str, str]] = {}
+    settings: dict[str, dict[str, str]] = {}
     for answer in await admin.describe_configs(resources):
         described: list[Any] = getattr(answer, "resources")  # noqa: B009
         for code, _message, _kind, name, entries in described:
             if code == 0 and entries:
-                found[name] = {entry[0]: entry[1] for entry in entries}
-    return found
+                settings[name] = {entry[0]: entry[1] for entry in entries}
+    return settings
 
 
-def _check_settings(name: str, wanted: _Wanted, found: Mapping[str, str]) -> None:
+def _check_settings(name: str, expected: _ExpectedTopic, settings: Mapping[str, str]) -> None:
     """Raise LogError for settings that would delete records, or refuse records that the limits allow."""
     wrong = {
         key: value
-        for key, value in _settings(wanted, _IN_SYNC).items()
-        if key in _KEPT and found.get(key, value) != value
+        for key, value in _settings(expected, _IN_SYNC).items()
+        if key in _KEPT and settings.get(key, value) != value
     }
-    if int(found.get("max.message.bytes", "0")) < clients.RECORD_BYTES_MAX:
+    if int(settings.get("max.message.bytes", "0")) < clients.RECORD_BYTES_MAX:
         wrong["max.message.bytes"] = str(clients.RECORD_BYTES_MAX)
     if wrong:
-        has = ", ".join(f"{key}={found.get(key)}" for key in wrong)
+        has = ", ".join(f"{key}={settings.get(key)}" for key in wrong)
         needs = ", ".join(f"{key}={value}" for key, value in wrong.items())
         raise port.LogError(
-            f"topic {name} has {has}; it would not keep the log as it must. Set, with kafka-configs --alter: {needs}"
+            f"topic {name} has {has}; the log needs other settings. Set with kafka-configs --alter: {needs}"
         )
 
 
