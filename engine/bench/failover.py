@@ -32,14 +32,14 @@ def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> di
     """
     if clusters % _GROUP:
         raise ValueError(f"clusters: {clusters} can't be grouped by {_GROUP}; take a multiple of it")
-    found: dict[str, object] = {"clusters": clusters, "clusters_failed": clusters // _GROUP}
+    figures: dict[str, object] = {"clusters": clusters, "clusters_failed": clusters // _GROUP}
     for count in (bindings // _GROUP, bindings):
         directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
         try:
-            found |= asyncio.run(_measured(clusters, count, directory, progress))
+            figures |= asyncio.run(_measured(clusters, count, directory, progress))
         finally:
             shutil.rmtree(directory)
-    return found
+    return figures
 
 
 async def _measured(clusters: int, bindings: int, directory: Path, progress: Progress) -> dict[str, object]:

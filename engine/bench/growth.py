@@ -130,9 +130,9 @@ class _World:
         self.worker = worker.Worker(self.log, lambda: _START_MS)
         self._appended = 0
 
-    async def append(self, said: Sequence[shapes.Event]) -> None:
+    async def append(self, inputs_: Sequence[shapes.Event]) -> None:
         """Append inputs, and run the worker until nothing is left to decide."""
-        await self.log.append([self._record(data) for data in said])
+        await self.log.append([self._record(data) for data in inputs_])
         while True:
             turn = await self.worker.turn()
             if not turn.steps and not self.worker.is_behind():
@@ -165,18 +165,18 @@ def run(size: int, only: str, warn: Callable[[str], None]) -> dict[str, object]:
         counted = [measure(name, size * step) for step in STEPS]
         timed = [measure(name, size * step, is_timed=True) for step in STEPS]
         for part in PARTS:
-            operations = [each[part].operations for each in counted]
-            spent_s = [each[part].seconds for each in timed]
+            operations = [costs[part].operations for costs in counted]
+            spent_s = [costs[part].seconds for costs in timed]
             rows.append(Row(name, part, operations, exponent(operations), spent_s, exponent(spent_s)))
     return {"size": size, "growth": rows}
 
 
-def table(found: dict[str, object]) -> Iterator[tuple[str, ...]]:
+def table(figures: dict[str, object]) -> Iterator[tuple[str, ...]]:
     """The rows of a table with the columns ``HEADINGS``, from the result of ``run``."""
-    rows: list[Row] = msgspec.convert(msgspec.to_builtins(found["growth"]), list[Row])
+    rows: list[Row] = msgspec.convert(msgspec.to_builtins(figures["growth"]), list[Row])
     for row in rows:
-        operations = (f"{each:,}" for each in row.operations)
-        seconds = (f"{each:.3f}" for each in row.seconds)
+        operations = (f"{operation:,}" for operation in row.operations)
+        seconds = (f"{second:.3f}" for second in row.seconds)
         yield (row.input, row.part, *operations, f"{row.exponent:.2f}", *seconds, f"{row.time_exponent:.2f}")
 
 
@@ -193,12 +193,12 @@ def measure(name: str, size: int, *, is_timed: bool = False, parts: Sequence[str
     """
     threading.settrace(None if is_timed else _Counter.enter_in_thread)
     try:
-        found, records = asyncio.run(_measure(inputs.CASES[name], size, parts, is_counted=not is_timed))
+        costs, records = asyncio.run(_measure(inputs.CASES[name], size, parts, is_counted=not is_timed))
     finally:
         threading.settrace(None)
     if "views" in parts:
-        found["views"] = _views(records, is_counted=not is_timed)
-    return found
+        costs["views"] = _views(records, is_counted=not is_timed)
+    return costs
 
 
 async def _measure(
@@ -212,12 +212,12 @@ async def _measure(
         for portion in portions:
             await world.append(portion)
     written = sum(len(record.value) for record in await world.records(start))
-    found = {"decide": counter.cost(written)}
+    costs = {"decide": counter.cost(written)}
     if "recover" in parts:
-        found["recover"] = await _counted(lambda: _recover(world), is_counted=is_counted)
+        costs["recover"] = await _counted(lambda: _recover(world), is_counted=is_counted)
     if "verify" in parts:
-        found["verify"] = await _counted(lambda: verification.verify(world.log), is_counted=is_counted)
-    return found, await world.records()
+        costs["verify"] = await _counted(lambda: verification.verify(world.log), is_counted=is_counted)
+    return costs, await world.records()
 
 
 async def _counted(work: Callable[[], Awaitable[object]], *, is_counted: bool) -> Cost:

@@ -30,7 +30,7 @@ class Case(NamedTuple):
 
 def joined(count: int = 3, taints: tuple[clusters.Taint, ...] = ()) -> Iterator[shapes.Event]:
     """Events of clusters that are ready and have enough capacity for everything."""
-    room = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
+    allocatable = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
     apis = (
         clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),
         clusters.ApiKind(group_version="v1", kinds=("ConfigMap",)),
@@ -38,7 +38,7 @@ def joined(count: int = 3, taints: tuple[clusters.Taint, ...] = ()) -> Iterator[
     for index in range(count):
         name = f"member{index}"
         yield clusters.ClusterJoined(name=name, labels={"zone": f"z{index}"}, apis=apis, taints=taints)
-        yield clusters.CapacityReported(name=name, allocatable=room)
+        yield clusters.CapacityReported(name=name, allocatable=allocatable)
         yield clusters.ClusterHealthChanged(name=name, ready=True)
 
 
@@ -71,12 +71,12 @@ def policy(
     name: str, selectors: Sequence[Json] = (), placement: Json | None = None, **spec: object
 ) -> shapes.Event:
     """A PropagationPolicy; without selectors it selects all Deployments."""
-    said: Json = {
+    fields: Json = {
         "resourceSelectors": list(selectors) or [_DEPLOYMENT],
         "placement": _ON_ALL if placement is None else placement,
         **spec,
     }
-    return policies.PolicyApplied(manifest=_object("PropagationPolicy", name, said))
+    return policies.PolicyApplied(manifest=_object("PropagationPolicy", name, fields))
 
 
 def gone(name: str) -> shapes.Event:
@@ -89,8 +89,8 @@ def override(name: str, selectors: Sequence[Json], target: Json | None = None) -
     """An OverridePolicy that adds a label to selected workloads, in the target's clusters."""
     rule: Json = {"overriders": {"labelsOverrider": [{"operator": "add", "value": {name: "x"}}]}}
     rules = [{**rule, "targetCluster": target} if target else rule]
-    said: Json = {"resourceSelectors": list(selectors), "overrideRules": rules}
-    return policies.ConfigurationApplied(manifest=_object("OverridePolicy", name, said))
+    fields: Json = {"resourceSelectors": list(selectors), "overrideRules": rules}
+    return policies.ConfigurationApplied(manifest=_object("OverridePolicy", name, fields))
 
 
 def _object(kind: str, name: str, spec: Json, *, namespace: str = "default") -> msgspec.Raw:
@@ -173,12 +173,14 @@ def _failures(count: int) -> Iterator[shapes.Event]:
 
 def _emptying() -> Events:
     condition: Json = {"conditionType": "Ready", "operator": "In"}
-    said: Json = {
+    fields: Json = {
         "addOnConditions": [{**condition, "statusValues": ["False"]}],
         "removeOnConditions": [{**condition, "statusValues": ["True"]}],
         "taints": [{"key": "not-ready", "effect": "NoExecute"}],
     }
-    return [policies.ConfigurationApplied(manifest=_object("ClusterTaintPolicy", "sick", said, namespace=""))]
+    return [
+        policies.ConfigurationApplied(manifest=_object("ClusterTaintPolicy", "sick", fields, namespace=""))
+    ]
 
 
 def _rebalancer(count: int) -> Iterator[Events]:

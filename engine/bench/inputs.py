@@ -82,14 +82,14 @@ def policy(names: Sequence[str] = ("member1", "member2"), group: int | None = No
 
 def joined() -> list[Record]:
     """Events of two clusters with enough capacity for everything, for runs without members."""
-    room = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
+    allocatable = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
     apis = (clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),)
-    found: list[Record] = []
+    records: list[Record] = []
     for name in ("member1", "member2"):
-        found.append(_record(clusters.ClusterJoined(name=name, apis=apis), name, 0))
-        found.append(_record(clusters.CapacityReported(name=name, allocatable=room), name, 0))
-        found.append(_record(clusters.ClusterHealthChanged(name=name, ready=True), name, 0))
-    return found
+        records.append(_record(clusters.ClusterJoined(name=name, apis=apis), name, 0))
+        records.append(_record(clusters.CapacityReported(name=name, allocatable=allocatable), name, 0))
+        records.append(_record(clusters.ClusterHealthChanged(name=name, ready=True), name, 0))
+    return records
 
 
 def taint(cluster: str) -> Record:

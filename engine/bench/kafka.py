@@ -42,19 +42,19 @@ Progress = Callable[[str], None]
 
 def run(where: str, bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
     """Measure one worker, two workers, and the plain loop, each on its own topics; raises LogError without brokers."""
-    found: dict[str, object] = {"bindings": bindings}
-    given = _Outputs()
+    figures: dict[str, object] = {"bindings": bindings}
+    outputs = _Outputs()
     for workers in (1, 2):
         progress(f"{workers} worker{'s' if workers > 1 else ''}")
-        measured = asyncio.run(_measure(_fresh(where), workers, bindings, given))
-        found |= {f"workers_{workers}_{name}": value for name, value in measured.items()}
+        measured = asyncio.run(_measure(_fresh(where), workers, bindings, outputs))
+        figures |= {f"workers_{workers}_{name}": value for name, value in measured.items()}
     progress("the bare loop, as baseline")
-    found["baseline"] = "a bare consume-transform-produce loop of the same records, in transactions"
-    found |= asyncio.run(_bare(_fresh(where), bindings, given))
-    found["ratio"] = round(
-        float(str(found["workers_1_inputs_per_s"])) / float(str(found["baseline_per_s"])), 2
+    figures["baseline"] = "a bare consume-transform-produce loop of the same records, in transactions"
+    figures |= asyncio.run(_bare(_fresh(where), bindings, outputs))
+    figures["ratio"] = round(
+        float(str(figures["workers_1_inputs_per_s"])) / float(str(figures["baseline_per_s"])), 2
     )
-    return found
+    return figures
 
 
 class _Outputs:
@@ -95,9 +95,9 @@ class _Watch:
         """Consume until the condition holds."""
         async with asyncio.timeout(_SECONDS_MAX):
             while not is_enough():
-                for slot, found in (await self._consumer.getmany(timeout_ms=_POLL_MS)).items():
-                    self.records += len(found)
-                    for record in found:
+                for slot, batch in (await self._consumer.getmany(timeout_ms=_POLL_MS)).items():
+                    self.records += len(batch)
+                    for record in batch:
                         if len(self.some) < _SAMPLES:
                             sample = (record.key or b"", record.value or b"", list(record.headers))
                             self.some.append(sample)
@@ -113,11 +113,11 @@ class _Watch:
             self.seen_s.setdefault(headers.get("ce_subject", b"").decode(), time.perf_counter())
 
 
-async def _measure(where: str, workers: int, bindings: int, given: _Outputs) -> dict[str, object]:
+async def _measure(where: str, workers: int, bindings: int, outputs: _Outputs) -> dict[str, object]:
     async with _watching(where) as (log, watch), _working(where, workers) as running:
         await log.append([*inputs.joined(), inputs.policy()])
         await watch.until(lambda: len(watch.owned) == topics.SHARDS)
-        found = await _paced(log, watch)
+        figures = await _paced(log, watch)
         records, decided = watch.records, watch.decided
         watch.some.clear()
         used_s = sum(processes.cpu_s(each.pid) for each in running)
@@ -126,18 +126,18 @@ async def _measure(where: str, workers: int, bindings: int, given: _Outputs) -> 
         for first in range(0, bindings, _BATCH):
             await log.append(batch[first : first + _BATCH])
         await watch.until(lambda: watch.decided >= decided + bindings)
-        found["inputs_per_s"] = round(bindings / (time.perf_counter() - start), 1)
+        figures["inputs_per_s"] = round(bindings / (time.perf_counter() - start), 1)
         used_s = sum(processes.cpu_s(each.pid) for each in running) - used_s
-        found["cpu_us_per_input"] = round(used_s / bindings * 1e6)
-        given.per_input = max(round((watch.records - records) / bindings), 1)
-        given.some = list(watch.some)
-        found["memory_mb"] = round(sum(processes.resident_of(process.pid) for process in running), 1)
+        figures["cpu_us_per_input"] = round(used_s / bindings * 1e6)
+        outputs.per_input = max(round((watch.records - records) / bindings), 1)
+        outputs.some = list(watch.some)
+        figures["memory_mb"] = round(sum(processes.resident_of(process.pid) for process in running), 1)
         decided = watch.decided
         start = time.perf_counter()
         await log.append([inputs.taint("member1")])
         await watch.until(lambda: watch.decided >= decided + bindings + PACED)
-        found["taint_s"] = round(time.perf_counter() - start, 3)
-    return found | await _replayed(where)
+        figures["taint_s"] = round(time.perf_counter() - start, 3)
+    return figures | await _replayed(where)
 
 
 class _CountingLog(partition_followers.FollowedLog):
@@ -146,9 +146,9 @@ class _CountingLog(partition_followers.FollowedLog):
     count = 0
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        found = await super().read(topic, partition, start, limit)
-        self.count += len(found)
-        return found
+        batch = await super().read(topic, partition, start, limit)
+        self.count += len(batch)
+        return batch
 
 
 async def _replayed(where: str) -> dict[str, object]:
@@ -189,18 +189,18 @@ async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, object]:
     return {"p50_ms": round(took[PACED // 2], 1), "p99_ms": round(took[PACED * 99 // 100], 1)}
 
 
-async def _bare(where: str, bindings: int, given: _Outputs) -> dict[str, object]:
-    async with _watching(where) as (log, watch), _samples(given.some) as path:
+async def _bare(where: str, bindings: int, outputs: _Outputs) -> dict[str, object]:
+    async with _watching(where) as (log, watch), _samples(outputs.some) as path:
         batch = [inputs.deployment(index) for index in range(bindings)]
-        command = [sys.executable, "-m", "engine.bench.kafka_loop", str(given.per_input), path]
+        command = [sys.executable, "-m", "engine.bench.kafka_loop", str(outputs.per_input), path]
         process = subprocess.Popen(command, env=_environment(where))  # noqa: S603, ASYNC220  # our own module
         try:
             await log.append([inputs.policy(), *batch[:_BATCH]])
-            await watch.until(lambda: watch.records >= _BATCH * given.per_input)
+            await watch.until(lambda: watch.records >= _BATCH * outputs.per_input)
             start, used_s, count = time.perf_counter(), processes.cpu_s(process.pid), bindings - _BATCH
             for first in range(_BATCH, bindings, _BATCH):
                 await log.append(batch[first : first + _BATCH])
-            await watch.until(lambda: watch.records >= bindings * given.per_input)
+            await watch.until(lambda: watch.records >= bindings * outputs.per_input)
             took_s, used_s = time.perf_counter() - start, processes.cpu_s(process.pid) - used_s
             return {
                 "baseline_per_s": round(count / took_s, 1),

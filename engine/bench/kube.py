@@ -61,37 +61,37 @@ def run(bindings: int, progress: Progress = lambda _: None, sizes: Sizes = _USUA
 
 
 async def _measured(bindings: int, directory: Path, progress: Progress, sizes: Sizes) -> dict[str, object]:
-    found: dict[str, object] = {"bindings": bindings, "connections": CONNECTIONS, "reference": REFERENCE}
+    figures: dict[str, object] = {"bindings": bindings, "connections": CONNECTIONS, "reference": REFERENCE}
     progress("a bare route, as baseline")
     async with served(directory / "bare", "bare") as bare:
-        async with bare.connections() as open_ones:
+        async with bare.connections() as connections:
             body = kube_bodies.deployment("bare")
             took_s, used_s = await bare.timed(
-                lambda: _each(open_ones, sizes.bare, lambda found, _: found.post("/", body))
+                lambda: _send_over(connections, sizes.bare, lambda connection, _: connection.post("/", body))
             )
-        found["baseline"] = "POST to a bare Starlette route of the same server, same TLS, same body"
-        found |= _rates("baseline", sizes.bare, took_s, used_s)
+        figures["baseline"] = "POST to a bare Starlette route of the same server, same TLS, same body"
+        figures |= _rates("baseline", sizes.bare, took_s, used_s)
     async with served(directory / "run") as server:
         await server.write(kube_bodies.POLICIES, inputs.policy().value)
         progress("creates at 100 a second")
-        found |= await _paced(server, sizes.paced)
+        figures |= await _paced(server, sizes.paced)
         progress(f"{bindings} creates over {CONNECTIONS} connections")
-        found |= await _created(server, bindings)
+        figures |= await _created(server, bindings)
         progress("gets")
-        async with server.connections() as open_ones:
+        async with server.connections() as connections:
             path = f"{kube_bodies.DEPLOYMENTS}/{kube_bodies.name(0)}"
             took_s, used_s = await server.timed(
-                lambda: _each(open_ones, sizes.gets, lambda found, _: found.get(path))
+                lambda: _send_over(connections, sizes.gets, lambda connection, _: connection.get(path))
             )
-        found |= _rates("get", sizes.gets, took_s, used_s)
+        figures |= _rates("get", sizes.gets, took_s, used_s)
         progress("the list of all bindings")
-        found |= await _listed(server, bindings + sizes.paced)
+        figures |= await _listed(server, bindings + sizes.paced)
         progress(f"{sizes.watchers} watchers")
-        found |= await _fanned_out(server, sizes)
-    found["create_to_baseline"] = round(
-        float(str(found["create_cpu_us"])) / max(float(str(found["baseline_cpu_us"])), 1.0), 1
+        figures |= await _fanned_out(server, sizes)
+    figures["create_to_baseline"] = round(
+        float(str(figures["create_cpu_us"])) / max(float(str(figures["baseline_cpu_us"])), 1.0), 1
     )
-    return found
+    return figures
 
 
 class Server:
@@ -133,31 +133,33 @@ class Server:
         return sum(map(processes.cpu_s, (self.pid, *processes.children(self.pid))))
 
 
-async def _each(
-    open_ones: Sequence[Connection], count: int, ask: Callable[[Connection, int], Awaitable[object]]
+async def _send_over(
+    connections: Sequence[Connection], count: int, request: Callable[[Connection, int], Awaitable[object]]
 ) -> None:
     """Send ``count`` requests over all connections, one at a time on each."""
     numbers = iter(range(count))
 
     async def ask_all(connection: Connection) -> None:
         for number in numbers:
-            await ask(connection, number)
+            await request(connection, number)
 
     async with asyncio.TaskGroup() as tasks:
-        for each in open_ones:
-            tasks.create_task(ask_all(each))
+        for connection_ in connections:
+            tasks.create_task(ask_all(connection_))
 
 
 async def _created(server: Server, count: int) -> dict[str, object]:
     bodies = [kube_bodies.deployment(kube_bodies.name(index)) for index in range(count)]
     path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
     placed_s = 0.0
-    async with _deciding(server) as seen, server.connections() as open_ones:
+    async with _deciding(server) as seen, server.connections() as connections:
         start = time.perf_counter()
 
         async def create() -> None:
             nonlocal placed_s
-            await _each(open_ones, count, lambda found, number: found.post(path, bodies[number]))
+            await _send_over(
+                connections, count, lambda connection, number: connection.post(path, bodies[number])
+            )
             placed_s = time.perf_counter()
             await _until(lambda: len(seen) >= count)
 
@@ -175,9 +177,9 @@ async def _paced(server: Server, count: int) -> dict[str, object]:
     """Latency from sending a create to the watch event with its decision, at a hundred creates per second."""
     began: dict[bytes, float] = {}
     path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
-    async with _deciding(server) as seen, server.connections() as open_ones:
+    async with _deciding(server) as seen, server.connections() as connections:
         free = asyncio.Queue[Connection]()
-        for each in open_ones:
+        for each in connections:
             free.put_nowait(each)
 
         async def create(name: str) -> None:
@@ -232,8 +234,8 @@ async def _fanned_out(server: Server, sizes: Sizes) -> dict[str, object]:
 
         async def tell() -> None:
             async with asyncio.TaskGroup() as tasks:
-                for each in watching:
-                    tasks.create_task(watch(each, version))
+                for connection_ in watching:
+                    tasks.create_task(watch(connection_, version))
                 start = time.perf_counter()
                 for index in range(sizes.told):
                     await asyncio.sleep(max(start + index * 2 * _PACE_S - time.perf_counter(), 0))
@@ -279,12 +281,12 @@ async def _until(is_enough: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def served(directory: Path, *words: str) -> AsyncGenerator[Server]:
-    """Start a server in a new directory and stop it after the block; ``words`` are arguments of ``kube_server``."""
+async def served(directory: Path, *arguments: str) -> AsyncGenerator[Server]:
+    """Start a server in a new directory and stop it after the block; ``arguments`` are arguments of ``kube_server``."""
     await asyncio.to_thread(directory.mkdir)
     process = await asyncio.to_thread(
         subprocess.Popen[bytes],
-        [sys.executable, "-m", _MODULE, str(directory), *words],
+        [sys.executable, "-m", _MODULE, str(directory), *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -314,9 +316,9 @@ def _rates(name: str, count: int, took_s: float, used_s: float) -> dict[str, obj
     return {f"{name}_per_s": round(count / took_s, 1), f"{name}_cpu_us": round(used_s / count * 1e6)}
 
 
-def _delays(name: str, found: list[float]) -> dict[str, object]:
-    found.sort()
+def _delays(name: str, delays: list[float]) -> dict[str, object]:
+    delays.sort()
     return {
-        f"{name}_p50_ms": round(found[len(found) // 2] * 1e3, 2),
-        f"{name}_p99_ms": round(found[len(found) * 99 // 100] * 1e3, 2),
+        f"{name}_p50_ms": round(delays[len(delays) // 2] * 1e3, 2),
+        f"{name}_p99_ms": round(delays[len(delays) * 99 // 100] * 1e3, 2),
     }

@@ -62,20 +62,20 @@ def watch(path: str, version: str) -> str:
 
 def version_of(listed: bytes) -> str:
     """The resourceVersion of a list."""
-    found = msgspec.json.decode(listed, type=_List)
-    return found.metadata.version
+    document = msgspec.json.decode(listed, type=_List)
+    return document.metadata.version
 
 
 def decided(line: bytes) -> bytes:
     """The workload of a binding in a watch line, if it has clusters; empty if not."""
-    found = _NAMED.search(line) if _CLUSTERS in line else None
-    return found[1] if found else b""
+    match = _NAMED.search(line) if _CLUSTERS in line else None
+    return match[1] if match else b""
 
 
 def stamp_of(line: bytes) -> float | None:
     """The creation time that ``stamped`` put into a ConfigMap in a watch line; None for other lines."""
-    found = _STAMP.search(line)
-    return float(found[1]) if found else None
+    match = _STAMP.search(line)
+    return float(match[1]) if match else None
 
 
 class _Metadata(msgspec.Struct):

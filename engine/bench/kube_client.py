@@ -56,14 +56,14 @@ class Connection:
     def close(self) -> None:
         self._writer.transport.abort()
 
-    async def _answer(self, wanted: bytes) -> bytes:
+    async def _answer(self, status: bytes) -> bytes:
         head = await self._reader.readuntil(_END)
-        place = head.find(_LENGTH) + len(_LENGTH)
-        body = await self._reader.readexactly(int(head[place : head.find(b"\r", place)]))
-        _check(head + body, wanted)
+        start = head.find(_LENGTH) + len(_LENGTH)
+        body = await self._reader.readexactly(int(head[start : head.find(b"\r", start)]))
+        _check(head + body, status)
         return body
 
 
-def _check(answer: bytes, wanted: bytes) -> None:
-    if wanted not in answer[: answer.find(b"\r")]:
+def _check(answer: bytes, status: bytes) -> None:
+    if status not in answer[: answer.find(b"\r")]:
         raise BenchError(answer[:1_000].decode(errors="replace"))

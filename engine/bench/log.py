@@ -36,20 +36,20 @@ def run(events: int) -> dict[str, object]:
 
 async def _measure(events: int, directory: Path) -> dict[str, object]:
     batch = [inputs.deployment(index) for index in range(events)]
-    found: dict[str, object] = {
+    figures: dict[str, object] = {
         "events": events,
         "bytes_per_event": len(batch[0].value) + len(batch[0].headers_json),
     }
     for size in _BATCHES:
-        some = batch[: max(events * size // _BATCHES[-1], min(events, 500))]
-        ours = await _log_seconds(some, size, directory / f"log-{size}")
-        bare = await asyncio.to_thread(_bare, some, size, directory / f"bare-{size}.sqlite")
-        found[f"append_{size}_per_s"] = round(len(some) / ours)
-        found[f"baseline_{size}_per_s"] = round(len(some) / bare)
-        found[f"ratio_{size}"] = round(bare / ours, 2)
-    found["read_per_s"] = round(events / await _read(directory / f"log-{_BATCHES[-1]}"))
-    found["baseline"] = "the same rows into SQLite directly, synced as well"
-    return found
+        portion = batch[: max(events * size // _BATCHES[-1], min(events, 500))]
+        log_s = await _log_seconds(portion, size, directory / f"log-{size}")
+        bare_s = await asyncio.to_thread(_bare, portion, size, directory / f"bare-{size}.sqlite")
+        figures[f"append_{size}_per_s"] = round(len(portion) / log_s)
+        figures[f"baseline_{size}_per_s"] = round(len(portion) / bare_s)
+        figures[f"ratio_{size}"] = round(bare_s / log_s, 2)
+    figures["read_per_s"] = round(events / await _read(directory / f"log-{_BATCHES[-1]}"))
+    figures["baseline"] = "the same rows into SQLite directly, synced as well"
+    return figures
 
 
 async def _log_seconds(batch: list[Record], size: int, directory: Path) -> float:
@@ -67,8 +67,8 @@ def _bare(batch: list[Record], size: int, path: Path) -> float:
     connection.execute(_TABLE)
     connection.execute(_INDEX)
     rows = [
-        (number, 0, number, each.key, each.headers_json, each.value, each.checksum)
-        for number, each in enumerate(batch)
+        (number, 0, number, record.key, record.headers_json, record.value, record.checksum)
+        for number, record in enumerate(batch)
     ]
     start = time.perf_counter()
     for first in range(0, len(rows), size):

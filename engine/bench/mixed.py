@@ -58,12 +58,12 @@ def run(commands: int, progress: Progress = lambda _: None) -> dict[str, object]
     """Run the benchmark in a temporary directory; return the figures."""
     directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
     try:
-        found = asyncio.run(_measured(commands, directory / "run", progress))
+        figures = asyncio.run(_measured(commands, directory / "run", progress))
         # The server has stopped and checkpointed its write-ahead logs, so file sizes are final.
-        size = sum(each.stat().st_size for each in (directory / "run").rglob("*") if each.is_file())
+        size = sum(path.stat().st_size for path in (directory / "run").rglob("*") if path.is_file())
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return found | {"disk_mb": round(size / 2**20, 1), "bytes_per_command": round(size / commands)}
+    return figures | {"disk_mb": round(size / 2**20, 1), "bytes_per_command": round(size / commands)}
 
 
 class _Client:
@@ -117,7 +117,9 @@ class _Client:
             (await self._http.delete(f"{_REBALANCING}/{self._rebalancers.pop(0)}")).raise_for_status()
             return
         name = f"mixed-{self._number}-{self._sent}"
-        workloads = [{**_DEPLOYMENT, "name": each, "namespace": "default"} for each in self._names[:3]]
+        workloads = [
+            {**_DEPLOYMENT, "name": workload, "namespace": "default"} for workload in self._names[:3]
+        ]
         body = {
             "apiVersion": "apps.karmada.io/v1alpha1",
             "kind": "WorkloadRebalancer",
@@ -135,9 +137,9 @@ class _Client:
 
 
 async def _measured(commands: int, directory: Path, progress: Progress) -> dict[str, object]:
-    found: dict[str, object] = {"commands": commands, "clients": _CLIENTS}
+    figures: dict[str, object] = {"commands": commands, "clients": _CLIENTS}
     async with kube.served(directory, "tutorial") as server:
-        found |= await _held(server.pid, directory, 0)
+        figures |= await _resources(server.pid, directory, 0)
         limits = httpx.Limits(max_connections=_CLIENTS)
         async with httpx.AsyncClient(
             base_url=server.endpoint.kube_url,
@@ -148,21 +150,21 @@ async def _measured(commands: int, directory: Path, progress: Progress) -> dict[
         ) as http:
             (await http.post(_POLICIES, json=_POLICY)).raise_for_status()
             clients = [_Client(http, number) for number in range(_CLIENTS)]
-            given = 0
+            sent = 0
             start = time.perf_counter()
             for quarter in _QUARTERS:
-                progress(f"{given} of {commands} commands")
-                await _give(clients, commands * quarter // 100 - given)
-                given = commands * quarter // 100
-                found |= await _held(server.pid, directory, quarter)
-            found["commands_per_s"] = round(commands / (time.perf_counter() - start), 1)
+                progress(f"{sent} of {commands} commands")
+                await _send_commands(clients, commands * quarter // 100 - sent)
+                sent = commands * quarter // 100
+                figures |= await _resources(server.pid, directory, quarter)
+            figures["commands_per_s"] = round(commands / (time.perf_counter() - start), 1)
         # Records that follow from the last commands count as well; wait for them.
         await asyncio.sleep(_SETTLE_S)
-        found["records_per_command"] = round(await _records(directory) / commands, 1)
-    return found
+        figures["records_per_command"] = round(await _records(directory) / commands, 1)
+    return figures
 
 
-async def _give(clients: Sequence[_Client], count: int) -> None:
+async def _send_commands(clients: Sequence[_Client], count: int) -> None:
     numbers = iter(range(count))
 
     async def give(client: _Client) -> None:
@@ -174,12 +176,12 @@ async def _give(clients: Sequence[_Client], count: int) -> None:
             tasks.create_task(give(client))
 
 
-async def _held(pid: int, directory: Path, quarter: int) -> dict[str, object]:
+async def _resources(pid: int, directory: Path, quarter: int) -> dict[str, object]:
     """Number of records, memory of server and views in MiB, and size of all SQLite files with their logs."""
 
     def measure() -> dict[str, object]:
         views = sum(map(processes.resident_of, processes.children(pid)))
-        size = sum(each.stat().st_size for each in directory.rglob("*.sqlite*"))
+        size = sum(path.stat().st_size for path in directory.rglob("*.sqlite*"))
         return {
             f"server_mb_{quarter}": round(processes.resident_of(pid), 1),
             f"views_mb_{quarter}": round(views, 1),

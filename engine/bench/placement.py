@@ -193,13 +193,13 @@ def _questions(known: fleet.Fleet, mode: str, prefix: str, replicas: int) -> lis
 
 
 def _rescaled(question: requests.Request, known: fleet.Fleet, prefix: str, number: int) -> requests.Request:
-    former = schedule.schedule(question, known).clusters
+    previous = schedule.schedule(question, known).clusters
     return requests.Request(
         resource=question.resource,
         placement=question.placement,
         replicas=max(question.replicas + (5 if number % 2 else -5), 1),
         requests=question.requests,
-        current=former,
+        current=previous,
         fresh=prefix == "fresh",
     )
 
@@ -236,8 +236,8 @@ def _turn(
         for number, question in enumerate(questions):
             if number % _PLACEMENTS == 0:
                 reports += 1
-                place = reports * 7 % len(names)
-                known.report(names[place], _summary(place, reports, grades))
+                index = reports * 7 % len(names)
+                known.report(names[index], _summary(index, reports, grades))
             # Read each result: lazily computed columns that are never read would make the figure too good.
             decided.append(read(schedule.schedule(question, known)) > 0)
         placed[0] += sum(decided)

@@ -30,7 +30,7 @@ def children(pid: int) -> list[int]:
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         return [
-            int(each) for task in tasks for each in (task / "children").read_text(encoding="ascii").split()
+            int(child) for task in tasks for child in (task / "children").read_text(encoding="ascii").split()
         ]
     except FileNotFoundError:
         return []

@@ -38,7 +38,7 @@ Progress = Callable[[str], None]
 
 async def measure(bindings: int, directory: Path, progress: Progress) -> dict[str, object]:
     """Apply, rebalance and taint ``bindings`` Deployments in one process; return the figures."""
-    found: dict[str, object] = {"bindings": bindings, "reference": REFERENCE}
+    figures: dict[str, object] = {"bindings": bindings, "reference": REFERENCE}
     gc.collect()
     before_mb = processes.resident_mb()
     async with installation.opened(directory / "run", inputs.members()) as running:
@@ -46,30 +46,30 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> dict[st
         await running.log.append([inputs.policy()])
         await running.settled()
         progress("one Deployment at a time")
-        found |= await bench.singles()
+        figures |= await bench.singles()
         progress(f"{bindings} Deployments at once")
         applied_s = await bench.apply(bindings)
-        found |= {"apply_s": round(applied_s, 3), "applied_per_s": round(bindings / applied_s, 1)}
+        figures |= {"apply_s": round(applied_s, 3), "applied_per_s": round(bindings / applied_s, 1)}
         await running.settled()
-        found["memory_mb_per_10k_bindings"] = round(
+        figures["memory_mb_per_10k_bindings"] = round(
             (processes.resident_mb() - before_mb) * 10_000 / bindings, 1
         )
         progress(f"a rebalancer of {min(bindings, REBALANCED)} workloads")
-        found["rebalance_s"] = round(await bench.rebalance(min(bindings, REBALANCED)), 3)
+        figures["rebalance_s"] = round(await bench.rebalance(min(bindings, REBALANCED)), 3)
         await running.settled()
         progress("a NoExecute taint on member1")
-        found["taint_s"] = round(await bench.taint(bindings), 3)
+        figures["taint_s"] = round(await bench.taint(bindings), 3)
         await running.settled()
         everything = await _all(running.log)
-    found["records"] = len(everything)
-    found["records_per_binding"] = round(len(everything) / bindings, 1)
+    figures["records"] = len(everything)
+    figures["records_per_binding"] = round(len(everything) / bindings, 1)
     progress("the log alone, as baseline")
     baseline_s = await _append_alone(everything, directory / "baseline")
-    total_s = applied_s + float(str(found["taint_s"])) + float(str(found["rebalance_s"]))
-    found["baseline"] = "appending all of these records to the log alone, 500 a commit"
-    found["baseline_s"] = round(baseline_s, 3)
-    found["ratio"] = round(total_s / baseline_s, 2)
-    return found
+    total_s = applied_s + float(str(figures["taint_s"])) + float(str(figures["rebalance_s"]))
+    figures["baseline"] = "appending all of these records to the log alone, 500 a commit"
+    figures["baseline_s"] = round(baseline_s, 3)
+    figures["ratio"] = round(total_s / baseline_s, 2)
+    return figures
 
 
 def run(bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:

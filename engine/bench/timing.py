@@ -28,10 +28,10 @@ class Timing:
     async def until(self, count: int, act: Act, of: type[shapes.Event] = decisions.ScheduleDecided) -> None:
         """Run an action, then wait until the views have folded ``count`` more events of a type."""
         views = self._running.views
-        wanted = self.count(of) + count
+        expected = self.count(of) + count
         await act()
         async with asyncio.timeout(_SETTLE_S):
-            while self.count(of) < wanted:
+            while self.count(of) < expected:
                 await views.wait_folded(views.folded + 1)
 
     def count(self, of: type[shapes.Event] = decisions.ScheduleDecided) -> int:
@@ -39,5 +39,5 @@ class Timing:
         entry = catalogue.BY_STRUCT[of]
         name = f"{entry.topic}.{entry.name}"
         with self._running.views.store.reading() as rows:
-            found = rows.select("SELECT count FROM counts WHERE name = ?", (name,))
-        return int(str(found[0][0])) if found else 0
+            matches = rows.select("SELECT count FROM counts WHERE name = ?", (name,))
+        return int(str(matches[0][0])) if matches else 0
