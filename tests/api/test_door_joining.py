@@ -57,8 +57,8 @@ async def test_refusal_fails_one_write_and_an_error_fails_its_batch() -> None:
     assert await door.joining.submit(3) == 9, "and the door goes on"
 
 
-async def test_who_gave_up_waiting_keeps_nobody() -> None:
-    door = Door()
+async def test_cancelled_write_does_not_block_others() -> None:
+    door = BlockedWriter()
     gone = asyncio.create_task(door.joining.submit(5))
     kept = asyncio.create_task(door.joining.submit(6))
     await asyncio.sleep(0)

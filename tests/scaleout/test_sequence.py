@@ -202,7 +202,7 @@ def test_full_disk_keeps_the_extents_in_memory(tmp_path: Path) -> None:
     shelf.close()
 
 
-def test_where_there_can_be_no_file_that_is_told(tmp_path: Path) -> None:
+def test_missing_directory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(extents.UnwritableError, match="can't be created"):
         extents.ExtentFile(tmp_path / "missing" / extents.FILE)
 

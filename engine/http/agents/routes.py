@@ -169,7 +169,7 @@ class _Agents:
         if placed is None or (placed.work.term, placed.work.step) != (query.term, query.step):
             raise RefusalError(404, "step", "this work is outdated", "fetch the newest work of the cluster")
         work = placed.work
-        source = manifests.Wanted(
+        source = manifests.RenderInput(
             work.shard,
             work.offset,
             work.replicas,
@@ -177,7 +177,7 @@ class _Agents:
             manifests.sorted_labels(work.labels),
             manifests.declared_replicas_path(work.reading),
         )
-        made = await self._maker.make(source)
+        made = await self._maker.render(source)
         resolution: messages.ConflictResolution = (
             "Overwrite" if placed.conflict_resolution == "Overwrite" else "Abort"
         )

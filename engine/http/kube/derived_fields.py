@@ -105,7 +105,7 @@ def _overridden(work: Json) -> Json:
     spec = as_object(work.get("spec")) or {}
     workload = as_object(spec.get("workload")) or {}
     (manifest,) = (as_object(item) or {} for item in as_list(workload.get("manifests")) or [{}])
-    under = application.Overriding(manifest)
+    under = application.OverrideApplication(manifest)
     try:
         for text in applied:
             for entry in _APPLIED.decode(text):

@@ -172,7 +172,8 @@ class MemberPlane:
             if (workload.ref.api_version, workload.ref.kind) == (kept.api_version, kept.kind)
         ]
         values = [
-            api_objects.workload(state, workload, await self._manifest(workload)) for workload in workloads
+            api_objects.workload_object(state, workload, await self._manifest(workload))
+            for workload in workloads
         ]
         return [versions.shown(resource, value) for value in values]
 
@@ -188,7 +189,7 @@ class MemberPlane:
         for workload in list(state.workloads.values()):
             if workload.replicas is not None:
                 figures.extend(
-                    usage.of_pods(state, workload, await self._manifest(workload), self._clock_ms())
+                    usage.pod_usage(state, workload, await self._manifest(workload), self._clock_ms())
                 )
         return figures
 
@@ -202,15 +203,15 @@ class MemberPlane:
     async def _manifest(self, workload: Workload) -> bytes:
         """The manifest that a workload was created from; may be older than the current template."""
         if workload.overrides or workload.labels:
-            source = manifests.Wanted(
+            source = manifests.RenderInput(
                 workload.shard,
                 workload.offset,
                 workload.replicas,
                 workload.overrides,
                 workload.labels,
-                manifests.replicas_at(workload.reading),
+                manifests.declared_replicas_path(workload.reading),
             )
-            return (await self._maker.make(source)).manifest
+            return (await self._maker.render(source)).manifest
         position = (workload.shard, workload.offset)
         kept = self._manifests.get(position)
         if kept is not None:

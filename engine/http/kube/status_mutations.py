@@ -119,5 +119,5 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
 def _check_counts(writer: Writer, value: Json, derived: DerivedStatus | None) -> None:
     """Raise StatusError if the rendered status (with the engine's values) is invalid."""
     status = {**(as_object(value.get("status")) or {}), **({} if derived is None else derived.status)}
-    if wrong := list(rules_statuses.faults(writer.resource, status)):
+    if wrong := list(replica_counts.faults(writer.resource, status)):
         raise status_objects.invalid(writer.resource, writer.name, wrong)
