@@ -40,7 +40,7 @@ class Quarantine:
         """Quarantine a shard for a while and log the reason."""
         previous = self._failures.get(shard)
         pause_ms = previous.pause_ms if previous else PAUSE_MS
-        _log.error("shard set aside", shard=shard, error=str(error), again_in_s=pause_ms / 1_000)
+        _log.error("shard quarantined", shard=shard, error=str(error), retry_in_s=pause_ms / 1_000)
         self._failures[shard] = _Failure(error, self._clock() + pause_ms, min(2 * pause_ms, PAUSE_MS_MAX))
 
     def is_quarantined(self, shard: int) -> bool:
@@ -52,7 +52,7 @@ class Quarantine:
         """End the quarantine of these shards; they were recovered."""
         for shard in shards:
             if self._failures.pop(shard, None) is not None:
-                _log.info("shard well again", shard=shard)
+                _log.info("shard recovered", shard=shard)
 
     def retain(self, shards: Iterable[int]) -> None:
         """Forget all shards but these, which may be retried at once."""

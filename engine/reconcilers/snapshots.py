@@ -96,9 +96,9 @@ async def save(
     try:
         size = await anyio.to_thread.run_sync(_save, store, number, facts, shards)
     except OSError as error:
-        _log.warning("no snapshot was kept", number=number, reason=str(error))
+        _log.warning("snapshot not stored", number=number, reason=str(error))
     else:
-        _log.info("snapshot kept", number=number, size_bytes=size)
+        _log.info("snapshot stored", number=number, size_bytes=size)
 
 
 async def newest(
@@ -112,19 +112,19 @@ async def newest(
         numbers = await anyio.to_thread.run_sync(store.numbers)
     except OSError as error:
         # A snapshot only saves time: without one the shards are rebuilt from the log.
-        _log.warning("snapshots not read; the shards are rebuilt from the log", reason=str(error))
+        _log.warning("snapshots not readable; rebuilding shards from the log", reason=str(error))
         return None
     for number in numbers:
         try:
             snapshot = await anyio.to_thread.run_sync(_load, store, number)
             await _check(log, snapshot, shards)
         except UnusableError as error:
-            _log.warning("snapshot thrown away", number=number, reason=str(error))
+            _log.warning("snapshot discarded", number=number, reason=str(error))
             with contextlib.suppress(OSError):
                 await anyio.to_thread.run_sync(store.drop, number)
         except (port.LogCutError, port.LogCorruptedError, OSError) as error:
             # The log or the storage failed, not the snapshot: keep it, it may be usable after a repair.
-            _log.warning("snapshot passed over", number=number, reason=str(error))
+            _log.warning("snapshot skipped", number=number, reason=str(error))
         else:
             return snapshot
     return None
@@ -139,7 +139,7 @@ async def _check(log: port.Log, snapshot: Snapshot, shards: Sequence[int]) -> No
         records = await log.read(topics.DECISIONS, shard, shard_snapshot.offset, 1)
         if not records or chain.step_digest(records[0].value) != shard_snapshot.state.digest:
             step = f"step {shard_snapshot.state.number} of shard {shard}"
-            raise UnusableError(f"{step} does not stand at offset {shard_snapshot.offset} of the log")
+            raise UnusableError(f"{step} is not at offset {shard_snapshot.offset} of the log")
 
 
 def _save(
@@ -184,7 +184,7 @@ def _decode(part: memoryview, kind: type[_PartT]) -> _PartT:
     try:
         return msgspec.json.decode(part, type=kind)
     except msgspec.DecodeError as error:
-        raise UnusableError(f"it can't be read: {error}") from None
+        raise UnusableError(f"it cannot be decoded: {error}") from None
 
 
 def _digest(parts: Sequence[bytes | memoryview]) -> bytes:

@@ -195,7 +195,7 @@ class Worker:
         claimable, owned = self._claimable(), {fold.state.shard for fold in self.folds}
         if released := sorted(owned - set(claimable)):
             await self._release(released)
-            _log.info("shards given up", shards=len(released))
+            _log.info("shards released", shards=len(released))
         if added := [shard for shard in claimable if shard not in owned]:
             await self._take_over(added)
 

@@ -342,7 +342,7 @@ class Members:
         state = self._states.get(name)
         if state is None:
             names = ", ".join(sorted(self._states)) or "none"
-            raise UnknownMemberError(f"no simulated member is called {name!r}; there are: {names}")
+            raise UnknownMemberError(f"no simulated member is named {name!r}; existing members: {names}")
         return state
 
     def _selected(self, member: str | None) -> Iterator[MemberState]:

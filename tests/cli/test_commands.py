@@ -293,7 +293,7 @@ def test_member_faults_are_set_and_removed(shell: Shell) -> None:
 
 def test_invalid_faults_are_refused(shell: Shell) -> None:
     shell("fault", "member9", "down", code=1)
-    assert "no simulated member is called 'member9'; there are: member1" in shell.errors
+    assert "no simulated member is named 'member9'; existing members: member1" in shell.errors
     shell("fault", "member1", "slow", "--amount", "2000000", code=1)
     assert "is not between 1 and 1000000" in shell.errors
     shell("fault", "member1", "down", "--amount", "2", code=2)
