@@ -30,22 +30,22 @@ class Placed(NamedTuple):
 
 
 def cluster(rows: Rows, name: str) -> Cluster | None:
-    found = rows.select(
+    rows_found = rows.select(
         "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?", (keys.cluster_key(name),)
     )
-    return clusters.decode(found[0][0]) if found else None
+    return clusters.decode(rows_found[0][0]) if rows_found else None
 
 
 def works_of(rows: Rows, name: str, after: int) -> list[CurrentWork]:
     """Return a page of a cluster's works in the order of their key ids, starting after the id ``after``."""
-    found = rows.select(_ID, (keys.cluster_key(name),))
-    if not found:
+    rows_found = rows.select(_ID, (keys.cluster_key(name),))
+    if not rows_found:
         return []
     statement = """
         SELECT w.id, k.key, w.body FROM works w JOIN keys k ON k.id = w.id
         WHERE w.cluster = ? AND w.id > ? ORDER BY w.id LIMIT ?
     """
-    page = rows.select(statement, (found[0][0], after, PAGE))
+    page = rows.select(statement, (rows_found[0][0], after, PAGE))
     return [CurrentWork(key_id, key, works.decode(body)) for key_id, key, body in page]
 
 
@@ -56,9 +56,9 @@ def placed(rows: Rows, name: str, key: str) -> Placed | None:
         JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id LEFT JOIN bindings b ON b.id = w.id
         WHERE c.key = ? AND k.key = ?
     """
-    found = rows.select(statement, (keys.cluster_key(name), key))
-    if not found:
+    rows_found = rows.select(statement, (keys.cluster_key(name), key))
+    if not rows_found:
         return None
-    work, binding = found[0]
+    work, binding = rows_found[0]
     claim = bindings.decode(binding).claim if binding is not None else None
     return Placed(works.decode(work), claim.conflict_resolution if claim else _ABORT)

@@ -43,8 +43,8 @@ class AsOfViews:
             self._kept = []
 
     async def _projector(self, number: int) -> Projector:
-        earlier = [kept for kept in self._kept if kept.folded <= number]
-        exact = [kept for kept in earlier if kept.folded == number]
+        earlier = [projector_kept for projector_kept in self._kept if projector_kept.folded <= number]
+        exact = [projector_kept for projector_kept in earlier if projector_kept.folded == number]
         if exact:
             return exact[0]
         # An earlier as-of view is advanced instead; only without one is another closed to make space for a

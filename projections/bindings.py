@@ -183,21 +183,21 @@ class Bindings:
         return True
 
     def flush(self, rows: Rows) -> None:
-        gone: list[Row] = []
-        kept: list[Row] = []
+        deleted: list[Row] = []
+        stored: list[Row] = []
         for key_id, binding in self._documents.changed():
             if binding is None:
-                gone.append((key_id,))
+                deleted.append((key_id,))
             else:
-                kept.append(
+                stored.append(
                     (key_id, binding.number, on(binding), _condition_reason(binding), _encode(binding))
                 )
-        rows.write("DELETE FROM bindings WHERE id = ?", gone)
-        rows.write("INSERT OR REPLACE INTO bindings VALUES (?, ?, ?, ?, ?)", kept)
+        rows.write("DELETE FROM bindings WHERE id = ?", deleted)
+        rows.write("INSERT OR REPLACE INTO bindings VALUES (?, ?, ?, ?, ?)", stored)
 
     def _load(self, key_id: int) -> Binding | None:
-        found = self._rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
-        return decode(found[0][0]) if found else None
+        rows = self._rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
+        return decode(rows[0][0]) if rows else None
 
     @staticmethod
     def _declare(
@@ -236,9 +236,9 @@ def on(binding: Binding) -> str:
 
     Clusters in which only other bindings need it come last.
     """
-    own = [target.name for target in binding.clusters]
-    others = {name for clusters in binding.required.values() for name in clusters}.difference(own)
-    return "".join((",", *(f"{name}," for name in own), *(f"{name}," for name in sorted(others))))
+    assigned = [target.name for target in binding.clusters]
+    others = {name for clusters in binding.required.values() for name in clusters}.difference(assigned)
+    return "".join((",", *(f"{name}," for name in assigned), *(f"{name}," for name in sorted(others))))
 
 
 def _condition_reason(binding: Binding) -> str:
@@ -271,9 +271,9 @@ def _schedule(
 
 
 def _condition(binding: Binding, at_ms: int, reason: str, message: str) -> None:
-    before = binding.scheduled
-    same = before is not None and (before.reason == SUCCESS) == (reason == SUCCESS)
-    since_ms = before.since_ms if before is not None and same else at_ms
+    previous = binding.scheduled
+    is_same_outcome = previous is not None and (previous.reason == SUCCESS) == (reason == SUCCESS)
+    since_ms = previous.since_ms if previous is not None and is_same_outcome else at_ms
     binding.scheduled = Scheduled(reason, message, since_ms, binding.generation)
 
 
@@ -304,8 +304,8 @@ def _evict(binding: Binding, data: decisions.EvictionStarted | decisions.Evictio
 def _message(data: decisions.EvictionStarted) -> str:
     """The preempting binding and the state that was not preserved, as a message."""
     reasons = data.not_preserved
-    told = (f"preempted by {data.by}",) if data.by else ()
-    return "; ".join((*told, *_not_preserved(reasons)))
+    preemption = (f"preempted by {data.by}",) if data.by else ()
+    return "; ".join((*preemption, *_not_preserved(reasons)))
 
 
 def _not_preserved(reasons: dict[str, str]) -> Iterator[str]:
@@ -313,8 +313,10 @@ def _not_preserved(reasons: dict[str, str]) -> Iterator[str]:
 
 
 def _show(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -> None:
-    before = binding.status
-    since_ms = at_ms if before is None or before.fully_applied != data.fully_applied else before.since_ms
+    previous = binding.status
+    since_ms = (
+        at_ms if previous is None or previous.fully_applied != data.fully_applied else previous.since_ms
+    )
     binding.status = Status(
         data.members, data.observed_generation, data.fully_applied, since_ms, dict(data.fields)
     )

@@ -27,13 +27,13 @@ class ChangedObjects:
 
     def __init__(
         self,
-        told: Changes,
+        changes_recorded: Changes,
         objects: Objects,
         bindings: Bindings,
         rebalancers: Rebalancers,
         placements: Placements,
     ) -> None:
-        self._changes = told
+        self._changes = changes_recorded
         self._objects = objects
         self._bindings = bindings
         self._rebalancers = rebalancers
@@ -42,9 +42,9 @@ class ChangedObjects:
     def object_put(self, key_id: int, taken: Taken) -> None:
         head, record = taken.head, taken.record
         if head is not None:
-            created = ids.object_uid(taken.envelope.source, taken.envelope.id, record.key)
+            created_uid = ids.object_uid(taken.envelope.source, taken.envelope.id, record.key)
             kind = changes.kind_of(head.api_version, head.kind)
-            self._changes.touch(record.number, kind, key_id, added=head.uid == created)
+            self._changes.touch(record.number, kind, key_id, added=head.uid == created_uid)
 
     def status_put(self, key_id: int, taken: Taken) -> None:
         """Record that a client wrote the status of an object."""

@@ -73,12 +73,12 @@ class Changes:
 
     def flush(self, rows: Rows) -> None:
         new, self._new = self._new, {}
-        kept: list[Row] = [
-            (number * PLACES + place, *where[1:], *new[where])
+        rows_to_write: list[Row] = [
+            (number * PLACES + index, *key[1:], *new[key])
             for number, changed in groupby(sorted(new), key=itemgetter(0))
-            for place, where in enumerate(changed)
+            for index, key in enumerate(changed)
         ]
-        rows.write("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?)", kept)
+        rows.write("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?)", rows_to_write)
         # Watches that still need deleted numbers detect it with `is_kept`.
         rows.write("DELETE FROM changes WHERE place < ?", [((self._last - CHANGES_MAX + 1) * PLACES,)])
 

@@ -115,11 +115,11 @@ class Clusters:
                 cluster.leaving_ms = cluster.leaving_ms or taken.at_ms
             case events.CapacityReported() if cluster is not None:
                 data = taken.data
-                room = (data.allocatable, data.allocated, data.allocating, data.modelings)
-                cluster.room = ReportedCapacity(*room, data.nodes, data.nodes_ready)
+                capacity = (data.allocatable, data.allocated, data.allocating, data.modelings)
+                cluster.room = ReportedCapacity(*capacity, data.nodes, data.nodes_ready)
             case events.ClusterHealthChanged() if cluster is not None:
-                before, cluster.health = cluster.health, _health(cluster.health, taken.data, taken.at_ms)
-                if _is_same(before, cluster.health):
+                previous, cluster.health = cluster.health, _health(cluster.health, taken.data, taken.at_ms)
+                if _is_same(previous, cluster.health):
                     # A heartbeat changes only heard_ms; it must not produce a new resourceVersion or a watch
                     # event.
                     self._documents.put(key_id, cluster)
@@ -133,19 +133,19 @@ class Clusters:
         self._documents.put(key_id, cluster)
 
     def flush(self, rows: Rows) -> None:
-        gone: list[Row] = []
-        kept: list[Row] = []
+        deleted: list[Row] = []
+        stored: list[Row] = []
         for key_id, cluster in self._documents.changed():
             if cluster is None:
-                gone.append((key_id,))
+                deleted.append((key_id,))
             else:
-                kept.append((key_id, cluster.number, _encode(cluster)))
-        rows.write("DELETE FROM clusters WHERE id = ?", gone)
-        rows.write("INSERT OR REPLACE INTO clusters VALUES (?, ?, ?)", kept)
+                stored.append((key_id, cluster.number, _encode(cluster)))
+        rows.write("DELETE FROM clusters WHERE id = ?", deleted)
+        rows.write("INSERT OR REPLACE INTO clusters VALUES (?, ?, ?)", stored)
 
     def _load(self, key_id: int) -> Cluster | None:
-        found = self._rows.select("SELECT body FROM clusters WHERE id = ?", (key_id,))
-        return decode(found[0][0]) if found else None
+        rows = self._rows.select("SELECT body FROM clusters WHERE id = ?", (key_id,))
+        return decode(rows[0][0]) if rows else None
 
 
 def stored_heads(rows: Rows) -> Iterator[tuple[str, Head]]:
@@ -181,25 +181,25 @@ def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
     replace = msgspec.structs.replace
     match data:
         case events.ClusterLabelled(labels=labels):
-            found = replace(spec, labels=labels)
+            edited_spec = replace(spec, labels=labels)
         case events.ClusterDescribed():
-            found = replace(spec, provider=data.provider, region=data.region, zones=data.zones)
+            edited_spec = replace(spec, provider=data.provider, region=data.region, zones=data.zones)
         case events.ClusterTainted(taint=taint):
-            found = replace(spec, taints=_tainted(spec.taints, taint, at_ms))
+            edited_spec = replace(spec, taints=_tainted(spec.taints, taint, at_ms))
         case events.ClusterUntainted(key=key, effect=effect):
-            kept = (old for old in spec.taints if old.key != key or (effect and old.effect != effect))
-            found = replace(spec, taints=tuple(kept))
+            taints = (old for old in spec.taints if old.key != key or (effect and old.effect != effect))
+            edited_spec = replace(spec, taints=tuple(taints))
         case _:
             return spec
-    return replace(found, managed_fields=data.managed_fields or spec.managed_fields)
+    return replace(edited_spec, managed_fields=data.managed_fields or spec.managed_fields)
 
 
 def _tainted(taints: tuple[events.Taint, ...], taint: events.Taint, at_ms: int) -> tuple[events.Taint, ...]:
-    same = [old for old in taints if (old.key, old.effect) == (taint.key, taint.effect)]
-    if same and same[0].value == taint.value:
+    replaced = [old for old in taints if (old.key, old.effect) == (taint.key, taint.effect)]
+    if replaced and replaced[0].value == taint.value:
         # An unchanged taint keeps its original timeAdded.
         return taints
-    return (*(old for old in taints if old not in same), _since(taint, at_ms))
+    return (*(old for old in taints if old not in replaced), _since(taint, at_ms))
 
 
 def _since(taint: events.Taint, at_ms: int) -> events.Taint:
@@ -208,16 +208,16 @@ def _since(taint: events.Taint, at_ms: int) -> events.Taint:
     return msgspec.structs.replace(taint, time_added_ms=at_ms)
 
 
-def _health(before: Health | None, data: events.ClusterHealthChanged, at_ms: int) -> Health:
+def _health(previous: Health | None, data: events.ClusterHealthChanged, at_ms: int) -> Health:
     # A report newer than `heard_ms` was folded before the engine's `silent` event: the report wins.
-    if before is not None and data.silent and before.heard_ms > data.heard_ms:
-        return before
+    if previous is not None and data.silent and previous.heard_ms > data.heard_ms:
+        return previous
     heard_ms = data.heard_ms if data.silent else at_ms
-    new = Health(data.ready, data.reason, data.message, at_ms, data.silent, heard_ms)
-    if before is None or before.status != new.status:
-        return new
-    return msgspec.structs.replace(new, since_ms=before.since_ms)
+    health = Health(data.ready, data.reason, data.message, at_ms, data.silent, heard_ms)
+    if previous is None or previous.status != health.status:
+        return health
+    return msgspec.structs.replace(health, since_ms=previous.since_ms)
 
 
-def _is_same(before: Health | None, now: Health) -> bool:
-    return before is not None and msgspec.structs.replace(before, heard_ms=now.heard_ms) == now
+def _is_same(previous: Health | None, current: Health) -> bool:
+    return previous is not None and msgspec.structs.replace(previous, heard_ms=current.heard_ms) == current

@@ -43,26 +43,26 @@ class Inputs:
         """Return, for each partition whose recent ids are not in memory, its first record in a batch."""
         first: dict[tuple[str, int], StoredRecord] = {}
         for record in batch:
-            where = (record.topic, record.partition)
-            if record.topic in INPUT_TOPICS and where not in self._remembered:
-                first.setdefault(where, record)
+            partition = (record.topic, record.partition)
+            if record.topic in INPUT_TOPICS and partition not in self._remembered:
+                first.setdefault(partition, record)
         return [record for record in first.values() if record.offset > 0]
 
     def remember(self, before: StoredRecord, recent: Iterable[StoredRecord]) -> None:
         """Rebuild a partition's recent ids from the records in the ``limits.RECENT_IDS`` offsets before ``before``."""
-        again = verdicts.PartitionFold(verdicts.PartitionState(before.topic, before.partition), _accept)
+        fold = verdicts.PartitionFold(verdicts.PartitionState(before.topic, before.partition), _accept)
         for record in recent:
             if before.offset - limits.RECENT_IDS <= record.offset < before.offset:
-                again.take(record)
-        self._fold(before.topic, before.partition).state.recent = again.state.recent
+                fold.take(record)
+        self._fold(before.topic, before.partition).state.recent = fold.state.recent
         self._remembered.add((before.topic, before.partition))
 
     def _fold(self, topic: str, partition: int) -> verdicts.PartitionFold:
-        where = (topic, partition)
-        if where not in self._folds:
+        slot = (topic, partition)
+        if slot not in self._folds:
             state = verdicts.PartitionState(topic, partition)
-            self._folds[where] = verdicts.PartitionFold(state, self._check)
-        return self._folds[where]
+            self._folds[slot] = verdicts.PartitionFold(state, self._check)
+        return self._folds[slot]
 
 
 def _accept(manifest: objects.Manifest, raw: msgspec.Raw) -> None:

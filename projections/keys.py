@@ -21,17 +21,17 @@ class Keys:
 
     def of(self, key: str) -> int:
         """Return the id of the key; assigns a new one at its first occurrence."""
-        known = self._known.get(key)
-        if known is not None:
-            return known
-        found = self._rows.select("SELECT id FROM keys WHERE key = ?", (key,))
-        if found:
-            known = int(found[0][0])
+        key_id = self._known.get(key)
+        if key_id is not None:
+            return key_id
+        rows = self._rows.select("SELECT id FROM keys WHERE key = ?", (key,))
+        if rows:
+            key_id = int(rows[0][0])
         else:
-            self._last = known = self._last + 1
-            self._new.append((known, key))
-        self._known[key] = known
-        return known
+            self._last = key_id = self._last + 1
+            self._new.append((key_id, key))
+        self._known[key] = key_id
+        return key_id
 
     def flush(self, rows: Rows) -> None:
         rows.write("INSERT INTO keys VALUES (?, ?)", self._new)

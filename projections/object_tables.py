@@ -83,8 +83,8 @@ Place = tuple[int, int]
 
 def get(rows: Rows, kind: Kind, namespace: str, name: str) -> Json | None:
     """Return the object with this name; None if there is none."""
-    found = page(rows, Wanted(kind=kind, namespace=namespace, name=name), limit=1)
-    return found.items[0] if found.items else None
+    page_found = page(rows, Wanted(kind=kind, namespace=namespace, name=name), limit=1)
+    return page_found.items[0] if page_found.items else None
 
 
 def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page:
@@ -102,12 +102,12 @@ def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page
 
 def by_keys(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, Json]:
     """Return the objects with these keys that exist."""
-    found: dict[Place, Json] = {}
+    items: dict[Place, Json] = {}
     for place in places:
         item = _at(rows, kind, place)
         if item is not None:
-            found[place] = item
-    return found
+            items[place] = item
+    return items
 
 
 def _scan(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
@@ -126,17 +126,17 @@ def _at(rows: Rows, kind: Kind, place: Place) -> Json | None:
     key_id, member = place
     match kind.of_change:
         case changes.CLUSTER:
-            found = rows.select(f"{_CLUSTERS} WHERE c.id = ?", (key_id,))
-            return cluster_document(clusters.decode(found[0][2]), managed=True) if found else None
+            matches = rows.select(f"{_CLUSTERS} WHERE c.id = ?", (key_id,))
+            return cluster_document(clusters.decode(matches[0][2]), managed=True) if matches else None
         case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
-            found = rows.select(f"{_BINDINGS} WHERE b.id = ?", (key_id,))
-            return _binding(rows, found[0], {}) if found else None
+            matches = rows.select(f"{_BINDINGS} WHERE b.id = ?", (key_id,))
+            return _binding(rows, matches[0], {}) if matches else None
         case changes.WORK:
-            found = rows.select(f"{_WORKS} WHERE w.id = ? AND w.cluster = ?", (key_id, member))
-            return _work(rows, found[0]) if found else None
+            matches = rows.select(f"{_WORKS} WHERE w.id = ? AND w.cluster = ?", (key_id, member))
+            return _work(rows, matches[0]) if matches else None
         case _:
-            found = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
-            return _object(found[0], kind) if found else None
+            matches = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
+            return _object(matches[0], kind) if matches else None
 
 
 def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
@@ -178,14 +178,14 @@ def _left(rows: Rows, wanted: Wanted, mark: str) -> int:
 
 def _object(row: Found, kind: Kind) -> Json | None:
     _id, binding_body, rebalancer_body, *fields = row
-    held = ObjectRow(*fields)
-    if changes.kind_of(held.api_version, held.kind) != kind.of_change:
+    object_row = ObjectRow(*fields)
+    if changes.kind_of(object_row.api_version, object_row.kind) != kind.of_change:
         return None  # another group has a kind with this name
     binding = bindings.decode(binding_body) if binding_body else None
     rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
-    shown = object_document(held, binding, rebalancer, managed=True)
-    shown["apiVersion"] = kind.api_version
-    return shown
+    document = object_document(object_row, binding, rebalancer, managed=True)
+    document["apiVersion"] = kind.api_version
+    return document
 
 
 def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
@@ -245,21 +245,21 @@ def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json |
 
 def _work(rows: Rows, row: Found) -> Json:
     key_id, _member, member_key, body = row[:4]
-    found = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
-    template = ObjectRow(*found[0][3:]) if found else None
+    matches = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
+    template = ObjectRow(*matches[0][3:]) if matches else None
     name = str(member_key).removeprefix(keys.cluster_key(""))
     work = works.decode(body)
-    held = {ref: _policy(rows, ref) for ref in work.overrides}
-    return work_object(name, work, template, held)
+    policies = {ref: _policy(rows, ref) for ref in work.overrides}
+    return work_object(name, work, template, policies)
 
 
 def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:
     """The current manifest of an override policy; an empty object if it was deleted."""
-    found = rows.select(
+    matches = rows.select(
         "SELECT manifest FROM objects WHERE kind = ? AND namespace = ? AND name = ?",
         (ref.kind, ref.namespace, ref.name),
     )
-    return found[0][0] if found else b"{}"
+    return matches[0][0] if matches else b"{}"
 
 
 def _read_mark(after: str) -> tuple[str, str, int]:

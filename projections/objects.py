@@ -77,12 +77,12 @@ class Objects:
     def get(self, key_id: int) -> ObjectRow | None:
         """Return the object including unwritten changes, without its key; None if it does not exist."""
         stored = self._rows.select(_ONE, (key_id,))
-        found = ObjectRow(*stored[0]) if stored else None
+        current = ObjectRow(*stored[0]) if stored else None
         if key_id in self._changed:
             row = cast("Found | None", self._changed[key_id])
-            found = None if row is None else _over(found, row)
+            current = None if row is None else _over(current, row)
         status = self._statuses.get(key_id)
-        return found if found is None or status is None else _with_status(found, status)
+        return current if current is None or status is None else _with_status(current, status)
 
     def put(self, key_id: int, taken: Taken, manifest: objects.Manifest, raw: msgspec.Raw) -> None:
         """Store the object that an input wrote."""
@@ -138,17 +138,17 @@ def _over(stored: ObjectRow | None, row: Found) -> ObjectRow:
     """Return the row as ``_UPSERT`` will leave it: the same object keeps its status and the owners of its fields."""
     kind, namespace, name, api_version, number, version, generation, uid, created_ms = row[2:11]
     numbers = (number, version, generation)
-    found = ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, *row[12:])
+    updated = ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, *row[12:])
     if stored is None or stored.uid != uid:
-        return found
-    return found._replace(status=stored.status, owners=stored.owners)
+        return updated
+    return updated._replace(status=stored.status, owners=stored.owners)
 
 
-def _with_status(found: ObjectRow, row: Row) -> ObjectRow:
+def _with_status(current: ObjectRow, row: Row) -> ObjectRow:
     """Return the row as ``_STATUS`` will leave it."""
     number, version, status, owned, _key_id = cast("Found", row)
-    return found._replace(
-        number=max(found.number, number), version=max(found.version, version), status=status, owners=owned
+    return current._replace(
+        number=max(current.number, number), version=max(current.version, version), status=status, owners=owned
     )
 
 

@@ -42,5 +42,5 @@ class Placements:
 
 def stored(rows: Rows, digest: str) -> bytes | None:
     """Return the JSON of a stored placement; None for an empty or unknown digest."""
-    found = rows.select("SELECT placement FROM placements WHERE digest = ?", (digest,)) if digest else []
-    return found[0][0] if found else None
+    matches = rows.select("SELECT placement FROM placements WHERE digest = ?", (digest,)) if digest else []
+    return matches[0][0] if matches else None

@@ -82,8 +82,8 @@ def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
 
 
 def get_binding(rows: Rows, key: str) -> Json | None:
-    found = rows.select(f"{_BINDING} WHERE key = ?", (key,))
-    return _show_binding(rows, bindings.decode(found[0][2])) if found else None
+    matches = rows.select(f"{_BINDING} WHERE key = ?", (key,))
+    return _show_binding(rows, bindings.decode(matches[0][2])) if matches else None
 
 
 def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
@@ -107,10 +107,10 @@ def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: s
 
 def get_object(rows: Rows, key: str) -> Json | None:
     """Return the object with this key (see ``events.keys``); None if there is none."""
-    found = rows.select(f"{_OBJECT} WHERE key = ?", (key,))
-    if not found:
+    matches = rows.select(f"{_OBJECT} WHERE key = ?", (key,))
+    if not matches:
         return None
-    key_id, *rest = found[0]
+    key_id, *rest = matches[0]
     return _show_object(rows, key_id, ObjectRow(*rest))
 
 
@@ -228,8 +228,8 @@ def _page(
     limit = _bounded(limit)
     items: list[Json] = []
     mark = ""
-    for looked_at, row in enumerate(rows.scan(statement, where)):
-        if len(items) == limit or looked_at == _LOOKED_AT_MAX:
+    for rows_read, row in enumerate(rows.scan(statement, where)):
+        if len(items) == limit or rows_read == _LOOKED_AT_MAX:
             return Page(items, mark)
         mark, item = show(row)
         if item is not None:
@@ -263,15 +263,15 @@ def _within(number: int) -> int:
 
 
 def _labels(rows: Rows, key_id: int) -> Mapping[str, str]:
-    found = rows.select("SELECT labels FROM objects WHERE id = ?", (key_id,))
-    return _LABELS.decode(found[0][0]) if found and found[0][0] else {}
+    matches = rows.select("SELECT labels FROM objects WHERE id = ?", (key_id,))
+    return _LABELS.decode(matches[0][0]) if matches and matches[0][0] else {}
 
 
 def _show_object(rows: Rows, key_id: int, row: ObjectRow) -> Json:
-    found = rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
-    binding = bindings.decode(found[0][0]) if found else None
-    found = rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
-    rebalancer = rebalancers.decode(found[0][0]) if found else None
+    matches = rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
+    binding = bindings.decode(matches[0][0]) if matches else None
+    matches = rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
+    rebalancer = rebalancers.decode(matches[0][0]) if matches else None
     return object_document(row, binding, rebalancer)
 
 

@@ -64,8 +64,8 @@ class Rebalancers:
             case decisions.RebalanceStarted() if data.uid == uid:
                 _start(rebalancer, data)
             case decisions.WorkloadRebalanced() if data.uid == uid:
-                seen = Observed(data.workload, data.result, data.reason)
-                rebalancer.observed[workload_order(data.workload)] = seen
+                observed = Observed(data.workload, data.result, data.reason)
+                rebalancer.observed[workload_order(data.workload)] = observed
             case decisions.RebalanceFinished() if data.uid == uid:
                 rebalancer.finish_ms = data.finish_ms
             case decisions.RebalancerExpired() if data.uid == uid:
@@ -80,19 +80,19 @@ class Rebalancers:
         self._documents.put(key_id, None)
 
     def flush(self, rows: Rows) -> None:
-        gone: list[Row] = []
-        kept: list[Row] = []
+        deleted: list[Row] = []
+        stored: list[Row] = []
         for key_id, rebalancer in self._documents.changed():
             if rebalancer is None:
-                gone.append((key_id,))
+                deleted.append((key_id,))
             else:
-                kept.append((key_id, rebalancer.number, _encode(rebalancer)))
-        rows.write("DELETE FROM rebalancers WHERE id = ?", gone)
-        rows.write("INSERT OR REPLACE INTO rebalancers VALUES (?, ?, ?)", kept)
+                stored.append((key_id, rebalancer.number, _encode(rebalancer)))
+        rows.write("DELETE FROM rebalancers WHERE id = ?", deleted)
+        rows.write("INSERT OR REPLACE INTO rebalancers VALUES (?, ?, ?)", stored)
 
     def _load(self, key_id: int) -> Rebalancer | None:
-        found = self._rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
-        return decode(found[0][0]) if found else None
+        rows = self._rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
+        return decode(rows[0][0]) if rows else None
 
 
 def _start(rebalancer: Rebalancer, data: decisions.RebalanceStarted) -> None:

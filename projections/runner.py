@@ -93,15 +93,15 @@ class Projector:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _fold_batch(self, fold: Fold, end: int) -> None:
-        found = await self._log.read_all(self.folded, min(self._batch_max, end - self.folded))
+        records = await self._log.read_all(self.folded, min(self._batch_max, end - self.folded))
         # Numbers may have gaps, so the last records read may be beyond the end.
-        batch = [record for record in found if record.number <= end]
+        batch = [record for record in records if record.number <= end]
         if batch:
             await self._remember(fold, batch)
             await self._in_thread(self._write, fold, batch)
         # Numbers have gaps: after the last record up to `end`, `end` itself is visible even if no record has
         # it.
-        self._show(end if len(batch) < len(found) or not found else batch[-1].number)
+        self._show(end if len(batch) < len(records) or not records else batch[-1].number)
 
     async def _open(self) -> Fold:
         if self._fold is not None:

@@ -89,27 +89,27 @@ class Steps:
 
     def take_output(self, record: StoredRecord) -> Judgement:
         """Judge the next record of works or rejections; an early one is kept until its step arrives."""
-        found = self._outputs.judge(record)
-        if found is Judgement.EARLY:
+        judgement = self._outputs.judge(record)
+        if judgement is Judgement.EARLY:
             self._kept[record.number] = record
-            for gone in self._outputs.keep(record):
-                self._kept[gone.number] = None
-        elif found is Judgement.COUNTS and (output := record.headers["ce_id"]) in self._written:
+            for evicted in self._outputs.keep(record):
+                self._kept[evicted.number] = None
+        elif judgement is Judgement.COUNTS and (output := record.headers["ce_id"]) in self._written:
             self._taken.append(output)
-        if record.topic == topics.WORKS and found is not Judgement.COUNTS:
+        if record.topic == topics.WORKS and judgement is not Judgement.COUNTS:
             self._foreign[record.partition, record.offset] = True
-        return found
+        return judgement
 
     def due(self, shard: int) -> list[StoredRecord]:
         """Return the early records that the shard's last counted step declares as outputs."""
-        found: list[StoredRecord] = []
+        outputs: list[StoredRecord] = []
         for record in self._outputs.due(shard):
             self._kept[record.number] = None
             if self._outputs.judge(record) is Judgement.COUNTS:
-                found.append(record)
+                outputs.append(record)
                 if record.topic == topics.WORKS:
                     self._foreign[record.partition, record.offset] = False
-        return found
+        return outputs
 
     def time_ms(self, shard: int) -> int:
         """Return the time of the shard's last counted step, in milliseconds since 1970."""
@@ -121,9 +121,11 @@ class Steps:
         self._changed = set()
         self._flush_awaited(rows)
         if self._kept:
-            kept = [(number, each) for number, each in self._kept.items() if each is not None]
+            early = [(number, record) for number, record in self._kept.items() if record is not None]
             rows.write("DELETE FROM early WHERE number = ?", [(number,) for number in self._kept])
-            rows.write("INSERT INTO early VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [_row(*each) for each in kept])
+            rows.write(
+                "INSERT INTO early VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [_row(*record) for record in early]
+            )
             self._kept = {}
         if self._foreign:
             foreign = [where for where, is_foreign in self._foreign.items() if is_foreign]
@@ -155,5 +157,5 @@ def foreign_works(rows: Rows, partition: int, first: int, last: int) -> frozense
 
 def _row(number: int, record: StoredRecord) -> Row:
     headers = records.headers_json(record.headers)
-    place = (number, record.topic, record.partition, record.offset)
-    return (*place, record.key, headers, record.value, record.checksum)
+    position = (number, record.topic, record.partition, record.offset)
+    return (*position, record.key, headers, record.value, record.checksum)

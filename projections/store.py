@@ -109,9 +109,9 @@ class Reader:
 
     def _taken(self) -> Connection:
         with self._turn:
-            found = self._free.pop() if self._free else _connect(self._path, _READER_CACHE_KIB)
+            connection = self._free.pop() if self._free else _connect(self._path, _READER_CACHE_KIB)
             self._read_by += 1
-            return found
+            return connection
 
     def _give_back(self, connection: Connection) -> None:
         with self._turn:
@@ -161,8 +161,8 @@ class Store:
     def checkpoint(self) -> Checkpoint:
         """Return the last folded record."""
         with self.reading() as rows:
-            (found,) = rows.select("SELECT number, checksum FROM checkpoint")
-        return Checkpoint(*found)
+            (row,) = rows.select("SELECT number, checksum FROM checkpoint")
+        return Checkpoint(*row)
 
     def dump(self) -> dict[str, list[Found]]:
         """Return all tables, row by row; equal logs give equal dumps."""

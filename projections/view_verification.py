@@ -20,32 +20,34 @@ async def differing(
     Compares one consistent read of the projections with the log up to their checkpoint; folding may continue
     meanwhile.
     """
-    looking = contextlib.ExitStack()
-    rows = await asyncio.to_thread(looking.enter_context, views.reading())
-    again = await asyncio.to_thread(store.Store)
-    projector = runner.Projector(log, again, check)
+    stack = contextlib.ExitStack()
+    rows = await asyncio.to_thread(stack.enter_context, views.reading())
+    rebuilt = await asyncio.to_thread(store.Store)
+    projector = runner.Projector(log, rebuilt, check)
     try:
         ((number,),) = await asyncio.to_thread(rows.select, "SELECT number FROM checkpoint")
         await projector.fold_to(number)
-        return await asyncio.to_thread(_compare, again, rows)
+        return await asyncio.to_thread(_compare, rebuilt, rows)
     finally:
         projector.close()
-        await asyncio.to_thread(again.close)
-        await asyncio.to_thread(looking.close)
+        await asyncio.to_thread(rebuilt.close)
+        await asyncio.to_thread(stack.close)
 
 
-def _compare(again: store.Store, rows: Rows) -> dict[str, str]:
-    with again.reading() as expected:
+def _compare(rebuilt: store.Store, rows: Rows) -> dict[str, str]:
+    with rebuilt.reading() as expected:
         names = expected.select("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-        return {name: words for (name,) in names if (words := _differs(name, expected, rows))}
+        return {name: difference for (name,) in names if (difference := _differs(name, expected, rows))}
 
 
-def _differs(name: str, expected: Rows, found: Rows) -> str:
+def _differs(name: str, expected: Rows, actual: Rows) -> str:
     """Return the first difference of a table; empty if there is none."""
     width = len(expected.select(f"PRAGMA table_info({name})"))
     order = ", ".join(str(column) for column in range(1, width + 1))
     statement = f"SELECT * FROM {name} ORDER BY {order}"  # noqa: S608  # table names of our own schema
-    for one, other in itertools.zip_longest(expected.scan(statement), found.scan(statement)):
-        if one != other:
-            return f"expected {str(one)[:_SHOWN_CHARS_MAX]}, found {str(other)[:_SHOWN_CHARS_MAX]}"
+    for expected_row, actual_row in itertools.zip_longest(expected.scan(statement), actual.scan(statement)):
+        if expected_row != actual_row:
+            return (
+                f"expected {str(expected_row)[:_SHOWN_CHARS_MAX]}, found {str(actual_row)[:_SHOWN_CHARS_MAX]}"
+            )
     return ""

@@ -81,15 +81,15 @@ class Works:
 
         A work of an older version than the current one is ignored.
         """
-        before = self.get(where)
+        previous = self.get(where)
         # Works of an older step may arrive late in the sequence; the newest version stays.
-        if before is not None and (data.term, data.step) < (before.term, before.step):
+        if previous is not None and (data.term, data.step) < (previous.term, previous.step):
             return
         match data:
             case events.WorkApplied():
                 self._put(
                     where,
-                    before,
+                    previous,
                     Work(
                         number,
                         data.template,
@@ -99,91 +99,91 @@ class Works:
                         data.term,
                         data.step,
                         data.replicas,
-                        uid=before.uid if before else ids.object_uid(head.source, head.id, data.key),
-                        generation=before.generation + 1 if before else 1,
-                        created_ms=before.created_ms if before else at_ms,
+                        uid=previous.uid if previous else ids.object_uid(head.source, head.id, data.key),
+                        generation=previous.generation + 1 if previous else 1,
+                        created_ms=previous.created_ms if previous else at_ms,
                         overrides=data.overrides,
                         labels=data.labels,
                         reading=data.reading,
-                        applied=before.applied if before else None,
-                        message=before.message if before else "",
+                        applied=previous.applied if previous else None,
+                        message=previous.message if previous else "",
                     ),
                 )
             case events.WorkRemoved():
-                self._put(where, before, None)
+                self._put(where, previous, None)
             case events.WorkSuspended():
-                if before is not None:
+                if previous is not None:
                     suspended = msgspec.structs.replace(
-                        before, number=number, term=data.term, step=data.step, suspended=True
+                        previous, number=number, term=data.term, step=data.step, suspended=True
                     )
-                    self._put(where, before, suspended)
+                    self._put(where, previous, suspended)
 
     def report(self, where: Where, number: int, *, applied: bool | None, message: str) -> bool:
         """Store the cluster's report; return whether it changes the rendered work."""
-        before = self.get(where)
-        if before is None or (before.applied, before.message) == (applied, message):
+        previous = self.get(where)
+        if previous is None or (previous.applied, previous.message) == (applied, message):
             return False
-        after = msgspec.structs.replace(before, number=number, applied=applied, message=message)
-        self._put(where, before, after)
+        updated = msgspec.structs.replace(previous, number=number, applied=applied, message=message)
+        self._put(where, previous, updated)
         return True
 
     def touch(self, where: Where, number: int) -> None:
         """Set the number of a work whose rendered content changed with its template or an override policy."""
-        before = self.get(where)
-        if before is not None:
-            self._put(where, before, msgspec.structs.replace(before, number=number))
+        previous = self.get(where)
+        if previous is not None:
+            self._put(where, previous, msgspec.structs.replace(previous, number=number))
 
     def of_key(self, key_id: int) -> list[Where]:
         """Return the works of a binding."""
         rows = self._rows.select("SELECT cluster FROM works WHERE id = ?", (key_id,))
-        found = {cluster for (cluster,) in rows} | self._new.get(key_id, set())
-        return [where for cluster in sorted(found) if self.get(where := (cluster, key_id)) is not None]
+        clusters = {cluster for (cluster,) in rows} | self._new.get(key_id, set())
+        return [where for cluster in sorted(clusters) if self.get(where := (cluster, key_id)) is not None]
 
     def overridden_by(self, kind: str, namespace: str, name: str) -> list[Where]:
         """Return the works to which an override policy applies."""
         policy = _policy(kind, namespace, name)
         rows = self._rows.select("SELECT cluster, id FROM overridden WHERE policy = ?", (policy,))
-        found = dict.fromkeys(rows, True) | self._overridden.get(policy, {})
-        return [where for where, is_overridden in sorted(found.items()) if is_overridden]
+        works = dict.fromkeys(rows, True) | self._overridden.get(policy, {})
+        return [where for where, is_overridden in sorted(works.items()) if is_overridden]
 
     def flush(self, rows: Rows) -> None:
-        gone: list[Row] = []
-        kept: list[Row] = []
+        deleted: list[Row] = []
+        stored: list[Row] = []
         for where in sorted(self._changed):
             work = self._changed[where]
             if work is None:
-                gone.append(where)
+                deleted.append(where)
             else:
-                kept.append((*where, _encode(work)))
+                stored.append((*where, _encode(work)))
         self._flush_overridden(rows)
-        rows.write("DELETE FROM works WHERE cluster = ? AND id = ?", gone)
-        rows.write("INSERT OR REPLACE INTO works VALUES (?, ?, ?)", kept)
+        rows.write("DELETE FROM works WHERE cluster = ? AND id = ?", deleted)
+        rows.write("INSERT OR REPLACE INTO works VALUES (?, ?, ?)", stored)
         self._changed, self._new, self._overridden = {}, {}, {}
 
     def get(self, where: tuple[int, int]) -> Work | None:
         """Return the work including unwritten changes; None if there is none."""
         if where in self._changed:
             return self._changed[where]
-        found = self._rows.select("SELECT body FROM works WHERE cluster = ? AND id = ?", where)
-        return decode(found[0][0]) if found else None
+        matches = self._rows.select("SELECT body FROM works WHERE cluster = ? AND id = ?", where)
+        return decode(matches[0][0]) if matches else None
 
-    def _put(self, where: Where, before: Work | None, after: Work | None) -> None:
-        self._changed[where] = after
+    def _put(self, where: Where, previous: Work | None, updated: Work | None) -> None:
+        self._changed[where] = updated
         self._new.setdefault(where[1], set()).add(where[0])
-        for ref in before.overrides if before is not None else ():
+        for ref in previous.overrides if previous is not None else ():
             self._overridden.setdefault(_policy(ref.kind, ref.namespace, ref.name), {})[where] = False
-        for ref in after.overrides if after is not None else ():
+        for ref in updated.overrides if updated is not None else ():
             self._overridden.setdefault(_policy(ref.kind, ref.namespace, ref.name), {})[where] = True
 
     def _flush_overridden(self, rows: Rows) -> None:
         """Write the index of works by override policy."""
-        gone: list[Row] = []
-        kept: list[Row] = []
-        for policy, its in sorted(self._overridden.items()):
-            gone += [(policy, *where) for where in sorted(its) if not its[where]]
-            kept += [(policy, *where) for where in sorted(its) if its[where]]
-        rows.write("DELETE FROM overridden WHERE policy = ? AND cluster = ? AND id = ?", gone)
-        rows.write("INSERT OR IGNORE INTO overridden VALUES (?, ?, ?)", kept)
+        deleted: list[Row] = []
+        stored: list[Row] = []
+        for policy, is_overridden in sorted(self._overridden.items()):
+            deleted += [(policy, *where) for where in sorted(is_overridden) if not is_overridden[where]]
+            stored += [(policy, *where) for where in sorted(is_overridden) if is_overridden[where]]
+        rows.write("DELETE FROM overridden WHERE policy = ? AND cluster = ? AND id = ?", deleted)
+        rows.write("INSERT OR IGNORE INTO overridden VALUES (?, ?, ?)", stored)
 
 
 def _policy(kind: str, namespace: str, name: str) -> str:

@@ -103,9 +103,9 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
     if placement is not None:
         spec["placement"] = msgspec.Raw(placement)
     if binding.replicas is None:
-        spec["clusters"] = [_Cluster(each.name) for each in binding.clusters]
+        spec["clusters"] = [_Cluster(target.name) for target in binding.clusters]
     else:
-        spec["clusters"] = [_Cluster(each.name, each.replicas) for each in binding.clusters]
+        spec["clusters"] = [_Cluster(target.name, target.replicas) for target in binding.clusters]
     if binding.triggered_ms:
         spec["rescheduleTriggeredAt"] = instant(binding.triggered_ms)
     if binding.tasks:
@@ -133,14 +133,14 @@ def _claimed(claim: Claim) -> Json:
 
 
 def _priority(priority: int, preemption_policy: str) -> Json:
-    found: Json = {"priority": priority}
-    return found | {"preemptionPolicy": preemption_policy} if preemption_policy else found
+    rendered: Json = {"priority": priority}
+    return rendered | {"preemptionPolicy": preemption_policy} if preemption_policy else rendered
 
 
 def _snapshot(by: str, clusters: tuple[str, ...]) -> Json:
     """An entry of ``requiredBy``: the dependent binding and its clusters, without its replica counts."""
     namespace, name = keys.split(by)
-    return {"namespace": namespace, "name": name, "clusters": [{"name": each} for each in clusters]}
+    return {"namespace": namespace, "name": name, "clusters": [{"name": cluster} for cluster in clusters]}
 
 
 def _plain(shape: shapes.Shape) -> Json:
@@ -164,7 +164,7 @@ def _task(task: Task) -> Json:
 
 
 def _failover(claim: Claim) -> Json:
-    found: Json = {}
+    rendered: Json = {}
     failover = claim.failover
     if failover is not None:
         application: Json = {
@@ -174,17 +174,17 @@ def _failover(claim: Claim) -> Json:
         }
         if failover.grace_period_seconds is not None:
             application["gracePeriodSeconds"] = failover.grace_period_seconds
-        found["application"] = application
+        rendered["application"] = application
     if claim.preserved:
-        found["cluster"] = {"purgeMode": claim.purge_mode, **_preservation(claim.preserved)}
-    return found
+        rendered["cluster"] = {"purgeMode": claim.purge_mode, **_preservation(claim.preserved)}
+    return rendered
 
 
 def _preservation(rules: tuple[shapes.StateRule, ...]) -> Json:
     if not rules:
         return {}
-    said = [{"aliasLabelName": rule.alias, "jsonPath": rule.path} for rule in rules]
-    return {"statePreservation": {"rules": said}}
+    rendered = [{"aliasLabelName": rule.alias, "jsonPath": rule.path} for rule in rules]
+    return {"statePreservation": {"rules": rendered}}
 
 
 def _suspension(*, suspended: bool, on: tuple[str, ...]) -> Json:
@@ -207,12 +207,12 @@ def _status(binding: Binding) -> Json:
 
 
 def _conditions(binding: Binding) -> list[Json]:
-    found: list[Json] = []
+    conditions: list[Json] = []
     if binding.scheduled is not None:
-        found.append(_scheduled(binding.scheduled))
+        conditions.append(_scheduled(binding.scheduled))
     if binding.status is not None:
-        found.append(_fully_applied(binding.status))
-    return found
+        conditions.append(_fully_applied(binding.status))
+    return conditions
 
 
 def _scheduled(scheduled: Scheduled) -> Json:
@@ -242,13 +242,13 @@ def _aggregated(status: Status, binding: Binding) -> list[_Member]:
     has_replicas = binding.replicas is not None
     return [
         _Member(
-            each.applied,
-            each.cluster,
-            each.health,
-            applied_message=each.message or UNSET,
-            status=_member_status(each, binding.template, has_replicas=has_replicas),
+            member.applied,
+            member.cluster,
+            member.health,
+            applied_message=member.message or UNSET,
+            status=_member_status(member, binding.template, has_replicas=has_replicas),
         )
-        for each in status.members
+        for member in status.members
     ]
 
 
@@ -259,10 +259,10 @@ def _member_status(
     numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
     if not member.values:
         return numbers if has_replicas else UNSET
-    found: Json = {}
+    status: Json = {}
     for path, text in member.values.items():
-        put(found, json_paths.names(path), text)
-    told = kind_statuses.of_member(ref, member.values)
-    if told is not None:
-        return found | told
-    return found | (cast("Json", msgspec.to_builtins(numbers)) if has_replicas else {})
+        put(status, json_paths.names(path), text)
+    kind_status = kind_statuses.of_member(ref, member.values)
+    if kind_status is not None:
+        return status | kind_status
+    return status | (cast("Json", msgspec.to_builtins(numbers)) if has_replicas else {})

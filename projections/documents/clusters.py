@@ -71,13 +71,15 @@ def managed_fields(spec: Spec) -> list[Json]:
 
 def _all_managed_fields(spec: Spec, status: Json) -> list[Json]:
     """The entries of clients, and the engine's for all status fields that no client owns."""
-    written = managed_fields(spec)
-    said = field_owners.beside(status, written)
-    if said:
-        written.append(
-            field_owners.of_engine(API_VERSION, field_owners.STATUS, said, subresource=field_owners.STATUS)
+    managed = managed_fields(spec)
+    engine_fields = field_owners.beside(status, managed)
+    if engine_fields:
+        managed.append(
+            field_owners.of_engine(
+                API_VERSION, field_owners.STATUS, engine_fields, subresource=field_owners.STATUS
+            )
         )
-    return written
+    return managed
 
 
 def _ending(leaving_ms: int) -> Json:
@@ -128,12 +130,12 @@ def _status(cluster: Cluster) -> Json:
 
 def _enablements(cluster: Cluster) -> Json:
     """The condition that tells whether the served kinds are known; without them the built-in kinds are assumed."""
-    known = bool(cluster.spec.apis)
+    is_known = bool(cluster.spec.apis)
     return {
         "type": "CompleteAPIEnablements",
-        "status": str(known),
-        "reason": "Complete" if known else "Empty",
-        "message": f"collected {'complete' if known else 'empty'} APIEnablements from the cluster",
+        "status": str(is_known),
+        "reason": "Complete" if is_known else "Empty",
+        "message": f"collected {'complete' if is_known else 'empty'} APIEnablements from the cluster",
         "lastTransitionTime": instant(cluster.head.created_ms),
     }
 

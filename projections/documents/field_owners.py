@@ -55,7 +55,7 @@ def entries(owners: Iterable[shapes.FieldsOwner]) -> list[Json]:
 
 def of_entries(values: Sequence[object]) -> _Owners:
     """Return the owners in ``managedFields`` entries, without the engine, whose entry is computed at each read."""
-    found: list[shapes.FieldsOwner] = []
+    owners: list[shapes.FieldsOwner] = []
     for item in values:
         entry = cast("Json", item) if isinstance(item, dict) else {}
         fields = entry.get("fieldsV1")
@@ -63,7 +63,7 @@ def of_entries(values: Sequence[object]) -> _Owners:
             continue
         names = ("manager", "operation", "apiVersion", "time", "subresource")
         manager, operation, api_version, time, subresource = (str(entry.get(name) or "") for name in names)
-        found.append(
+        owners.append(
             shapes.FieldsOwner(
                 manager=manager,
                 operation=operation,
@@ -73,7 +73,7 @@ def of_entries(values: Sequence[object]) -> _Owners:
                 fields_v1=msgspec.Raw(_ENCODER.encode(fields)),
             )
         )
-    return tuple(found)
+    return tuple(owners)
 
 
 def is_engines(entry: Mapping[str, object]) -> bool:
@@ -101,9 +101,9 @@ def beside(shown: Json, others: Iterable[Json]) -> Json:
     taken: set[str] = set()
     for entry in others:
         fields = entry.get("fieldsV1")
-        held = cast("Json", fields).get("f:status") if isinstance(fields, dict) else None
-        if isinstance(held, dict):
-            taken.update(name.removeprefix("f:") for name in cast("Json", held))
+        owned = cast("Json", fields).get("f:status") if isinstance(fields, dict) else None
+        if isinstance(owned, dict):
+            taken.update(name.removeprefix("f:") for name in cast("Json", owned))
     return {name: value for name, value in shown.items() if name not in taken}
 
 
@@ -139,10 +139,10 @@ def _engines(api_version: str, part: str, shape: _Shape, subresource: str) -> Js
 
 @lru_cache(maxsize=1_024)
 def _all_of_engine(api_version: str, spec: _Shape, status: _Shape) -> msgspec.Raw:
-    found = [_engines(api_version, "spec", spec, "")]
+    managed = [_engines(api_version, "spec", spec, "")]
     if status:
-        found.append(_engines(api_version, STATUS, status, STATUS))
-    return msgspec.Raw(_ENCODER.encode(found))
+        managed.append(_engines(api_version, STATUS, status, STATUS))
+    return msgspec.Raw(_ENCODER.encode(managed))
 
 
 def _written(below: tuple[str, ...]) -> Json:

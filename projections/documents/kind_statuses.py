@@ -42,16 +42,16 @@ def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> Json | None:
 def over_all(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus]) -> Json | None:
     """Return the status aggregated over all members; None for kinds without a rule here."""
     kind = ref.api_version, ref.kind
-    told = [each.values for each in members]
+    reported = [member.values for member in members]
     if kind in _BALANCED:
         # An entry without a host name gets the cluster's name, to show where its address is.
         return _balanced(
-            [{"hostname": each.cluster, **entry} for each in members for entry in _ingress(each.values)]
+            [{"hostname": member.cluster, **entry} for member in members for entry in _ingress(member.values)]
         )
     if kind == _CRON_JOB:
-        return _cron_job(ref, told)
+        return _cron_job(ref, reported)
     if kind in _PHASES:
-        return _phase(kind, told) | _containers(told)
+        return _phase(kind, reported) | _containers(reported)
     return None
 
 
@@ -71,14 +71,14 @@ def _ingress(values: dict[str, str]) -> list[Json]:
     return [*({"ip": ip} for ip in addresses), *({"hostname": name} for name in names)]
 
 
-def _cron_job(ref: shapes.WorkloadRef, told: Sequence[dict[str, str]]) -> Json:
+def _cron_job(ref: shapes.WorkloadRef, reported: Sequence[dict[str, str]]) -> Json:
     active = [
         {"apiVersion": "batch/v1", "kind": "Job", "namespace": ref.namespace, "name": name}
-        for values in told
+        for values in reported
         for name in _split(values, status_values.ACTIVE)
     ]
-    scheduled = _latest(told, status_values.LAST_SCHEDULED)
-    successful = _latest(told, status_values.LAST_SUCCESSFUL)
+    scheduled = _latest(reported, status_values.LAST_SCHEDULED)
+    successful = _latest(reported, status_values.LAST_SUCCESSFUL)
     return {
         **({"active": active} if active else {}),
         **({"lastScheduleTime": scheduled} if scheduled else {}),
@@ -86,32 +86,32 @@ def _cron_job(ref: shapes.WorkloadRef, told: Sequence[dict[str, str]]) -> Json:
     }
 
 
-def _latest(told: Sequence[dict[str, str]], path: str) -> str:
+def _latest(reported: Sequence[dict[str, str]], path: str) -> str:
     """The latest of the times at a path; values that are not times are ignored."""
-    found: list[tuple[int, str]] = []
-    for values in told:
+    timestamps: list[tuple[int, str]] = []
+    for values in reported:
         text = values.get(path, "")
         try:
-            found.append((times.from_text(text), text))
+            timestamps.append((times.from_text(text), text))
         except ValueError:
             continue
-    return max(found)[1] if found else ""
+    return max(timestamps)[1] if timestamps else ""
 
 
-def _phase(kind: tuple[str, str], told: Sequence[dict[str, str]]) -> Json:
+def _phase(kind: tuple[str, str], reported: Sequence[dict[str, str]]) -> Json:
     """The aggregated phase; members without a report count as pending, except for PersistentVolumeClaims."""
     otherwise = "" if kind == _CLAIM else _PENDING
-    phases = {values.get(status_values.PHASE) or otherwise for values in told}
+    phases = {values.get(status_values.PHASE) or otherwise for values in reported}
     first = next((phase for phase in _PHASES[kind] if phase in phases), "")
     return {"phase": first} if first else {}
 
 
-def _containers(told: Sequence[dict[str, str]]) -> Json:
+def _containers(reported: Sequence[dict[str, str]]) -> Json:
     """Readiness of each container; the state is known (running) only for ready ones."""
-    ready = [word == "true" for values in told for word in _split(values, status_values.CONTAINERS_READY)]
+    ready = [flag == "true" for values in reported for flag in _split(values, status_values.CONTAINERS_READY)]
     running: Json = {"ready": True, "state": {"running": {}}}
     waiting: Json = {"ready": False}
-    return {"containerStatuses": [running if each else waiting for each in ready]} if ready else {}
+    return {"containerStatuses": [running if is_ready else waiting for is_ready in ready]} if ready else {}
 
 
 def _split(values: dict[str, str], path: str) -> list[str]:

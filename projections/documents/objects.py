@@ -121,7 +121,7 @@ def rebalancer_status(rebalancer: Rebalancer) -> Json:
     return {
         **finish,
         "observedGeneration": rebalancer.observed_generation,
-        "observedWorkloads": [_observed(each) for each in observed],
+        "observedWorkloads": [_observed(workload) for workload in observed],
     }
 
 
@@ -132,20 +132,20 @@ def template_status(binding: Binding) -> Json:
     has_counts = binding.replicas is not None and kind != _JOB
     if binding.status is None:
         return {}
-    said = kind_statuses.over_all(binding.template, binding.status.members)
-    if said is not None:
-        return said
+    kind_status = kind_statuses.over_all(binding.template, binding.status.members)
+    if kind_status is not None:
+        return kind_status
     if not (has_counts or binding.status.fields):
         return {}
-    found: Json = {}
+    status: Json = {}
     for path, value in binding.status.fields.items():
-        put(found, json_paths.names(path), value)
+        put(status, json_paths.names(path), value)
     members = binding.status.members
     if kind == _JOB:
-        return found | _job_end(members)
+        return status | _job_end(members)
     if not has_counts:
-        return found | {"observedGeneration": binding.status.observed_generation}
-    return found | {
+        return status | {"observedGeneration": binding.status.observed_generation}
+    return status | {
         "observedGeneration": binding.status.observed_generation,
         "replicas": sum(member.replicas for member in members),
         "updatedReplicas": sum(member.updated for member in members),
@@ -156,16 +156,18 @@ def template_status(binding: Binding) -> Json:
 
 def _job_end(members: Sequence[decisions.MemberStatus]) -> Json:
     """Conditions of a finished Job: failed if it failed in any cluster, complete once it is complete in all."""
-    failed = [each.cluster for each in members if each.values.get(job_statuses.FAILED) == job_statuses.IS_SO]
+    failed = [
+        member.cluster for member in members if member.values.get(job_statuses.FAILED) == job_statuses.IS_SO
+    ]
     if failed:
         message = f"The Job failed in {', '.join(failed)}"
         condition = {"type": "Failed", "status": "True", "reason": "JobFailed", "message": message}
         return {"conditions": [condition]}
     if not members or not all(
-        each.values.get(job_statuses.COMPLETE) == job_statuses.IS_SO for each in members
+        member.values.get(job_statuses.COMPLETE) == job_statuses.IS_SO for member in members
     ):
         return {}
-    times = [text for each in members if (text := each.values.get(job_statuses.COMPLETED))]
+    times = [text for member in members if (text := member.values.get(job_statuses.COMPLETED))]
     condition = {"type": "Complete", "status": "True", "reason": "Completed", "message": "Job completed"}
     if not times:
         return {"conditions": [condition]}
@@ -200,8 +202,8 @@ def decoded(raw: bytes) -> Json:
 
 
 def _part(document: Json, name: str) -> Json:
-    found = document.get(name)
-    return dict(cast("Json", found)) if isinstance(found, dict) else {}
+    part = document.get(name)
+    return dict(cast("Json", part)) if isinstance(part, dict) else {}
 
 
 def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
@@ -209,29 +211,29 @@ def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
     if labels:
         metadata["labels"] = {**_part(metadata, "labels"), **labels}
         metadata["annotations"] = {**_part(metadata, "annotations"), **annotations}
-    if said := template_status(binding):
-        document["status"] = {**_part(document, "status"), **said}
+    if status := template_status(binding):
+        document["status"] = {**_part(document, "status"), **status}
 
 
 def _own(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None) -> None:
     """Add the ``managedFields`` of the status to those of the manifest."""
-    written = field_owners.entries(field_owners.decode(row.owners))
-    said: Json = {}
+    managed = field_owners.entries(field_owners.decode(row.owners))
+    engine_fields: Json = {}
     if row.kind in ("Namespace", "WorkloadRebalancer"):
-        said = _part(document, "status")
+        engine_fields = _part(document, "status")
     elif binding is not None and binding.template_uid == row.uid:
-        said = template_status(binding)
-    if said:
-        written.append(
+        engine_fields = template_status(binding)
+    if engine_fields:
+        managed.append(
             field_owners.of_engine(
-                row.api_version, field_owners.STATUS, said, subresource=field_owners.STATUS
+                row.api_version, field_owners.STATUS, engine_fields, subresource=field_owners.STATUS
             ),
         )
-    if written:
-        held = metadata.get("managedFields")
+    if managed:
+        existing = metadata.get("managedFields")
         metadata["managedFields"] = [
-            *(cast("list[object]", held) if isinstance(held, list) else ()),
-            *written,
+            *(cast("list[object]", existing) if isinstance(existing, list) else ()),
+            *managed,
         ]
 
 
@@ -240,7 +242,7 @@ def _order(observed: Observed) -> str:
 
 
 def _observed(observed: Observed) -> Json:
-    shown: Json = {"reason": observed.reason} if observed.reason else {}
+    rendered: Json = {"reason": observed.reason} if observed.reason else {}
     if observed.result:
-        shown["result"] = observed.result
-    return {**shown, "workload": cast("Json", msgspec.to_builtins(observed.workload))}
+        rendered["result"] = observed.result
+    return {**rendered, "workload": cast("Json", msgspec.to_builtins(observed.workload))}

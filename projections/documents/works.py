@@ -48,8 +48,8 @@ def name_of(work: Work) -> str:
 
 def name_for(ref: shapes.WorkloadRef) -> str:
     """Return the name of a template's works: the template's name and letters derived from its kind and namespace."""
-    whole = "-".join(part for part in (ref.namespace, ref.name, ref.kind.lower()) if part)
-    return f"{ref.name.replace(':', '.')}-{_letters(whole)}"
+    text = "-".join(part for part in (ref.namespace, ref.name, ref.kind.lower()) if part)
+    return f"{ref.name.replace(':', '.')}-{_letters(text)}"
 
 
 def work_object(
@@ -94,12 +94,14 @@ def work_object(
 
 
 def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> Json:
-    said: dict[str, list[Json]] = {}
+    rules_by_annotation: dict[str, list[Json]] = {}
     for ref in work.overrides:
         for overriders in _overriders(ref, policies.get(ref, b"{}")):
             mark = APPLIED.get(ref.kind, "")
-            said.setdefault(mark, []).append({"policyName": ref.name, "overriders": overriders})
-    return {mark: msgspec.json.encode(rules).decode() for mark, rules in sorted(said.items())}
+            rules_by_annotation.setdefault(mark, []).append(
+                {"policyName": ref.name, "overriders": overriders}
+            )
+    return {mark: msgspec.json.encode(rules).decode() for mark, rules in sorted(rules_by_annotation.items())}
 
 
 def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[object]:
@@ -112,9 +114,9 @@ def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[object]:
     except (msgspec.MsgspecError, RecursionError):
         return
     rules = spec.override_rules or (_Rule(overriders=spec.overriders),)
-    for place in ref.rules:
-        if place < len(rules):
-            yield rules[place].overriders
+    for index in ref.rules:
+        if index < len(rules):
+            yield rules[index].overriders
 
 
 class _Rule(Struct, frozen=True):
@@ -145,23 +147,23 @@ def _manifest(work: Work, template: ObjectRow | None) -> Json:
     if template is None:
         return {**head, "metadata": metadata}
     try:
-        found = msgspec.json.decode(template.manifest, type=Json)
+        manifest = msgspec.json.decode(template.manifest, type=Json)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return {**head, "metadata": metadata}
-    held = cast("Json", found.get("metadata", {}))
+    template_metadata = cast("Json", manifest.get("metadata", {}))
     for name in ("labels", "annotations"):
-        if name in held:
-            metadata[name] = held[name]
+        if name in template_metadata:
+            metadata[name] = template_metadata[name]
     if work.labels:
         metadata["labels"] = {**cast("Json", metadata.get("labels") or {}), **work.labels}
-    spec = found.get("spec")
+    spec = manifest.get("spec")
     if work.replicas is not None and isinstance(spec, dict):
         declared = work.reading.replicas if work.reading else ""
         usual = _REPLICAS_AT.get((ref.api_version, ref.kind), _REPLICAS)
         path = tuple(declared.removeprefix(".").split(".")) if declared else usual
-        put(found, path, work.replicas)
-    found.pop("status", None)
-    return {**found, "metadata": metadata}
+        put(manifest, path, work.replicas)
+    manifest.pop("status", None)
+    return {**manifest, "metadata": metadata}
 
 
 def _status(work: Work) -> Json:
