@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 LOGS: Final = ("output", ".output", ".said", ".log")
-"""How the names of files end that hold what processes logged."""
+"""Suffixes of files with the output of processes."""
 
 _LOCALS: Final = "locals ─"
-"""What stands in a traceback with local variables."""
+"""Marker of a traceback with local variables."""
 
 _ALWAYS: Final = (
     r"(?i:bearer) [A-Za-z0-9_.~+/-]{16,}",

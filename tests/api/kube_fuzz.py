@@ -52,7 +52,7 @@ _TEXTS: Final = (
 _REFERENCE: Final = "#/components/schemas/"
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class FuzzRequest(Struct, frozen=True, kw_only=True):
     """A request."""
 
     method: str
@@ -89,7 +89,7 @@ SCHEMAS: Final = schemas(control_plane())
 
 
 @st.composite
-def asked(draw: st.DrawFn, resource: Resource) -> Asked:
+def asked(draw: st.DrawFn, resource: Resource) -> FuzzRequest:
     """A request about an object of a kind."""
     method = draw(st.sampled_from(("POST", "POST", "PUT", "PATCH", "PATCH", "DELETE", "GET")))
     name = draw(st.sampled_from(NAMES))
@@ -109,7 +109,7 @@ def asked(draw: st.DrawFn, resource: Resource) -> Asked:
         body: object = [{"op": operation, "path": place, "value": value.get("spec"), "from": "/metadata"}]
     else:
         body = value
-    return Asked(
+    return FuzzRequest(
         method=method,
         path=path,
         query=dict(draw(st.sampled_from(QUERIES))),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.http.kube.app import create_app
 from engine.kubeapi.schema.resources import Resource
-from tests.api.kube_fuzz import Asked, asked, resources
+from tests.api.kube_fuzz import FuzzRequest, asked, resources
 from tests.api.servers import NOW_MS, TOKEN, serving
 
 PATIENT: Any = list(HealthCheck)
@@ -50,6 +50,6 @@ async def test_every_answer_is_a_valid_kubernetes_answer(resource: Resource, dat
             assert listed.status_code == 200, listed.text
 
 
-async def _answer(client: httpx.AsyncClient, each: Asked) -> httpx.Response:
+async def _answer(client: httpx.AsyncClient, each: FuzzRequest) -> httpx.Response:
     headers = {"content-type": each.type} if each.body else {}
     return await client.request(each.method, each.path, params=each.query, content=each.body, headers=headers)

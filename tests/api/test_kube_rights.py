@@ -19,7 +19,7 @@ Json = dict[str, object]
 
 @asynccontextmanager
 async def api(**headers: str) -> AsyncGenerator[httpx.AsyncClient]:
-    """Yield a client with the server's token; ``_`` in header names stands for ``-``."""
+    """Yield a client with the server's token; ``_`` in header names means ``-``."""
     async with serving() as services:
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
         given = {

@@ -26,7 +26,7 @@ _OF_THE_NODE: Final = frozenset(
         "KAFKA_PROCESS_ROLES",
     }
 )
-"""What says where a broker is; brokers elsewhere have their own."""
+"""Properties with addresses, which differ for local brokers."""
 
 
 class Build(Struct, forbid_unknown_fields=True):
@@ -75,7 +75,7 @@ class Compose(Struct):
         return {name: each for name, each in self.services.items() if each.build is not None}
 
 
-class Asked(Struct, rename="camel"):
+class Query(Struct, rename="camel"):
     expr: str
     legend_format: str
     ref_id: str
@@ -90,7 +90,7 @@ class Panel(Struct, rename="camel"):
     grid_pos: dict[str, int]
     description: str = ""
     datasource: dict[str, str] = {}
-    targets: list[Asked] = []
+    targets: list[Query] = []
 
 
 class Dashboard(Struct):

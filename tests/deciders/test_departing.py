@@ -18,11 +18,11 @@ async def _fleet(story: Story) -> None:
     await story.say(joined("member1"), room("member1"), heard("member1"), joined("member2"), room("member2"))
 
 
-async def leave(story: Story, cluster: str = "member1") -> None:
+async def start_removal(story: Story, cluster: str = "member1") -> None:
     await story.say(clusters.ClusterLeaving(name=cluster))
 
 
-async def gone(story: Story, work: Running, key: str = WEB, cluster: str = "member1") -> None:
+async def report_deleted(story: Story, work: Running, key: str = WEB, cluster: str = "member1") -> None:
     """Report that the cluster deleted the workload of its newest removal; ``work`` is what it ran before."""
     (removed,) = [each for each in await removals(story, cluster) if each.key == key][-1:]
     assert (removed.term, removed.step) > (work.term, work.step)
@@ -33,13 +33,13 @@ async def removals(story: Story, cluster: str = "member1") -> list[works.WorkRem
     return await story.told(works.WorkRemoved, cluster)
 
 
-async def left(story: Story, cluster: str = "member1") -> list[str]:
+async def left_clusters(story: Story, cluster: str = "member1") -> list[str]:
     return [each.name for each in await story.told(clusters.ClusterLeft, cluster)]
 
 
 async def test_empty_cluster_leaves_at_once(story: Story) -> None:
-    await leave(story)
-    assert await left(story) == ["member1"]
+    await start_removal(story)
+    assert await left_clusters(story) == ["member1"]
     (vacated,) = await story.told(decisions.ClusterVacated)
     assert vacated.name == "member1"
 
@@ -47,43 +47,43 @@ async def test_empty_cluster_leaves_at_once(story: Story) -> None:
 async def test_workloads_move_away_and_the_cluster_leaves_once_they_are_deleted(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
-    await leave(story)
+    await start_removal(story)
     assert await story.replicas(WEB) == {"member2": 4}
     assert (await story.told(decisions.ScheduleDecided))[-1].trigger == "ClusterTerminating"
-    assert await left(story) == []
-    await gone(story, work)
-    assert await left(story) == ["member1"]
+    assert await left_clusters(story) == []
+    await report_deleted(story, work)
+    assert await left_clusters(story) == ["member1"]
 
 
 async def test_leaving_cluster_gets_no_new_workloads(story: Story) -> None:
     await story.say(policy("p", {"replicaScheduling": DUPLICATED}), deployment("held"))
     work = (await story.running(writing.key("held")))["member1"]
-    await leave(story)
+    await start_removal(story)
     await story.say(deployment("web", 2), joined("member1"), room("member1", cpu=1_000))
     assert story.placed(WEB) == {"member2": 2}
-    await gone(story, work, writing.key("held"))
-    assert await left(story) == ["member1"]
+    await report_deleted(story, work, writing.key("held"))
+    assert await left_clusters(story) == ["member1"]
 
 
 async def test_workload_without_another_cluster_is_removed_too(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
     work = (await story.running(WEB))["member1"]
-    await leave(story)
+    await start_removal(story)
     assert await story.running(WEB) == {}
-    await gone(story, work)
-    assert await left(story) == ["member1"]
+    await report_deleted(story, work)
+    assert await left_clusters(story) == ["member1"]
 
 
 async def test_unclaimed_workload_is_removed_too(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(writing.policy_deleted("p"))
     work = (await story.running(WEB))["member1"]
-    await leave(story)
+    await start_removal(story)
     assert await story.replicas(WEB) == story.placed(WEB) == {"member2": 2}
     (evicted,) = await story.told(decisions.EvictionStarted)
     assert (evicted.cluster, evicted.reason) == ("member1", "ClusterTerminating")
-    await gone(story, work)
-    assert await left(story) == ["member1"]
+    await report_deleted(story, work)
+    assert await left_clusters(story) == ["member1"]
 
 
 async def test_graceful_eviction_ends_at_once_when_the_cluster_leaves(story: Story) -> None:
@@ -91,11 +91,11 @@ async def test_graceful_eviction_ends_at_once_when_the_cluster_leaves(story: Sto
     work = (await story.running(WEB))["member1"]
     await story.say(writing.tainted("member1", "NoExecute"))
     assert "member1" in await story.running(WEB)
-    await leave(story)
+    await start_removal(story)
     assert await story.replicas(WEB) == {"member2": 4}
     assert await story.told(decisions.EvictionFinished) == []
-    await gone(story, work)
-    assert await left(story) == ["member1"]
+    await report_deleted(story, work)
+    assert await left_clusters(story) == ["member1"]
     (ended,) = await story.told(decisions.EvictionFinished)
     assert ended.reason == eviction_rules.CLUSTER_LEFT
 
@@ -106,18 +106,18 @@ async def test_dependencies_are_removed_from_a_leaving_cluster(story: Story) -> 
     await story.say(settings, policy("p", on("member1"), propagateDeps=True), template)
     key = writing.key("settings", writing.CONFIG_MAP)
     web, needed = (await story.running(WEB))["member1"], (await story.running(key))["member1"]
-    await leave(story)
+    await start_removal(story)
     assert await story.running(key) == {}
-    await gone(story, web)
-    assert await left(story) == []
-    await gone(story, needed, key)
-    assert await left(story) == ["member1"]
+    await report_deleted(story, web)
+    assert await left_clusters(story) == []
+    await report_deleted(story, needed, key)
+    assert await left_clusters(story) == ["member1"]
 
 
 @pytest.mark.parametrize("preserved", [False, True])
 async def test_preserved_resources_stay_in_the_leaving_cluster(story: Story, *, preserved: bool) -> None:
     await story.say(policy("p", ANYWHERE, preserveResourcesOnDeletion=preserved), deployment("web", 4))
-    await leave(story)
+    await start_removal(story)
     (removed,) = await removals(story)
     assert removed.preserved is preserved
 
@@ -126,18 +126,18 @@ async def test_earlier_removal_is_awaited_too(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await story.say(writing.deleted("web"))
-    await leave(story)
-    assert await left(story) == []
-    await gone(story, work)
-    assert await left(story) == ["member1"]
+    await start_removal(story)
+    assert await left_clusters(story) == []
+    await report_deleted(story, work)
+    assert await left_clusters(story) == ["member1"]
 
 
 async def test_stale_report_does_not_end_the_wait(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
-    await leave(story)
+    await start_removal(story)
     await story.say(health.WorkloadGone(cluster="member1", key=WEB, term=work.term, step=work.step))
-    assert await left(story) == []
+    assert await left_clusters(story) == []
 
 
 async def test_recreated_workload_is_not_awaited_as_a_removal(story: Story) -> None:
@@ -145,34 +145,34 @@ async def test_recreated_workload_is_not_awaited_as_a_removal(story: Story) -> N
     await story.say(writing.deleted("web"))
     await story.say(deployment("web", 4))
     work = (await story.running(WEB))["member1"]
-    await leave(story)
-    await gone(story, work)
-    assert await left(story) == ["member1"]
+    await start_removal(story)
+    await report_deleted(story, work)
+    assert await left_clusters(story) == ["member1"]
 
 
 async def test_unready_cluster_is_not_waited_for(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await leave(story)
-    assert await left(story) == []
+    await start_removal(story)
+    assert await left_clusters(story) == []
     await story.say(heard("member1", ready=False))
-    assert await left(story) == ["member1"]
+    assert await left_clusters(story) == ["member1"]
 
 
 async def test_silent_agent_is_waited_for(story: Story) -> None:
     pull = msgspec.structs.replace(joined("member1"), sync_mode="Pull")
     await story.say(pull, heard("member1", grace_s=40), policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
-    await leave(story)
+    await start_removal(story)
     await story.pass_s(60)
     assert [each.name for each in await story.told(decisions.ClusterSilenced)] == ["member1"]
-    assert await left(story) == []
-    await gone(story, work)
-    assert await left(story) == ["member1"]
+    assert await left_clusters(story) == []
+    await report_deleted(story, work)
+    assert await left_clusters(story) == ["member1"]
 
 
 async def test_forced_removal_does_not_wait(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await leave(story)
+    await start_removal(story)
     await story.say(clusters.ClusterLeft(name="member1"))
     assert await story.replicas(WEB) == {"member2": 4}
     assert await story.told(decisions.ClusterVacated) == []
@@ -185,7 +185,7 @@ async def test_late_end_of_a_departure_does_not_remove_the_next_cluster_of_that_
     story.write_first(clusters.ClusterLeft(name="member1"), joined("member1"), room("member1"))
     story.refused = 1
     await story.settle()
-    assert await left(story) == ["member1", "member1"]
+    assert await left_clusters(story) == ["member1", "member1"]
     await story.say(policy("p", on("member1")), deployment("web", 2))
     assert story.placed(WEB) == {"member1": 2}
 
@@ -194,26 +194,26 @@ async def test_rejoined_cluster_can_leave_again(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     for _ in range(2):
         work = (await story.running(WEB))["member1"]
-        await leave(story)
-        await gone(story, work)
+        await start_removal(story)
+        await report_deleted(story, work)
         await story.say(joined("member1"), room("member1"), heard("member1"))
         await story.say(writing.policy("p", on("member1", "member2", scheduling=DUPLICATED)))
-    assert await left(story) == ["member1", "member1"]
+    assert await left_clusters(story) == ["member1", "member1"]
 
 
 async def test_departure_continues_after_a_restart(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
-    await leave(story)
+    await start_removal(story)
     await story.restart()
-    assert await left(story) == []
-    await gone(story, work)
+    assert await left_clusters(story) == []
+    await report_deleted(story, work)
     await story.restart()
-    assert await left(story) == ["member1"]
+    assert await left_clusters(story) == ["member1"]
 
 
 async def test_each_shard_reports_once_that_nothing_is_left(story: Story) -> None:
-    await leave(story)
+    await start_removal(story)
     await story.say(deployment("other"), heard("member2"))
     told = [
         record
@@ -227,5 +227,5 @@ async def test_each_shard_reports_once_that_nothing_is_left(story: Story) -> Non
 
 async def test_unknown_cluster_cannot_leave(story: Story) -> None:
     story.refused = 1
-    await leave(story, "member9")
-    assert await left(story, "member9") == []
+    await start_removal(story, "member9")
+    assert await left_clusters(story, "member9") == []

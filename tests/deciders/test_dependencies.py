@@ -56,7 +56,7 @@ def secret() -> shapes.Event:
     return template("keys", SECRET, fields={"data": {}})
 
 
-async def where(story: Story, about: str) -> list[str]:
+async def clusters_running(story: Story, about: str) -> list[str]:
     """Return the clusters that run an object, according to their works."""
     return sorted(await story.running(about))
 
@@ -75,24 +75,28 @@ async def required_by(story: Story, about: str) -> dict[str, tuple[str, ...]]:
 async def test_dependencies_follow_their_workload(story: Story) -> None:
     await story.say(settings_map(), secret(), template("other", CONFIG_MAP))
     await story.say(with_deps("member1", "member2"), referring("web", "ConfigMap/settings", "Secret/keys"))
-    assert await where(story, SETTINGS) == await where(story, KEYS) == ["member1", "member2"]
+    assert (
+        await clusters_running(story, SETTINGS)
+        == await clusters_running(story, KEYS)
+        == ["member1", "member2"]
+    )
     assert await required_by(story, SETTINGS) == {WEB: ("member1", "member2")}
-    assert await where(story, key("other", CONFIG_MAP)) == []
+    assert await clusters_running(story, key("other", CONFIG_MAP)) == []
 
 
 async def test_dependencies_are_not_sent_without_propagate_deps(story: Story) -> None:
     await story.say(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
-    assert await where(story, SETTINGS) == []
+    assert await clusters_running(story, SETTINGS) == []
     assert await story.told(links.DependencyNeeded) == []
 
 
 async def test_propagate_deps_can_be_switched_on_and_off(story: Story) -> None:
     await story.say(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(with_deps("member1"))
-    assert await where(story, SETTINGS) == ["member1"]
+    assert await clusters_running(story, SETTINGS) == ["member1"]
     await story.say(policy("p", on("member1")))
-    assert await where(story, SETTINGS) == []
-    assert await where(story, WEB) == ["member1"]
+    assert await clusters_running(story, SETTINGS) == []
+    assert await clusters_running(story, WEB) == ["member1"]
 
 
 async def test_missing_dependency_is_waited_for(story: Story) -> None:
@@ -100,15 +104,15 @@ async def test_missing_dependency_is_waited_for(story: Story) -> None:
     assert not story.is_known(SETTINGS)
     await story.restart()
     await story.say(settings_map())
-    assert await where(story, SETTINGS) == ["member1"]
+    assert await clusters_running(story, SETTINGS) == ["member1"]
 
 
 async def test_deleted_dependency_is_removed_and_sent_again_when_recreated(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(deleted("settings", CONFIG_MAP))
-    assert await where(story, SETTINGS) == []
+    assert await clusters_running(story, SETTINGS) == []
     await story.say(settings_map("2"))
-    assert await where(story, SETTINGS) == ["member1"]
+    assert await clusters_running(story, SETTINGS) == ["member1"]
 
 
 async def test_edits_of_a_dependency_reach_the_members(story: Story) -> None:
@@ -122,8 +126,8 @@ async def test_removed_reference_withdraws_the_dependency(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), secret())
     await story.say(referring("web", "ConfigMap/settings", "Secret/keys"))
     await story.say(referring("web", "Secret/keys"))
-    assert await where(story, SETTINGS) == []
-    assert await where(story, KEYS) == ["member1"]
+    assert await clusters_running(story, SETTINGS) == []
+    assert await clusters_running(story, KEYS) == ["member1"]
     assert (await story.told(decisions.BindingWithdrawn, SETTINGS))[-1].reason == "NotRequired"
     assert len(await story.told(links.DependencyNeeded)) == 2, "who stays is told nothing"
 
@@ -131,7 +135,7 @@ async def test_removed_reference_withdraws_the_dependency(story: Story) -> None:
 async def test_deleted_workload_removes_its_dependencies(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(deleted("web"))
-    assert await where(story, SETTINGS) == []
+    assert await clusters_running(story, SETTINGS) == []
     assert not story.is_known(WEB)
     assert not any(fold.state.needs for fold in story.worker.folds)
 
@@ -147,9 +151,9 @@ async def test_preserved_workload_keeps_its_dependencies(story: Story) -> None:
 async def test_unclaimed_workload_keeps_its_dependencies(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(policy_deleted("p"))
-    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1"]
+    assert await clusters_running(story, WEB) == await clusters_running(story, SETTINGS) == ["member1"]
     await story.say(deleted("web"))
-    assert await where(story, SETTINGS) == []
+    assert await clusters_running(story, SETTINGS) == []
 
 
 # --- moving ---
@@ -158,7 +162,7 @@ async def test_unclaimed_workload_keeps_its_dependencies(story: Story) -> None:
 async def test_dependencies_move_with_their_workload(story: Story) -> None:
     await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(with_deps("member2", "member3"))
-    assert await where(story, SETTINGS) == ["member2", "member3"]
+    assert await clusters_running(story, SETTINGS) == ["member2", "member3"]
     assert await required_by(story, SETTINGS) == {WEB: ("member2", "member3")}
 
 
@@ -166,9 +170,13 @@ async def test_rescheduling_moves_dependencies(story: Story) -> None:
     divided = policy("p", on("member1", "member2", scheduling=EVEN), propagateDeps=True)
     await story.say(settings_map(), tainted("member2", "NoSchedule"))
     await story.say(divided, referring("web", "ConfigMap/settings", replicas=2))
-    assert await where(story, SETTINGS) == ["member1"]
+    assert await clusters_running(story, SETTINGS) == ["member1"]
     await story.say(writing.untainted("member2"), rebalancer("again", ref("web")))
-    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1", "member2"]
+    assert (
+        await clusters_running(story, WEB)
+        == await clusters_running(story, SETTINGS)
+        == ["member1", "member2"]
+    )
 
 
 async def test_scaling_sends_no_links(story: Story) -> None:
@@ -183,15 +191,19 @@ async def test_dependency_stays_during_a_graceful_eviction(story: Story) -> None
     placement = on("member1", "member2", scheduling=DUPLICATED, spreadConstraints=spread)
     await story.say(policy("p", placement, propagateDeps=True), settings_map())
     await story.say(referring("web", "ConfigMap/settings"))
-    (first,) = await where(story, WEB)
+    (first,) = await clusters_running(story, WEB)
     (second,) = {"member1", "member2"} - {first}
     await story.report(WEB, first)
     await story.say(tainted(first, "NoExecute"))
     assert story.placed(WEB) == {second: 1}
-    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1", "member2"]
+    assert (
+        await clusters_running(story, WEB)
+        == await clusters_running(story, SETTINGS)
+        == ["member1", "member2"]
+    )
     await story.report(WEB, second)
     await story.pass_s(1)
-    assert await where(story, WEB) == await where(story, SETTINGS) == [second]
+    assert await clusters_running(story, WEB) == await clusters_running(story, SETTINGS) == [second]
 
 
 async def test_evicted_unclaimed_workload_is_removed_with_its_dependencies(story: Story) -> None:
@@ -199,15 +211,19 @@ async def test_evicted_unclaimed_workload_is_removed_with_its_dependencies(story
     await story.say(referring("web", "ConfigMap/settings"))
     await story.say(tainted("member2", "NoExecute"))
     await story.say(policy_deleted("p"))
-    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1", "member2"]
+    assert (
+        await clusters_running(story, WEB)
+        == await clusters_running(story, SETTINGS)
+        == ["member1", "member2"]
+    )
     await story.pass_s(601)
-    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1"]
+    assert await clusters_running(story, WEB) == await clusters_running(story, SETTINGS) == ["member1"]
 
 
 async def test_removed_cluster_is_dropped_from_dependencies(story: Story) -> None:
     await story.say(with_deps("member1", "member2"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(writing.clusters.ClusterLeft(name="member2"))
-    assert await where(story, SETTINGS) == ["member1"]
+    assert await clusters_running(story, SETTINGS) == ["member1"]
 
 
 # --- shared, and with their own policy ---
@@ -216,40 +232,40 @@ async def test_removed_cluster_is_dropped_from_dependencies(story: Story) -> Non
 async def test_two_workloads_share_a_dependency(story: Story) -> None:
     await story.say(settings_map(), with_deps("member1", of="web"), with_deps("member2", name="q", of="api"))
     await story.say(referring("web", "ConfigMap/settings"), referring("api", "ConfigMap/settings"))
-    assert await where(story, SETTINGS) == ["member1", "member2"]
+    assert await clusters_running(story, SETTINGS) == ["member1", "member2"]
     assert await required_by(story, SETTINGS) == {WEB: ("member1",), key("api"): ("member2",)}
     await story.say(deleted("web"))
-    assert await where(story, SETTINGS) == ["member2"]
+    assert await clusters_running(story, SETTINGS) == ["member2"]
     await story.say(deleted("api"))
-    assert await where(story, SETTINGS) == []
+    assert await clusters_running(story, SETTINGS) == []
 
 
 async def test_own_policy_and_dependents_place_a_dependency_together(story: Story) -> None:
     own = policy("own", on("member3"), selector("settings", CONFIG_MAP))
     await story.say(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
-    assert await where(story, SETTINGS) == ["member1", "member3"]
+    assert await clusters_running(story, SETTINGS) == ["member1", "member3"]
     assert story.placed(SETTINGS) == {"member3": 0}
     await story.say(with_deps("member2"))
-    assert await where(story, SETTINGS) == ["member2", "member3"]
+    assert await clusters_running(story, SETTINGS) == ["member2", "member3"]
     await story.say(deleted("web"))
-    assert await where(story, SETTINGS) == ["member3"]
+    assert await clusters_running(story, SETTINGS) == ["member3"]
     assert await story.told(decisions.BindingWithdrawn, SETTINGS) == []
 
 
 async def test_own_policy_of_a_dependency_can_be_added_and_removed(story: Story) -> None:
     await story.say(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
     await story.say(policy("own", on("member3"), selector("settings", CONFIG_MAP)))
-    assert await where(story, SETTINGS) == ["member1", "member3"]
+    assert await clusters_running(story, SETTINGS) == ["member1", "member3"]
     await story.say(policy_deleted("own"))
-    assert await where(story, SETTINGS) == ["member1", "member3"], "what runs stays"
+    assert await clusters_running(story, SETTINGS) == ["member1", "member3"], "what runs stays"
     await story.say(settings_map("2"), deleted("web"))
-    assert await where(story, SETTINGS) == ["member3"]
+    assert await clusters_running(story, SETTINGS) == ["member3"]
 
 
 async def test_suspended_dependency_is_not_dispatched_to_dependents(story: Story) -> None:
     own = policy("own", on("member3"), selector("settings", CONFIG_MAP), suspension={"dispatching": True})
     await story.say(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
-    assert await where(story, SETTINGS) == ["member1", "member3"]
+    assert await clusters_running(story, SETTINGS) == ["member1", "member3"]
     assert all(each.suspended for each in (await story.running(SETTINGS)).values())
 
 
@@ -278,7 +294,7 @@ async def test_status_of_a_dependency_is_aggregated(story: Story) -> None:
 async def test_object_of_another_api_group_is_not_a_dependency(story: Story) -> None:
     await story.say(with_deps("member1"), referring("web", "ConfigMap/settings"))
     await story.say(template("settings", ("example.io/v1", "ConfigMap")))
-    assert await where(story, SETTINGS) == []
+    assert await clusters_running(story, SETTINGS) == []
 
 
 async def test_withdrawn_binding_continues_with_the_next_generation(story: Story) -> None:
@@ -319,9 +335,9 @@ def needed(by: str, number: int, *clusters: str) -> shapes.Event:
 async def test_newest_need_wins_and_repeated_links_are_ignored(story: Story) -> None:
     await story.say(settings_map(), needed("default/a", 5, "member1"))
     await story.say(needed("default/a", 4, "member2"), needed("default/a", 5, "member3"))
-    assert await where(story, SETTINGS) == ["member1"]
+    assert await clusters_running(story, SETTINGS) == ["member1"]
     await story.say(needed("default/b", 1), needed("default/a", 3))
-    assert await where(story, SETTINGS) == ["member1"]
+    assert await clusters_running(story, SETTINGS) == ["member1"]
     state = story.worker.folds[keys.shard_of(SETTINGS)].state
     assert state.counters.needs_ignored == 4
 
@@ -376,7 +392,7 @@ async def test_order_of_links_does_not_matter(
         number = waiting[by].pop(0)
         await told.say(needed(f"default/{by}", number, *sorted(distinct[by, number])))
     wanted = {name for clusters in newest.values() for name in clusters}
-    assert await where(told, SETTINGS) == sorted(wanted)
+    assert await clusters_running(told, SETTINGS) == sorted(wanted)
 
 
 async def test_dependency_records_respect_the_record_limit(story: Story) -> None:
@@ -391,4 +407,4 @@ async def test_dependency_records_respect_the_record_limit(story: Story) -> None
     assert len(told.dependencies) == limits.DEPENDENCIES_MAX
     written = await story.log.read_all(0, story.log.last_number())
     assert max(len(record.value) for record in written) < limits.RECORD_BYTES_MAX
-    assert await where(story, WEB) == ["member1"]
+    assert await clusters_running(story, WEB) == ["member1"]

@@ -6,7 +6,7 @@ from engine.bench import growth, growth_inputs
 
 SIZES = (20, 200)
 LARGER = {"clusters that fail": 2, "clusters that fail one by one": 2, "workloads that need one object": 2}
-"""What costs much for each: only in larger sizes a cost beside that shows which grows faster."""
+"""Size factors of inputs with a high cost per item: only larger sizes show another cost that grows faster."""
 
 PARTS = ("decide", "recover", "views")
 

@@ -24,7 +24,7 @@ def traced(trace: Trace, data: shapes.Event, at_ms: int) -> records.Record:
     return statements.record_of(said, "/pipelines/shop", at_ms, "")
 
 
-async def say(story: Story, trace: Trace, *data: shapes.Event) -> list[Envelope]:
+async def append_traced(story: Story, trace: Trace, *data: shapes.Event) -> list[Envelope]:
     """Append inputs in a trace; return the envelopes of the consequences, without steps."""
     before = story.log.last_number()
     await story.log.append([traced(trace, each, story.now_ms) for each in data])
@@ -43,23 +43,23 @@ async def two_clusters(story: Story) -> None:
 
 async def test_decisions_and_works_carry_the_trace_of_the_template(story: Story) -> None:
     await two_clusters(story)
-    heads = await say(story, PIPELINE, deployment("web", 2))
+    heads = await append_traced(story, PIPELINE, deployment("web", 2))
     assert {head.type.split(".")[2] for head in heads} >= {"schedule-decided", "work-applied"}
     assert {carried(head) for head in heads} == {PIPELINE}
 
 
 async def test_consequences_of_a_fact_carry_its_trace(story: Story) -> None:
     await two_clusters(story)
-    await say(story, PIPELINE, deployment("web", 2))
-    heads = await say(story, OPERATOR, tainted("member1", "NoExecute"))
+    await append_traced(story, PIPELINE, deployment("web", 2))
+    heads = await append_traced(story, OPERATOR, tainted("member1", "NoExecute"))
     assert any(head.type.startswith("io.reballast.eviction-started") for head in heads)
     assert {carried(head) for head in heads} == {OPERATOR}
 
 
 async def test_trace_of_a_rebalancer_passes_through_other_shards(story: Story) -> None:
     await two_clusters(story)
-    await say(story, PIPELINE, deployment("web", 2), deployment("api", 2))
-    heads = await say(story, OPERATOR, rebalancer("demo", ref("web"), ref("api")))
+    await append_traced(story, PIPELINE, deployment("web", 2), deployment("api", 2))
+    heads = await append_traced(story, OPERATOR, rebalancer("demo", ref("web"), ref("api")))
     assert len(await story.told(links.RescheduleAnswered)) == 2
     assert any(head.type.startswith("io.reballast.reschedule-triggered") for head in heads)
     assert {carried(head) for head in heads} == {OPERATOR}
@@ -68,7 +68,7 @@ async def test_trace_of_a_rebalancer_passes_through_other_shards(story: Story) -
 async def test_rejection_carries_the_trace_of_the_refused_input(story: Story) -> None:
     await two_clusters(story)
     template = deployment("web", 2)
-    await say(story, PIPELINE, template)
+    await append_traced(story, PIPELINE, template)
     story.refused = 1
     repeated = traced(OPERATOR, template, story.now_ms)
     await story.log.append([repeated, repeated])
@@ -79,8 +79,8 @@ async def test_rejection_carries_the_trace_of_the_refused_input(story: Story) ->
 
 async def test_missing_or_malformed_trace_writes_no_trace(story: Story) -> None:
     await two_clusters(story)
-    heads = await say(story, NO_TRACE, deployment("web", 2))
-    heads += await say(story, MALFORMED, deployment("api", 2))
+    heads = await append_traced(story, NO_TRACE, deployment("web", 2))
+    heads += await append_traced(story, MALFORMED, deployment("api", 2))
     assert {carried(head) for head in heads} == {NO_TRACE}
     for record in await story.log.read(topics.WORKS, keys.shard_of("member1"), 0, 100):
         assert not {"ce_traceparent", "ce_tracestate"} & record.headers.keys()
@@ -88,8 +88,8 @@ async def test_missing_or_malformed_trace_writes_no_trace(story: Story) -> None:
 
 async def test_traced_steps_verify(story: Story) -> None:
     await two_clusters(story)
-    await say(story, PIPELINE, deployment("web", 2))
-    await say(story, OPERATOR, tainted("member1", "NoExecute"), rebalancer("demo", ref("web")))
+    await append_traced(story, PIPELINE, deployment("web", 2))
+    await append_traced(story, OPERATOR, tainted("member1", "NoExecute"), rebalancer("demo", ref("web")))
     report = await verification.verify(story.log)
     assert (report.findings, report.differences) == ([], [])
     assert report.steps == await story.steps() > 0

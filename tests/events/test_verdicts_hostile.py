@@ -103,7 +103,7 @@ BEFORE: Final = [
         "rebalancer-applied",
     )
 ]
-"""What hostile records may find in their partitions."""
+"""Records that precede hostile ones in their partitions."""
 
 
 @st.composite

@@ -11,7 +11,7 @@ CREATED = "2025-12-31T23:59:53Z"
 CONTAINERS: Json = {"containers": [{"name": "c", "image": "i"}]}
 
 ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
-    "a volume that nobody claims": (
+    "unclaimed volume": (
         "/v1/persistentvolumes",
         {
             "spec": {
@@ -36,7 +36,7 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
             "VolumeMode": "Filesystem",
         },
     ),
-    "a claim that is bound": (
+    "bound claim": (
         "/v1/persistentvolumeclaims",
         {
             "spec": {"volumeName": "pv", "storageClassName": "fast"},
@@ -57,7 +57,7 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
             "VolumeMode": "<unset>",
         },
     ),
-    "a class of storage": (
+    "storage class": (
         "storage.k8s.io/v1/storageclasses",
         {"provisioner": "a.b/c", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
         {
@@ -68,7 +68,7 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
             "Age": "7s",
         },
     ),
-    "a driver of storage": (
+    "csi driver": (
         "storage.k8s.io/v1/csidrivers",
         {"spec": {}},
         {
@@ -81,29 +81,29 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
             "Age": "7s",
         },
     ),
-    "a quota": (
+    "resource quota": (
         "/v1/resourcequotas",
         {"status": {"hard": {"pods": "5", "limits.cpu": "2"}, "used": {"pods": "0", "limits.cpu": "0"}}},
         {"Request": "pods: 0/5", "Limit": "limits.cpu: 0/2", "Age": "7s"},
     ),
-    "a range of limits": ("/v1/limitranges", {}, {"Created At": CREATED}),
+    "limit range": ("/v1/limitranges", {}, {"Created At": CREATED}),
     "endpoints": (
         "/v1/endpoints",
         {"subsets": [{"addresses": [{"ip": f"1.2.3.{each}"} for each in range(5)], "ports": [{"port": 80}]}]},
         {"Endpoints": "1.2.3.0:80,1.2.3.1:80,1.2.3.2:80 + 2 more...", "Age": "7s"},
     ),
-    "endpoints of nobody": ("/v1/endpoints", {}, {"Endpoints": "<none>", "Age": "7s"}),
-    "a slice of endpoints": (
+    "empty endpoints": ("/v1/endpoints", {}, {"Endpoints": "<none>", "Age": "7s"}),
+    "endpoint slice": (
         "discovery.k8s.io/v1/endpointslices",
         {"addressType": "IPv4", "ports": [{"port": 80}], "endpoints": [{"addresses": ["1.2.3.4"]}]},
         {"AddressType": "IPv4", "Ports": "80", "Endpoints": "1.2.3.4", "Age": "7s"},
     ),
-    "a slice of nobody": (
+    "empty endpoint slice": (
         "discovery.k8s.io/v1/endpointslices",
         {"addressType": "IPv4"},
         {"AddressType": "IPv4", "Ports": "<unset>", "Endpoints": "<unset>", "Age": "7s"},
     ),
-    "a replication controller": (
+    "replication controller": (
         "/v1/replicationcontrollers",
         {"spec": {"replicas": 0, "selector": {"a": "b"}, "template": {"spec": CONTAINERS}}},
         {
@@ -116,12 +116,12 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
             "Selector": "a=b",
         },
     ),
-    "a template of pods": (
+    "pod template": (
         "/v1/podtemplates",
         {"template": {"metadata": {"labels": {"a": "e"}}, "spec": CONTAINERS}},
         {"Containers": "c", "Images": "i", "Pod Labels": "a=e"},
     ),
-    "a revision": (
+    "controller revision": (
         "apps/v1/controllerrevisions",
         {
             "revision": 1,
@@ -133,7 +133,7 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
         },
         {"Controller": "statefulset.apps/ss", "Revision": 1, "Age": "7s"},
     ),
-    "a class of ingresses": (
+    "ingress class": (
         "networking.k8s.io/v1/ingressclasses",
         {
             "spec": {

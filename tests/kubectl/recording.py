@@ -92,17 +92,17 @@ class Recorder:
             return
         body = bytearray()
 
-        async def hear() -> Message:
+        async def receive_recorded() -> Message:
             message = await receive()
             body.extend(message.get("body", b""))
             return message
 
-        async def tell(message: Message) -> None:
+        async def send_recorded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._keep(scope, bytes(body), int(message["status"]))
             await send(message)
 
-        await self._app(scope, hear, tell)
+        await self._app(scope, receive_recorded, send_recorded)
 
     def _keep(self, scope: Scope, body: bytes, code: int) -> None:
         query = scope["query_string"].decode()

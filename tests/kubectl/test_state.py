@@ -6,7 +6,7 @@ from typing import cast
 from tests.kubectl.commands import Json, Kubectl
 
 STATE = '{"jobStatus":{"jobID":"a1"}}'
-"""What the simulated members say of the workload beside its replicas."""
+"""Status that the simulated members report besides the replicas."""
 
 STATEFUL = """
 apiVersion: apps/v1

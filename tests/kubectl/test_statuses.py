@@ -228,7 +228,7 @@ _TOLD: dict[str, object] = {
     "Ingress": {"loadBalancer": {"ingress": [{"hostname": "shop.example"}]}},
     "CronJob": {"active": [{"name": "sum-1"}], "lastScheduleTime": "2026-01-01T00:00:00Z"},
 }
-"""What simulated members are to say of an object, by its kind."""
+"""Status that simulated members report, by kind."""
 
 
 def _of_kind(api_version: str, kind: str, spec: dict[str, object]) -> dict[str, object]:

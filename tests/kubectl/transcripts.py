@@ -33,7 +33,7 @@ _CHANGING: Final = (
 """Patterns of output that differs between runs, and their replacements; column widths vary too."""
 
 
-class Said(Struct, frozen=True):
+class Command(Struct, frozen=True):
     """A command, its output (stderr last) and its exit code."""
 
     command: str
@@ -41,12 +41,12 @@ class Said(Struct, frozen=True):
     code: int
 
 
-def recorded() -> list[Said]:
+def recorded() -> list[Command]:
     """Return the session recorded on the real cluster."""
     return list(_read(_REAL.read_text()))
 
 
-def played(kubeconfig: Path, home: Path) -> Iterator[Said]:
+def played(kubeconfig: Path, home: Path) -> Iterator[Command]:
     """Run the session on a cluster, in a new namespace that the last commands delete."""
     own = home / "kubeconfig"
     shutil.copy(kubeconfig, own)
@@ -54,7 +54,7 @@ def played(kubeconfig: Path, home: Path) -> Iterator[Said]:
     _run(own, home, "config", "set-context", "--current", f"--namespace={NAMESPACE}")
     for command in (FOLDER / "commands.txt").read_text().splitlines():
         done = _run(own, home, *_words(command))
-        yield Said(command, _settled(done.stdout + done.stderr), done.returncode)
+        yield Command(command, _settled(done.stdout + done.stderr), done.returncode)
 
 
 def _words(command: str) -> list[str]:
@@ -86,14 +86,14 @@ def _settled(printed: str) -> str:
     return printed.rstrip("\n")
 
 
-def _read(text: str) -> Iterator[Said]:
+def _read(text: str) -> Iterator[Command]:
     for block in text.split(f"\n{_PROMPT}"):
         command, _, rest = block.removeprefix(_PROMPT).partition("\n")
         printed, _, code = rest.rstrip("\n").rpartition(_CODE)
-        yield Said(command, printed.rstrip("\n"), int(code))
+        yield Command(command, printed.rstrip("\n"), int(code))
 
 
-def _write(said: Said) -> str:
+def _write(said: Command) -> str:
     printed = f"{said.printed}\n" if said.printed else ""
     return f"{_PROMPT}{said.command}\n{printed}{_CODE}{said.code}\n"
 

@@ -23,7 +23,7 @@ OTHERS = [name for name in NAMES if shard_of(key(name)) != SHARD]
 MINE = [name for name in NAMES if shard_of(key(name)) == SHARD]
 
 
-class Kept:
+class MemorySnapshots:
     """Snapshots in memory."""
 
     def __init__(self) -> None:
@@ -42,13 +42,13 @@ class Kept:
         self.snapshots.pop(number, None)
 
 
-class Places:
+class ShardSnapshots:
     """A snapshot store per shard, as on Kafka."""
 
     is_shared = False
 
     def __init__(self) -> None:
-        self.kept = {shard: Kept() for shard in range(topics.SHARDS)}
+        self.kept = {shard: MemorySnapshots() for shard in range(topics.SHARDS)}
 
     def of(self, shards: Sequence[int]) -> list[tuple[snapshot_storage.SnapshotStore, list[int]]]:
         return [(self.kept[shard], [shard]) for shard in shards]
@@ -150,7 +150,7 @@ async def test_running_shard_that_lost_unread_records_is_quarantined() -> None:
 
 
 async def test_deleted_facts_quarantine_only_shards_without_a_newer_snapshot() -> None:
-    places = Places()
+    places = ShardSnapshots()
     story = await begun(places)
     await story.worker.keep()
     places.kept[SHARD].snapshots.clear()
@@ -163,7 +163,7 @@ async def test_deleted_facts_quarantine_only_shards_without_a_newer_snapshot() -
 
 
 async def test_newer_snapshot_ends_the_quarantine() -> None:
-    places = Places()
+    places = ShardSnapshots()
     story = await begun(places)
     await story.worker.keep()
     lost = places.kept[SHARD].snapshots
@@ -181,7 +181,7 @@ async def test_newer_snapshot_ends_the_quarantine() -> None:
 
 
 async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> None:
-    places = Places()
+    places = ShardSnapshots()
     story = await begun(places)
     await story.worker.keep()
     await story.say(*(deployment(name, 3) for name in MINE))
@@ -198,7 +198,7 @@ async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> 
 
 
 async def test_snapshot_of_all_shards_is_not_replaced_by_an_incomplete_one() -> None:
-    kept = Kept()
+    kept = MemorySnapshots()
     story = await begun(snapshot_storage.SingleSnapshotStorage(kept))
     await story.worker.keep()
     before = dict(kept.snapshots)
@@ -272,7 +272,7 @@ async def test_running_worker_retries_quarantined_shards() -> None:
 @pytest.mark.parametrize("seed", range(20))
 async def test_every_input_is_decided_once_after_random_cuts_and_restores(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # moves of a test
-    places = Places()
+    places = ShardSnapshots()
     story = await begun(places)
     for _ in range(40):
         match chance.randrange(7):

@@ -40,7 +40,7 @@ class CountingLog(memory.MemoryLog):
         return found
 
 
-class Telling(world.Kept):
+class SignallingSnapshots(world.Kept):
     """A snapshot store that signals each write."""
 
     def __init__(self) -> None:
@@ -299,8 +299,8 @@ async def test_snapshot_is_due_after_many_records_or_after_few_and_some_time(
 async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 1)
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_INTERVAL_MS", 100)
-    kept = Telling()
-    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, storage=places(kept)).run())
+    kept = SignallingSnapshots()
+    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, places=places(kept)).run())
     async with asyncio.timeout(5):
         await kept.written.wait()
     running.cancel()

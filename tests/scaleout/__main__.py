@@ -17,7 +17,7 @@ from tests.scaleout.installation import Installation, installed
 
 
 async def _pairs(running: Installation, figures: pairs.Figures, number: int, writers: int) -> None:
-    doors = [pairs.Door(api) for api in running.apis]
+    doors = [pairs.ReplicaClients(api) for api in running.apis]
     try:
         await pairs.play(doors, figures, number, writers)
     finally:
@@ -27,7 +27,7 @@ async def _pairs(running: Installation, figures: pairs.Figures, number: int, wri
 
 async def _brokers(running: Installation, figures: pairs.Figures, brokers: LocalBrokers, rounds: int) -> None:
     """Kill one broker after the other and measure writes; each waits for its partition's new leader."""
-    doors = [pairs.Door(api) for api in running.apis]
+    doors = [pairs.ReplicaClients(api) for api in running.apis]
     try:
         for index in range(rounds):
             number = 1 + index % 3

@@ -65,7 +65,7 @@ class Figures(Struct):
         )
 
 
-class Door:
+class ReplicaClients:
     """HTTP clients for the Kubernetes API and the query API of a replica."""
 
     def __init__(self, api: Api) -> None:
@@ -90,7 +90,7 @@ class Door:
         await self.queries.aclose()
 
 
-async def play(doors: Sequence[Door], figures: Figures, pairs: int, writers: int) -> None:
+async def play(doors: Sequence[ReplicaClients], figures: Figures, pairs: int, writers: int) -> None:
     """Run this many pairs with this many concurrent clients."""
     numbers = iter(range(0, pairs, 3))
 
@@ -102,7 +102,7 @@ async def play(doors: Sequence[Door], figures: Figures, pairs: int, writers: int
     await asyncio.gather(*(client(index) for index in range(writers)))
 
 
-async def _life(chance: random.Random, doors: Sequence[Door], figures: Figures, name: str) -> None:
+async def _life(chance: random.Random, doors: Sequence[ReplicaClients], figures: Figures, name: str) -> None:
     """Create, change and delete an object; after each write, read it through the other replica at once."""
     one, other = chance.sample(doors, 2)
     if await _write(one, figures, _CREATED, "POST", _MAPS, {"metadata": {"name": name}, "data": {"n": "1"}}):
@@ -114,7 +114,7 @@ async def _life(chance: random.Random, doors: Sequence[Door], figures: Figures, 
 
 
 async def _write(
-    door: Door, figures: Figures, wanted: int, method: str, path: str, body: dict[str, Any] | None
+    door: ReplicaClients, figures: Figures, wanted: int, method: str, path: str, body: dict[str, Any] | None
 ) -> bool:
     """Send a write and return its success; no other client writes this object, so any failure is an error."""
     began_s = time.monotonic()
@@ -134,7 +134,9 @@ async def _write(
     return False
 
 
-async def _read(chance: random.Random, door: Door, figures: Figures, name: str, wanted: str) -> None:
+async def _read(
+    chance: random.Random, door: ReplicaClients, figures: Figures, name: str, wanted: str
+) -> None:
     how = chance.choice(("get", "list", "query"))
     began_s = time.monotonic()
     try:
@@ -161,7 +163,7 @@ async def _read(chance: random.Random, door: Door, figures: Figures, name: str, 
 _numbers = count()
 
 
-async def goes_on_s(door: Door, figures: Figures) -> float:
+async def goes_on_s(door: ReplicaClients, figures: Figures) -> float:
     """Return the seconds until one write to each input partition is answered."""
     began_s = time.monotonic()
     number = next(_numbers)
@@ -194,7 +196,7 @@ def _one_of_each_shard(prefix: str) -> list[str]:
 async def fault(running: Installation, figures: Figures, kind: str, index: int, pairs: int = 12) -> None:
     """Kill or freeze a replica under load, write through the other, bring the first back, and run some pairs."""
     victim, other = running.apis[index % 2], running.apis[1 - index % 2]
-    door = Door(other)
+    door = ReplicaClients(other)
     try:
         figures.before_s.append(await goes_on_s(door, figures))
         await asyncio.sleep(random.Random(index).uniform(0.0, 0.3))  # noqa: S311  # moments of a test
@@ -208,7 +210,7 @@ async def fault(running: Installation, figures: Figures, kind: str, index: int, 
             await asyncio.to_thread(victim.wait_until, victim.answers, _READY_S)
         else:
             victim.resume()
-        doors = [door, Door(victim)]
+        doors = [door, ReplicaClients(victim)]
         try:
             await play(doors, figures, pairs, writers=2)
         finally:

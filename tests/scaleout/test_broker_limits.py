@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def log_events(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The log events of the check."""
     capture = structlog.testing.LogCapture()
     everything = structlog.make_filtering_bound_logger(0)
@@ -27,18 +27,18 @@ def brokers_with(milliseconds: int) -> LocalBrokers:
     return LocalBrokers(1, properties={broker_limits.SETTING: str(milliseconds)})
 
 
-async def test_long_transaction_timeout_of_brokers_causes_a_warning(said: list[Any]) -> None:
+async def test_long_transaction_timeout_of_brokers_causes_a_warning(log_events: list[Any]) -> None:
     with brokers_with(900_000) as brokers:
         await topics.prepare(Address(servers=brokers.servers, prefix="a."))
-    (warning,) = said
+    (warning,) = log_events
     assert (warning["log_level"], warning["brokers"], warning["milliseconds"]) == ("warning", [1], 900_000)
     assert warning["remedy"] == "set transaction.max.timeout.ms=60000 on each broker"
 
 
-async def test_short_transaction_timeout_of_brokers_causes_no_warning(said: list[Any]) -> None:
+async def test_short_transaction_timeout_of_brokers_causes_no_warning(log_events: list[Any]) -> None:
     with brokers_with(60_000) as brokers:
         await topics.prepare(Address(servers=brokers.servers, prefix="a."))
-    assert said == []
+    assert log_events == []
 
 
 async def test_too_short_transaction_timeout_of_brokers_is_refused_with_a_remedy() -> None:

@@ -17,7 +17,7 @@ WAIT_S = 30
 CUT, OTHER = 3, 4
 
 
-def said(text: str, partition: int) -> Record:
+def spec_record(text: str, partition: int) -> Record:
     return records.record(topics.SPECS, partition, "key", {"ce_id": text}, text.encode())
 
 
@@ -26,7 +26,7 @@ async def test_records_deleted_before_they_were_read_are_reported_missing(kafka:
     log = partition_followers.FollowedLog(address)
     await log.open()
     await log.follow([(topics.SPECS, CUT), (topics.SPECS, OTHER)])
-    await log.append([said(f"before {partition}", partition) for partition in (CUT, OTHER)])
+    await log.append([spec_record(f"before {partition}", partition) for partition in (CUT, OTHER)])
     running = asyncio.create_task(log.run())
     try:
         await level(log)
@@ -34,12 +34,12 @@ async def test_records_deleted_before_they_were_read_are_reported_missing(kafka:
         await asyncio.gather(running, return_exceptions=True)
         # No consumer reads the next records; the client may have fetched the first of them.
         for name in ("fetched", "missed"):
-            await log.append([said(f"{name} {partition}", partition) for partition in (CUT, OTHER)])
+            await log.append([spec_record(f"{name} {partition}", partition) for partition in (CUT, OTHER)])
         await retention.throw_away(kafka, address.topic(topics.SPECS), CUT)
         first = await begin(address)
         assert first > 1
         running = asyncio.create_task(log.run())
-        await log.append([said(f"after {partition}", partition) for partition in (CUT, OTHER)])
+        await log.append([spec_record(f"after {partition}", partition) for partition in (CUT, OTHER)])
 
         async with asyncio.timeout(WAIT_S):
             while log.known((topics.SPECS, CUT)) <= first or log.known((topics.SPECS, OTHER)) <= first:

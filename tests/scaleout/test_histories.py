@@ -76,7 +76,9 @@ async def inputs(seed: int) -> list[Told]:
     return [found[start : start + _TOLD] for start in range(0, len(found), _TOLD)]
 
 
-async def tell(log: port.Log, one: Worker, clock: Clock, history: Sequence[Told], level: Level) -> None:
+async def append_history(
+    log: port.Log, one: Worker, clock: Clock, history: Sequence[Told], level: Level
+) -> None:
     """Append a history to a log in parts; after each part time passes and the worker decides."""
     await one.recover()
     for part in history:
@@ -190,7 +192,7 @@ async def test_history_ends_on_kafka_as_on_sqlite(seed: int, kafka: str, tmp_pat
     here, clock = await SqliteLog.open(tmp_path, synchronous="OFF"), Clock()
     try:
         one = Worker(here, clock)
-        await tell(here, one, clock, history, here.level)
+        await append_history(here, one, clock, history, here.level)
         assert (await verification.verify(here)).is_clean
         views = await shown(here)
     finally:
@@ -200,7 +202,7 @@ async def test_history_ends_on_kafka_as_on_sqlite(seed: int, kafka: str, tmp_pat
     async with owned(address) as (shards, there), leveller(address, there) as level:
         clock = Clock()
         other = Worker(there, clock, owner=shards)
-        await tell(there, other, clock, history, level)
+        await append_history(there, other, clock, history, level)
 
         assert ends(other) == ends(one)
         assert ends(one)

@@ -32,7 +32,7 @@ def output(topic: str, partition: int, shard: int, number: int, index: int = 1) 
     return records.record(topic, partition, "key", envelope.to_headers(head(shard, number, index)), b"{}")
 
 
-def said(topic: str, partition: int) -> Record:
+def foreign_input(topic: str, partition: int) -> Record:
     """Return an input from another system."""
     return records.record(topic, partition, "key", {"ce_id": "x", "ce_source": "/shop"}, b"{}")
 
@@ -124,7 +124,7 @@ async def test_numbering_of_a_waiting_partition_ends_at_a_record_not_a_marker() 
 
 async def test_waiting_partition_does_not_delay_others() -> None:
     log = MemoryLog()
-    await log.append([step(3, 1), step(4, 1), said(topics.SPECS, 0)])
+    await log.append([step(3, 1), step(4, 1), foreign_input(topics.SPECS, 0)])
     await log.append([output(*WORKS, 3, 1), output(*WORKS, 4, 1), output(topics.WORKS, 1, 4, 1)])
     sequence = Numbers(Hidden(log, {STEPS: 0}))
 
@@ -146,7 +146,7 @@ async def test_every_output_waits_for_its_step(topic: str) -> None:
 
 async def test_step_waits_for_its_inputs() -> None:
     log = MemoryLog()
-    await log.append([step(4, 1), output(topics.LINKS, 3, 4, 1), said(topics.CLUSTERS, 0)])
+    await log.append([step(4, 1), output(topics.LINKS, 3, 4, 1), foreign_input(topics.CLUSTERS, 0)])
     await log.append([step(3, 1, {topics.LINKS: 1, topics.CLUSTERS: 1}), output(*WORKS, 3, 1)])
     hidden = Hidden(log, {(topics.DECISIONS, 4): 0})
     sequence = Numbers(hidden)
@@ -214,7 +214,9 @@ async def test_no_effect_is_numbered_before_its_cause(seed: int) -> None:
             output(name, chance.randrange(3) if name in names[:2] else 0, shard, numbers[shard], index)
             for index, name in enumerate(chance.choices(names, k=chance.randrange(4)), 1)
         ]
-        stored = await log.append([step(shard, numbers[shard], ends), *outputs, said(topics.SPECS, shard)])
+        stored = await log.append(
+            [step(shard, numbers[shard], ends), *outputs, foreign_input(topics.SPECS, shard)]
+        )
         place, *others = [((each.topic, each.partition), each.offset) for each in stored[:-1]]
         causes |= {each: [place] for each in others}
         causes[place] = [

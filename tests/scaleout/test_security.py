@@ -64,7 +64,9 @@ def address(brokers: LocalBrokers, security: connection_options.Security) -> str
     return f"kafka://{brokers.secured_servers}/?{options}"
 
 
-async def say(brokers: LocalBrokers, security: connection_options.Security, *said: shapes.Event) -> None:
+async def append_events(
+    brokers: LocalBrokers, security: connection_options.Security, *said: shapes.Event
+) -> None:
     async with producer.Producer(brokers.secured_servers, source="/shop", security=security) as mine:
         await mine.append_all(said)
 
@@ -92,11 +94,11 @@ async def proved(
     running = working(brokers, tmp_path, engine)
     await asyncio.to_thread(running.__enter__)
     try:
-        await say(brokers, engine, joined("member1"))
-        await say(brokers, shop, policy("p", on("member1")), deployment("web", 2))
+        await append_events(brokers, engine, joined("member1"))
+        await append_events(brokers, shop, policy("p", on("member1")), deployment("web", 2))
         assert await until_decided(brokers) == {"member1": 2}
         with pytest.raises(producer.TopicError, match=r"reballast\.clusters: TopicAuthorizationFailed"):
-            await say(brokers, shop, joined("member2"))
+            await append_events(brokers, shop, joined("member2"))
     finally:
         await asyncio.to_thread(running.__exit__, None, None, None)
 
@@ -117,7 +119,7 @@ async def test_scram_passwords_over_tls_are_accepted(tmp_path: Path) -> None:
             tls=True, ca_file=authority, mechanism="SCRAM-SHA-512", username=SHOP, password=PASSWORD[1:]
         )
         with pytest.raises(producer.ProducerError, match=_REFUSED):
-            await say(brokers, wrong, deployment("web", 3))
+            await append_events(brokers, wrong, deployment("web", 3))
 
 
 async def test_client_certificates_are_accepted(tmp_path: Path) -> None:
@@ -134,4 +136,4 @@ async def test_client_certificates_are_accepted(tmp_path: Path) -> None:
 
         for wrong in (nobody, connection_options.Security(tls=True, ca_file=authority)):
             with pytest.raises(producer.ProducerError, match=_REFUSED):
-                await say(brokers, wrong, deployment("web", 3))
+                await append_events(brokers, wrong, deployment("web", 3))

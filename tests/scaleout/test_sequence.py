@@ -20,7 +20,7 @@ from tests.scaleout import logs
 WAIT_S = 10
 
 
-def said(text: str, partition: int = 0, topic: str = topics.SPECS) -> Record:
+def spec_record(text: str, partition: int = 0, topic: str = topics.SPECS) -> Record:
     return records.record(topic, partition, f"key-{text}", {"ce_id": text}, text.encode())
 
 
@@ -73,7 +73,7 @@ async def test_all_replicas_return_the_same_order_for_every_writer(address: Addr
     async with numbered_log.opened(address) as first, numbered_log.opened(address) as second:
         for index in range(20):
             writer, reader = (first, second) if index % 2 else (second, first)
-            batch = [said(f"{index}.{part}", part) for part in range(3)]
+            batch = [spec_record(f"{index}.{part}", part) for part in range(3)]
             stored = await writer.append(batch)
             assert await reader.newest() >= max(each.number for each in stored)
             read = await reader.read(topics.SPECS, 1, stored[1].offset, 1)
@@ -88,11 +88,11 @@ async def test_another_replica_takes_over_the_numbering(address: Address) -> Non
     async with AsyncExitStack() as stack:
         second = await stack.enter_async_context(numbered_log.opened(address))
         async with numbered_log.opened(address) as first:
-            before = await first.append([said("before")])
+            before = await first.append([spec_record("before")])
             assert await second.newest() == before[0].number
 
         async with asyncio.timeout(WAIT_S):
-            (after,) = await second.append([said("after")])
+            (after,) = await second.append([spec_record("after")])
         assert after.number > before[0].number
 
 
@@ -100,7 +100,7 @@ async def test_another_replica_takes_over_the_numbering(address: Address) -> Non
 async def test_restarted_replica_returns_the_same_numbers(address: Address) -> None:
     async with numbered_log.opened(address) as log:
         for index in range(10):
-            await log.append([said(f"{index}.{part}", part % 12) for part in range(30)])
+            await log.append([spec_record(f"{index}.{part}", part % 12) for part in range(30)])
         everything = await log.read_all(0, 1_000)
 
     async with numbered_log.opened(address) as again:
@@ -112,7 +112,7 @@ async def test_restarted_replica_returns_the_same_numbers(address: Address) -> N
 @pytest.mark.slow
 async def test_read_only_log_follows_the_numbers_of_others(address: Address) -> None:
     async with numbered_log.opened(address) as log, numbered_log.opened(address, extends=False) as reader:
-        stored = await log.append([said("a"), said("b", 5)])
+        stored = await log.append([spec_record("a"), spec_record("b", 5)])
 
         async with asyncio.timeout(WAIT_S):
             await reader.wait(stored[-1].number - 1)
@@ -211,10 +211,10 @@ def test_missing_directory_is_reported(tmp_path: Path) -> None:
 async def test_replica_continues_from_its_extent_file(address: Address, tmp_path: Path) -> None:
     async with numbered_log.opened(address, directory=tmp_path) as log:
         for index in range(10):
-            await log.append([said(f"{index}.{part}", part % 12) for part in range(30)])
+            await log.append([spec_record(f"{index}.{part}", part % 12) for part in range(30)])
         everything = await log.read_all(0, 1_000)
     async with numbered_log.opened(address) as other:
-        (since,) = await other.append([said("since")])
+        (since,) = await other.append([spec_record("since")])
 
     async with numbered_log.opened(address, directory=tmp_path) as again:
         assert await again.newest() == since.number
@@ -227,9 +227,9 @@ async def test_replica_continues_from_its_extent_file(address: Address, tmp_path
 async def test_extent_file_of_another_log_is_not_used(address: Address, kafka: str, tmp_path: Path) -> None:
     async with numbered_log.opened(address, directory=tmp_path) as log:
         for index in range(5):
-            await log.append([said(f"{index}.{part}", part) for part in range(12)])
+            await log.append([spec_record(f"{index}.{part}", part) for part in range(12)])
 
     other = await logs.prepared(kafka)
     async with numbered_log.opened(other, directory=tmp_path) as log:
-        (stored,) = await log.append([said("first")])
+        (stored,) = await log.append([spec_record("first")])
         assert await log.read_all(0, 10) == [stored]

@@ -18,7 +18,7 @@ from events import topics
 from events.records import StoredRecord
 from tests.brokers import clients as plain
 from tests.scaleout import logs
-from tests.scaleout.test_ordering import output, said, step
+from tests.scaleout.test_ordering import foreign_input, output, step
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 SHARD: Final = 3
@@ -73,10 +73,10 @@ async def test_effects_wait_for_a_hidden_step(address: Address) -> None:
             ]
             await appending.commit(mine, address, batch)
             async with asyncio.timeout(HELD_S):
-                await log.append([said(topics.SPECS, 1)])
+                await log.append([foreign_input(topics.SPECS, 1)])
             await asyncio.sleep(HELD_S)
             async with asyncio.timeout(HELD_S):
-                await log.append([said(topics.SPECS, 2)])
+                await log.append([foreign_input(topics.SPECS, 2)])
             assert [each.topic for each in await log.read_all(0, 100)] == ["specs", "specs"]
 
         found = await order(log, 5)
@@ -106,7 +106,7 @@ async def test_forged_effect_delays_nothing(address: Address) -> None:
 
 async def test_extents_of_missing_offsets_have_no_effect_on_any_replica(address: Address) -> None:
     async with numbered_log.opened(address) as log, numbered_log.opened(address) as second:
-        before = await log.append([said(topics.SPECS, 1)])
+        before = await log.append([foreign_input(topics.SPECS, 1)])
         number = await log.newest()
         forged = Extents(
             number + 1, "forger", (Extent(topics.SPECS, 1, 1, 6), Extent(topics.WORKS, 99, 0, 9))
@@ -118,10 +118,11 @@ async def test_extents_of_missing_offsets_have_no_effect_on_any_replica(address:
             )
         async with asyncio.timeout(WAIT_S):
             after = [
-                (await each.append([said(topics.SPECS, 1)]))[0] for each in (log, second, log, second, log)
+                (await each.append([foreign_input(topics.SPECS, 1)]))[0]
+                for each in (log, second, log, second, log)
             ]
             # The forged offsets exist by now; a replica that starts later must agree nevertheless.
-            after.append((await log.append([said(topics.SPECS, 1)]))[0])
+            after.append((await log.append([foreign_input(topics.SPECS, 1)]))[0])
             await asyncio.gather(log.newest(), second.newest())
         expected = [*before, *after]
         assert await log.read_all(0, 100) == await second.read_all(0, 100) == expected

@@ -23,7 +23,7 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="package")
 def documented_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The same with its log on Kafka."""
+    """The data directory of a server with its log on Kafka."""
     directory = tmp_path_factory.mktemp("seeds-on-kafka")
     with running(directory, "--log", f"kafka://{kafka}/d{secrets.token_hex(4)}"):
         yield directory

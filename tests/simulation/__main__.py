@@ -10,7 +10,7 @@ import structlog
 from tests.simulation import profiles, timeline
 
 
-async def tell(profile: profiles.Profile, seed: int, count: int) -> None:
+async def print_run(profile: profiles.Profile, seed: int, count: int) -> None:
     played = await profiles.play(profile, seed, count)
     lines = [*played.told, *(f"WRONG {wrong}" for wrong in played.wrong)]
     if played.wrong:
@@ -29,4 +29,4 @@ if end:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     sys.stdout.write(asyncio.run(profiles.failing(chosen, range(int(first), int(end)), given.moves)) + "\n")
 else:
-    asyncio.run(tell(chosen, int(first), given.moves))
+    asyncio.run(print_run(chosen, int(first), given.moves))

@@ -1,1 +1,1 @@
-"""The same requests to a real API server and to ours: stories, how they are played, what was answered."""
+"""Stories of requests, played against a real API server and against ours, and the recorded answers."""

@@ -1,4 +1,4 @@
-"""Objects that the stories are about: one of each kind, as small as it can be."""
+"""Objects of the stories: a minimal one of each kind."""
 
 from typing import Final
 
@@ -135,7 +135,7 @@ KINDS: Final[dict[str, Json]] = {
         "storage.k8s.io/v1", "StorageClass", "of-the-kinds", provisioner="example.com/disk"
     ),
 }
-"""By the path of its kind: an object."""
+"""An object by the path of its kind."""
 
 
 def named(value: Json, name: str) -> Json:

@@ -1,4 +1,4 @@
-"""Plays stories against an API server, and brings what it answers into a form that can be compared."""
+"""Play stories against an API server, and convert its answers into a comparable form."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _NOT_FOUND: Final = 404
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What was answered: code, warnings, and the body (or the lines of a watch) less what differs each time."""
+    """An answer: code, warnings, and the body (or the lines of a watch) without parts that differ each time."""
 
     story: str
     step: int
@@ -34,11 +34,11 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 Ask = Callable[..., Awaitable[Json]]
 Story = Callable[[Ask, str], Awaitable[None]]
-"""Sends requests by ``ask`` (method, path, body); the second is the namespace that it has for itself."""
+"""Sends requests by ``ask`` (method, path, body); the second argument is its own namespace."""
 
 
 class Teller:
-    """Plays one story, and keeps what was answered."""
+    """Plays one story, and keeps the answers."""
 
     def __init__(self, client: httpx.AsyncClient, story: str) -> None:
         self._client = client
@@ -99,7 +99,7 @@ class Teller:
         return value
 
     def _version(self, metadata: Json) -> str:
-        """Versions of objects by the order in which they were first seen; that of a list is anything."""
+        """Replace versions of objects by the order of their first occurrence, and those of lists by a constant."""
         if not metadata.get("uid"):
             return "<version>" if metadata["resourceVersion"] else ""
         text = str(metadata["resourceVersion"])
@@ -120,7 +120,7 @@ def _values(answer: httpx.Response, *, is_watch: bool) -> list[object]:
 
 
 def _without_texts(table: Json) -> Json:
-    """A table without what no client prints: descriptions of its columns, owners of fields of its rows."""
+    """Return a table without unprinted parts: descriptions of columns, and managed fields of rows."""
     columns = [
         {name: item for name, item in column.items() if name != "description"}
         for column in cast("list[Json]", table["columnDefinitions"] or [])
@@ -131,7 +131,7 @@ def _without_texts(table: Json) -> Json:
 
 
 async def play(client: httpx.AsyncClient, name: str, story: Story) -> list[Answer]:
-    """The answers to a story, in a namespace of its own."""
+    """Return the answers to a story, played in its own namespace."""
     teller = Teller(client, name)
     namespace = f"story-{name.replace('_', '-')}"
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}

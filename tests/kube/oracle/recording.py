@@ -1,4 +1,4 @@
-"""Plays all stories against a real API server and keeps what it answers.
+"""Play all stories against a real API server, and record its answers.
 
 python -m tests.kube.oracle.recording https://127.0.0.1:6443 CA.crt TOKEN [STORY...]
 """
@@ -20,7 +20,7 @@ VECTORS: Final = Path(__file__).parents[1] / "vectors" / "oracle.jsonl.gz"
 
 
 def recorded() -> dict[str, list[Answer]]:
-    """What the real server answered, by story."""
+    """Return the recorded answers of the real server by story."""
     found: dict[str, list[Answer]] = {}
     for line in gzip.decompress(VECTORS.read_bytes()).splitlines():
         answer = msgspec.json.decode(line, type=Answer)

@@ -1,4 +1,4 @@
-"""What is asked: each story is a few requests about one thing, in a namespace of its own."""
+"""Stories: each one is a few requests about one subject, in its own namespace."""
 
 from typing import Final, cast
 
@@ -28,12 +28,12 @@ def version_of(value: Json) -> str:
 
 
 def with_metadata(value: Json, **metadata: object) -> Json:
-    """The object with more metadata."""
+    """Return the object with additional metadata."""
     return {**value, "metadata": {**metadata_of(value), **metadata}}
 
 
 def of_kind(path: str, value: Json) -> Story:
-    """An object of a kind from its creation to its end."""
+    """An object of each kind is created, changed and deleted."""
 
     async def story(ask: Ask, ns: str) -> None:
         at = path.format(ns=ns)
@@ -54,7 +54,7 @@ def of_kind(path: str, value: Json) -> Story:
 
 
 async def names(ask: Ask, ns: str) -> None:
-    """What an object may be called."""
+    """Valid and invalid object names."""
     for name in ("Upper", "under_score", "-dash", "dash-", "a..b", "x" * 254, "with space", "ok.name", ""):
         await ask("POST", maps(ns), config_map(name))
     services = f"/api/v1/namespaces/{ns}/services"
@@ -79,7 +79,7 @@ async def names(ask: Ask, ns: str) -> None:
 
 
 async def generated_names(ask: Ask, ns: str) -> None:
-    """Names that the server makes."""
+    """Generated names."""
     value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "made-by-prefix-"}}
     await ask("POST", maps(ns), value)
     await ask("POST", maps(ns), {**value, "metadata": {}})
@@ -88,7 +88,7 @@ async def generated_names(ask: Ask, ns: str) -> None:
 
 
 async def metadata(ask: Ask, ns: str) -> None:
-    """What may stand in the metadata of an object."""
+    """Valid and invalid metadata."""
     one = config_map("one")
     for held in (
         {"labels": {"a b": "c"}},
@@ -124,7 +124,7 @@ async def metadata(ask: Ask, ns: str) -> None:
 
 
 async def heads(ask: Ask, ns: str) -> None:
-    """Bodies that are of another kind, or none."""
+    """Bodies of another kind, and malformed ones."""
     one = config_map("one")
     bodies: tuple[object, ...] = (
         {**one, "kind": "Secret"},
@@ -181,7 +181,7 @@ async def replacing(ask: Ask, ns: str) -> None:
 
 
 async def json_patches(ask: Ask, ns: str) -> None:
-    """JSON patches that fit, and those that don't."""
+    """Applicable and inapplicable JSON patches."""
     at = f"{deployments(ns)}/one"
     await ask("POST", deployments(ns), deployment("one"))
     for patch in (
@@ -288,7 +288,7 @@ async def strategic_patches(ask: Ask, ns: str) -> None:
 
 
 async def applying(ask: Ask, ns: str) -> None:
-    """Server-side apply: shared, contested, given up."""
+    """Server-side apply: shared, conflicting and released fields."""
     at = f"{deployments(ns)}/one"
     mine = deployment("one")
     await ask("PATCH", f"{at}?fieldManager=a", mine, APPLY)
@@ -384,7 +384,7 @@ async def deleting_many(ask: Ask, ns: str) -> None:
 
 
 async def fields(ask: Ask, ns: str) -> None:
-    """Fields that there are not, that stand twice, that are of another type."""
+    """Unknown fields, duplicate fields, and values of a wrong type."""
     at = deployments(ns)
     odd = {**deployment("one", unknown=1), "more": {"a": 1}}
     pod = cast("Json", cast("Json", cast("Json", odd["spec"])["template"])["spec"])

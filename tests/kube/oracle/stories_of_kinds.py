@@ -1,4 +1,4 @@
-"""Objects of built-in kinds that can't be, and changes that they don't allow."""
+"""Invalid objects of built-in kinds, and forbidden changes."""
 
 import copy
 from typing import Final, cast
@@ -15,7 +15,7 @@ Change = tuple[str, object]
 
 
 def changed(value: Json, *changes: Change) -> Json:
-    """The object with other values at paths; ``_NONE`` takes one away."""
+    """Return the object with other values at paths; ``_NONE`` removes one."""
     found = copy.deepcopy(value)
     for path, item in changes:
         *above, last = path.split(".")
@@ -31,7 +31,7 @@ def changed(value: Json, *changes: Change) -> Json:
 
 
 def story(path: str, wrong: list[tuple[Change, ...]], updates: list[Json]) -> Story:
-    """Each wrong object is tried; then a good one is made, and each update."""
+    """Try each invalid object; then create a valid one, and try each update."""
     good = objects.KINDS[path]
 
     async def tell(ask: Ask, ns: str) -> None:

@@ -1,4 +1,4 @@
-"""What is asked of lists, watches, custom kinds, paths and rights; as in ``stories``."""
+"""Stories about lists, watches, custom kinds, paths and authorization."""
 
 import asyncio
 from typing import cast
@@ -19,7 +19,7 @@ from tests.kube.oracle.stories import (
 
 
 async def selectors(ask: Ask, ns: str) -> None:
-    """Lists by labels and fields."""
+    """Lists by label and field selectors."""
     at = maps(ns)
     for name, labels in (("a", {"tier": "x"}), ("b", {"tier": "y", "old": ""}), ("c", {})):
         await ask("POST", at, with_metadata(config_map(name), labels=labels))
@@ -78,7 +78,7 @@ def quoted(text: str) -> str:
 
 
 async def pages(ask: Ask, ns: str) -> None:
-    """Lists in pages, and of which moment."""
+    """Paged lists, and snapshots at a resourceVersion."""
     at = maps(ns)
     made: Json = {}
     for name in "abcd":
@@ -107,7 +107,7 @@ async def pages(ask: Ask, ns: str) -> None:
 
 
 async def watching(ask: Ask, ns: str) -> None:
-    """Watches: what came since, as tables, with a selector, from the start."""
+    """Watches: from a version, as tables, with a selector, from the start."""
     at = maps(ns)
     first = await ask("POST", at, with_metadata(config_map("a"), labels={"tier": "x"}))
     await ask("PATCH", f"{at}/a", {"data": {"a": "1"}}, MERGE)
@@ -193,7 +193,7 @@ async def custom_kinds(ask: Ask, ns: str) -> None:
 
 
 async def definitions(ask: Ask, _ns: str) -> None:
-    """Definitions of kinds that can't be."""
+    """Invalid definitions of kinds."""
     good = objects.definition("widgets", "Widget")
     spec = cast("Json", good["spec"])
     version = cast("list[Json]", spec["versions"])[0]
@@ -271,7 +271,7 @@ async def namespaces(ask: Ask, ns: str) -> None:
 
 
 async def paths(ask: Ask, ns: str) -> None:
-    """Paths that lead nowhere, and methods that are not there."""
+    """Unknown paths, and unsupported methods."""
     for path in (
         "/apis/none/v1",
         "/apis/apps/v2/deployments",
@@ -299,7 +299,7 @@ async def paths(ask: Ask, ns: str) -> None:
 
 
 async def reviews(ask: Ask, ns: str) -> None:
-    """What one may do."""
+    """Access reviews."""
     group = "authorization.k8s.io/v1"
     at = f"/apis/{group}"
     act: Json = {"namespace": ns, "verb": "get", "resource": "pods"}
@@ -333,7 +333,7 @@ async def reviews(ask: Ask, ns: str) -> None:
 
 
 async def rights(ask: Ask, ns: str) -> None:
-    """Roles and bindings that can't be."""
+    """Invalid roles and bindings."""
     roles, bindings = (f"/apis/{objects.RBAC}/namespaces/{ns}/{each}" for each in ("roles", "rolebindings"))
     head: Json = {"apiVersion": objects.RBAC, "metadata": {"name": "one"}}
     listed: tuple[object, ...] = (
