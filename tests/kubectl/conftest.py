@@ -4,6 +4,7 @@ Tests of user workflows run on both backends, all others on SQLite only.
 """
 
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,9 @@ import pytest
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.places import Place, on_kafka, on_sqlite
 
-_NAME_CHARS_MAX: Final = 63
+_TEST_CHARS_MAX: Final = 54
+"""A namespace has at most 63 characters; nine are for the checksum."""
+
 _NEITHER: Final = re.compile(r"[^a-z0-9]+")
 _ONE_LOG: Final = ["place_on_sqlite"]
 _BOTH_LOGS: Final = [*_ONE_LOG, pytest.param("place_on_kafka", marks=pytest.mark.kafka)]
@@ -79,7 +82,9 @@ def place(request: pytest.FixtureRequest) -> Place:
 @pytest.fixture
 def kubectl(place: Place, home: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
     """Kubectl in a new namespace, which is deleted after the test."""
-    name = _NEITHER.sub("-", str(request.node.name))[:_NAME_CHARS_MAX].strip("-")
+    test = str(request.node.name)
+    # Long names of tests differ behind the cut only.
+    name = f"{_NEITHER.sub('-', test)[:_TEST_CHARS_MAX].strip('-')}-{zlib.crc32(test.encode()):08x}"
     found = place.kubectl(home, name)
     found("create", "namespace", name)
     yield found

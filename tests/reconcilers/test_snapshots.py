@@ -300,7 +300,7 @@ async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 1)
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_INTERVAL_MS", 100)
     kept = SignallingSnapshots()
-    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, places=places(kept)).run())
+    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, storage=places(kept)).run())
     async with asyncio.timeout(5):
         await kept.written.wait()
     running.cancel()
