@@ -25,7 +25,7 @@ class Counts(Struct):
 _COUNTERS: Final = {
     "applied": "Objects applied, those that were put right included.",
     "drifts": "Objects put right that somebody else had changed.",
-    "removed": "Objects removed, or object released to the cluster.",
+    "removed": "Objects removed, or released to the cluster.",
     "refused": "Tries of works that could not be applied.",
     "throttled": "Calls that the member's API put off.",
     "unreachable": "Calls to the member's API that got no answer.",

@@ -122,7 +122,7 @@ def has_our_marks(value: Json, cluster: str) -> bool:
 
 
 def unmarked() -> Json:
-    """A merge patch that removes the marks, for an object that is object released to the cluster."""
+    """A merge patch that removes the marks, for an object that is released to the cluster."""
     return {
         "metadata": {
             "labels": {MANAGED: None},
