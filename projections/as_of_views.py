@@ -83,7 +83,7 @@ async def number_at(log: Source, at_ms: int) -> int:
         batch = await log.read_all(after, _LOOK_BACK_RECORDS)
         if not batch:
             # An empty batch below the log's last number means that the records were deleted.
-            raise NotKeptError(f"the log is not kept at number {after + 1} any more; restore its records")
+            raise NotKeptError(f"the log no longer has number {after + 1}; restore its records")
         for record in batch:
             time_ms = _time_of(record)
             if _is_step(record) and time_ms > at_ms:

@@ -23,13 +23,13 @@ class Counts(Struct):
 
 
 _COUNTERS: Final = {
-    "applied": "Objects applied, those that were put right included.",
-    "drifts": "Objects put right that somebody else had changed.",
+    "applied": "Objects applied, corrections included.",
+    "drifts": "Objects corrected after a change by another client.",
     "removed": "Objects removed, or released to the cluster.",
-    "refused": "Tries of works that could not be applied.",
-    "throttled": "Calls that the member's API put off.",
-    "unreachable": "Calls to the member's API that got no answer.",
-    "reports": "Reports that the gateway took.",
+    "refused": "Failed attempts to apply a work.",
+    "throttled": "Calls that the member's API throttled.",
+    "unreachable": "Calls to the member's API without a response.",
+    "reports": "Reports that the server accepted.",
 }
 
 

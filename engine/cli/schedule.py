@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from engine.cli import schedule_input
-from engine.placement import decisions, explain, fleet
+from engine.placement import decisions, explanations, fleet
 from engine.placement import schedule as scheduling
 
 LINE_BYTES_MAX: Final = 64 << 20
@@ -29,7 +29,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     condition: str
     errors: list[str]
     retry: bool
-    explanation: explain.Explanation | msgspec.UnsetType = msgspec.UNSET
+    explanation: explanations.Explanation | msgspec.UnsetType = msgspec.UNSET
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):

@@ -196,7 +196,7 @@ class _Tourist:
         """Raise Failure if the tutorial's objects exist already, since the tour would delete them."""
         if self._client.find(_BINDING) is not None:
             raise failures.Failure(
-                "default/foo is there already", "play on another server: reballast tour (without --data)"
+                "default/foo exists already", "play on another server: reballast tour (without --data)"
             )
 
     def play(self) -> None:

@@ -184,6 +184,5 @@ def _content(name: str) -> Json:
 
 
 def _responses(success: Json, *refusals: int) -> Json:
-    refused: Json = {"description": "Refused, with the reason.", **_content("Refused")}
-    refused["description"] = "Refused, with the reason."
+    refused: Json = {**_content("Refused"), "description": "Refused, with the reason."}
     return {"200": success, **{str(status): refused for status in (*refusals, 401, 414)}}

@@ -33,7 +33,9 @@ class OwnershipLostError(LogError):
     """Another process owns ``shards`` now; what this process has written since has no effect."""
 
     def __init__(self, shards: Sequence[int]) -> None:
-        super().__init__(f"somebody else owns {len(shards)} of the shards now: {', '.join(map(str, shards))}")
+        super().__init__(
+            f"another process owns {len(shards)} of the shards now: {', '.join(map(str, shards))}"
+        )
         self.shards = tuple(shards)
 
 

@@ -62,7 +62,7 @@ class SqliteReader:
     async def wait(self, after: int) -> None:
         """Raise LogError if ``after`` is the fixed end or beyond it; it would wait forever."""
         if after >= self._number:
-            raise port.LogError("a reader's log has an end")
+            raise port.LogError("the log was opened up to a fixed number, which has been reached")
 
     async def aclose(self) -> None:
         self._connection.close()

@@ -3,8 +3,6 @@
 The results of each stage are kept, because the explanation is made from them.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from engine.placement import (
@@ -18,9 +16,7 @@ from engine.placement import (
     scheduling_context,
     spread,
 )
-
-if TYPE_CHECKING:
-    from engine.placement import fleet as fleets
+from engine.placement import fleet as fleets
 
 
 class Attempt:
@@ -31,7 +27,7 @@ class Attempt:
         request: requests.Request,
         masks: compiled.Compiled,
         group: int,
-        fleet: "fleets.Fleet",
+        fleet: fleets.Fleet,
         free: encoded_columns.Integers | None = None,
     ) -> None:
         """Filter, select and divide; ``error`` is the reason of a failure, or None.
@@ -55,7 +51,7 @@ class Attempt:
             self.error = error
 
     def _run(
-        self, masks: compiled.Compiled, fleet: "fleets.Fleet", free: encoded_columns.Integers | None
+        self, masks: compiled.Compiled, fleet: fleets.Fleet, free: encoded_columns.Integers | None
     ) -> decisions.Chosen:
         if not len(self.candidates.index):
             raise failures.NoClusterFitError(filters.fit_message(len(fleet), self.candidates.excluded))

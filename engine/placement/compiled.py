@@ -4,16 +4,13 @@ Compiled placements are valid until a cluster fact other than capacity changes; 
 rules are those of the filter plugins of Karmada's scheduler.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from engine.kubeapi.values import selectors
 from engine.objects import clusters, placements
 from engine.placement import encoded_columns
-
-if TYPE_CHECKING:
-    from engine.placement import fleet as fleets
 
 DUPLICATED: Final = "Duplicated"
 STATIC: Final = "StaticWeight"
@@ -125,7 +122,7 @@ class Pool:
 class Compiled:
     """One placement over one fleet, valid until a cluster fact other than capacity changes."""
 
-    def __init__(self, placement: placements.Placement, fleet: "fleets.Fleet") -> None:
+    def __init__(self, placement: placements.Placement, fleet: encoded_columns.ClusterColumns) -> None:
         """Compute all masks that do not depend on the template."""
         self.preference = placement.replica_scheduling
         self.strategy = strategy(self.preference)
@@ -165,7 +162,7 @@ class Compiled:
         return pool
 
 
-def presence(fleet: "fleets.Fleet") -> encoded_columns.Column[bool]:
+def presence(fleet: encoded_columns.ClusterColumns) -> encoded_columns.Column[bool]:
     """Column of whether each cluster is present, that is, not being deleted."""
     return fleet.column("present", lambda it: it.metadata.deletion_timestamp is None)
 
@@ -184,7 +181,9 @@ def strategy(preference: placements.ReplicaSchedulingStrategy | None) -> str:
             return ""
 
 
-def affinity_mask(affinity: placements.ClusterAffinity, fleet: "fleets.Fleet") -> encoded_columns.Mask:
+def affinity_mask(
+    affinity: placements.ClusterAffinity, fleet: encoded_columns.ClusterColumns
+) -> encoded_columns.Mask:
     """Return the mask of the clusters that an affinity selects."""
     mask = np.ones(len(fleet), dtype=np.bool_)
     if affinity.label_selector is not None:
@@ -200,7 +199,7 @@ def affinity_mask(affinity: placements.ClusterAffinity, fleet: "fleets.Fleet") -
     return mask
 
 
-def api_filter(fleet: "fleets.Fleet", api_version: str, kind: str) -> Filter:
+def api_filter(fleet: encoded_columns.ClusterColumns, api_version: str, kind: str) -> Filter:
     """Return a filter that excludes clusters which do not serve a kind of an API version."""
 
     def lacks(enablements: tuple[clusters.ApiEnablement, ...]) -> bool:
@@ -213,7 +212,7 @@ def api_filter(fleet: "fleets.Fleet", api_version: str, kind: str) -> Filter:
     return Filter(column.mask(lacks).astype(np.int64), ["", NO_API], excused=True)
 
 
-def _groups(placement: placements.Placement, fleet: "fleets.Fleet") -> list[Group]:
+def _groups(placement: placements.Placement, fleet: encoded_columns.ClusterColumns) -> list[Group]:
     """The affinity groups in order; a single affinity, or none, is one group without a name."""
     affinity = placement.cluster_affinity
     mask = np.ones(len(fleet), dtype=np.bool_) if affinity is None else affinity_mask(affinity, fleet)
@@ -231,7 +230,9 @@ def _groups(placement: placements.Placement, fleet: "fleets.Fleet") -> list[Grou
     ]
 
 
-def _label_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> encoded_columns.Mask:
+def _label_mask(
+    requirement: selectors.Requirement, fleet: encoded_columns.ClusterColumns
+) -> encoded_columns.Mask:
     key = requirement.key
     column = fleet.column("label " + key, lambda it: it.metadata.labels.get(key))
     if requirement.operator not in _BY_VALUE:
@@ -241,7 +242,9 @@ def _label_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> en
     return column.mask(lambda value: (value in values) == is_in)
 
 
-def _field_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> encoded_columns.Mask:
+def _field_mask(
+    requirement: selectors.Requirement, fleet: encoded_columns.ClusterColumns
+) -> encoded_columns.Mask:
     match requirement.key:
         case "zone":
             return fleet.column("zones", lambda it: it.spec.zones).mask(requirement.matches)
@@ -254,13 +257,13 @@ def _field_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> en
     return column.mask(lambda value: requirement.matches((value,) if value else ()))
 
 
-def _name_mask(names: tuple[str, ...], fleet: "fleets.Fleet") -> encoded_columns.Mask:
+def _name_mask(names: tuple[str, ...], fleet: encoded_columns.ClusterColumns) -> encoded_columns.Mask:
     mask = np.zeros(len(fleet), dtype=np.bool_)
     mask[[fleet.positions[name] for name in names if name in fleet.positions]] = True
     return mask
 
 
-def _taint_filter(placement: placements.Placement, fleet: "fleets.Fleet") -> Filter:
+def _taint_filter(placement: placements.Placement, fleet: encoded_columns.ClusterColumns) -> Filter:
     """Filter of clusters with an untolerated taint; the message names the first one in the cluster's order."""
     codes = {"": 0}
     tolerations = placements.Tolerations(placement.cluster_tolerations)
@@ -283,7 +286,9 @@ def _property(constraint: placements.SpreadConstraint) -> str:
     return _PROPERTIES.get(constraint.spread_by_field, "")
 
 
-def _property_filter(constraint: placements.SpreadConstraint, fleet: "fleets.Fleet") -> Filter:
+def _property_filter(
+    constraint: placements.SpreadConstraint, fleet: encoded_columns.ClusterColumns
+) -> Filter:
     """Filter of clusters without the property that a constraint spreads by, even if the constraint is then ignored."""
     match constraint.spread_by_field:
         case "provider":
@@ -310,7 +315,7 @@ def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> 
 
 
 def _static_weights(
-    placement: placements.Placement, fleet: "fleets.Fleet"
+    placement: placements.Placement, fleet: encoded_columns.ClusterColumns
 ) -> encoded_columns.Integers | None:
     """The highest weight of the rules that match each cluster; None without a preference, for equal weights."""
     preference = placement.replica_scheduling
@@ -323,7 +328,7 @@ def _static_weights(
     return weights
 
 
-def _region_ranks(fleet: "fleets.Fleet") -> tuple[list[str], encoded_columns.Integers]:
+def _region_ranks(fleet: encoded_columns.ClusterColumns) -> tuple[list[str], encoded_columns.Integers]:
     """All regions in name order, and each cluster's index in that list."""
     column = fleet.column("region", lambda it: it.spec.region)
     names = sorted(column.values)

@@ -5,13 +5,10 @@ changes. Many workloads differ only in their names: when a cluster fails, thousa
 requests leave it.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from engine.placement import decisions, division, encoded_columns, requests, schedule
-
-if TYPE_CHECKING:
-    from engine.placement import compiled
-    from engine.placement import fleet as fleets
+from engine.placement import compiled, decisions, division, encoded_columns, requests, schedule
+from engine.placement import fleet as fleets
 
 DECISIONS_MAX: Final = 4_096
 CELLS_MAX: Final = 2**20
@@ -21,7 +18,7 @@ CELLS_MAX: Final = 2**20
 class DecisionCache:
     """Decisions over one fleet by request, dropped when any fact of a cluster changes."""
 
-    def __init__(self, fleet: "fleets.Fleet") -> None:
+    def __init__(self, fleet: fleets.Fleet) -> None:
         self._fleet = fleet
         self._changes = fleet.changes
         self._decisions: dict[tuple[object, ...], decisions.Decision] = {}
@@ -48,7 +45,7 @@ class DecisionCache:
         return decision
 
 
-def _cache_key(request: requests.Request, masks: "compiled.Compiled") -> tuple[object, ...]:
+def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[object, ...]:
     """The key of a request: everything that a decision reads.
 
     Of the uid only the order of ties matters. The masks represent the placement: equal placements share one

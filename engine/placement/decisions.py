@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from engine.placement import compiled, explain
+from engine.placement import compiled, explanations
 
 SUCCESS: Final = "Success"
 SCHEDULED_MESSAGE: Final = "Binding has been scheduled successfully."
@@ -151,7 +151,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     retry: bool = False
     records_placement: bool = False
     excluded: Mapping[str, int] = {}
-    explanation: explain.Explanation | None = None
+    explanation: explanations.Explanation | None = None
 
     @property
     def changed(self) -> bool:

@@ -6,10 +6,12 @@ lookup.
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from engine.objects.clusters import ClusterManifest
 
 Value = TypeVar("Value", bound=Hashable)
 Mask = npt.NDArray[np.bool_]
@@ -39,3 +41,15 @@ class Column(Generic[Value]):
     def numbers(self, number_of: Callable[[Value], int]) -> Integers:
         """Return a number per cluster, computed from its value."""
         return np.array([number_of(value) for value in self.values], dtype=np.int64)[self.codes]
+
+
+class ClusterColumns(Protocol):
+    """The clusters of a fleet as columns, without their capacity; what placements are compiled from."""
+
+    positions: dict[str, int]
+
+    def __len__(self) -> int: ...
+
+    def column(self, fact: str, read: Callable[[ClusterManifest], Value]) -> Column[Value]:
+        """Return one fact of all clusters as a column, cached under the name ``fact``."""
+        ...

@@ -5,21 +5,17 @@ resource model count nodes by grade instead of the summary. All numbers are inte
 2**44 replicas.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from engine.placement import capacity, encoded_columns, filters, requests
-
-if TYPE_CHECKING:
-    from engine.placement import fleet as fleets
+from engine.placement import fleet as fleets
 
 UNLIMITED = 2**31 - 1
 """Karmada's result if there is nothing to estimate."""
 
 
 def allocatable(
-    request: requests.Request, candidates: filters.Candidates, fleet: "fleets.Fleet"
+    request: requests.Request, candidates: filters.Candidates, fleet: fleets.Fleet
 ) -> encoded_columns.Integers:
     """Return the free replicas of each candidate, without those that already run there, as a new array."""
     if request.replicas == 0 and not request.components:

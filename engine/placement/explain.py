@@ -3,66 +3,14 @@
 Nothing is computed again: filters, free replicas, order and votes are read from the attempts.
 """
 
-from typing import TYPE_CHECKING
-
-import msgspec
 import numpy as np
 
-from engine.placement import encoded_columns, filters, scheduling_context
-
-if TYPE_CHECKING:
-    from engine.placement import attempts, requests
-    from engine.placement import fleet as fleets
+from engine.placement import attempts, encoded_columns, filters, requests, scheduling_context
+from engine.placement import fleet as fleets
+from engine.placement.explanations import ClusterExplanation, Explanation, GroupExplanation, Step
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One division: its kind, the number of replicas divided, and the overflow tier."""
-
-    kind: str
-    seats: int
-    tier: int | None = None
-
-
-class ClusterExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One cluster in one group.
-
-    ``failed`` are all filters that exclude it; the numbers are set only if it passes them. ``allocatable``
-    are free replicas, ``available`` those plus the running ones. ``weight`` are its votes in the division,
-    ``kept`` the running replicas that it keeps in addition to its seats.
-    """
-
-    name: str
-    terminating: bool = False
-    failed: tuple[str, ...] = ()
-    score: int | None = None
-    allocatable: int | None = None
-    available: int | None = None
-    tier: int | None = None
-    selected: bool = False
-    weight: int | None = None
-    kept: int | None = None
-    replicas: int | None = None
-
-
-class GroupExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One group that was tried: its divisions or its error, and all clusters in name order."""
-
-    affinity_name: str
-    error: str = ""
-    steps: tuple[Step, ...] = ()
-    clusters: tuple[ClusterExplanation, ...] = ()
-
-
-class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The groups that were tried, in order; the last one succeeded, or all failed."""
-
-    mode: str
-    groups: tuple[GroupExplanation, ...]
-
-
-def explain(
-    request: "requests.Request", tried: "list[attempts.Attempt]", fleet: "fleets.Fleet"
-) -> Explanation:
+def explain(request: requests.Request, tried: list[attempts.Attempt], fleet: fleets.Fleet) -> Explanation:
     """Return the explanation of all attempts."""
     return Explanation(
         mode="Fresh" if request.fresh else "Steady",
@@ -70,9 +18,7 @@ def explain(
     )
 
 
-def _group(
-    attempt: "attempts.Attempt", request: "requests.Request", fleet: "fleets.Fleet"
-) -> GroupExplanation:
+def _group(attempt: attempts.Attempt, request: requests.Request, fleet: fleets.Fleet) -> GroupExplanation:
     chosen = _chosen(attempt)
     positions = {index: position for position, index in enumerate(attempt.candidates.index.tolist())}
     explanations = [
@@ -93,7 +39,7 @@ def _group(
     )
 
 
-def _chosen(attempt: "attempts.Attempt") -> encoded_columns.Mask:
+def _chosen(attempt: attempts.Attempt) -> encoded_columns.Mask:
     """The mask of the candidates that the spread constraints selected."""
     mask = np.ones(len(attempt.candidates.index), dtype=np.bool_)
     if attempt.chosen is not None:
@@ -103,7 +49,7 @@ def _chosen(attempt: "attempts.Attempt") -> encoded_columns.Mask:
 
 
 def _cluster(
-    attempt: "attempts.Attempt", position: int, name: str, *, chosen: encoded_columns.Mask
+    attempt: attempts.Attempt, position: int, name: str, *, chosen: encoded_columns.Mask
 ) -> ClusterExplanation:
     context = attempt.context
     if context is None:

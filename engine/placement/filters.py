@@ -6,15 +6,13 @@ property.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 
 from engine.placement import compiled, encoded_columns, requests
-
-if TYPE_CHECKING:
-    from engine.placement import fleet as fleets
+from engine.placement import fleet as fleets
 
 EVICTED: Final = "cluster(s) is in the process of eviction"
 
@@ -31,7 +29,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool
 
 
-def candidates(pool: compiled.Pool, request: requests.Request, fleet: "fleets.Fleet") -> Candidates:
+def candidates(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> Candidates:
     """Apply the binding's exceptions to a pool."""
     exceptions = _exceptions(pool, request, fleet) if request.evicting or pool.excludable else {}
     if not exceptions:
@@ -73,7 +71,7 @@ def fit_message(total: int, excluded: Mapping[str, int]) -> str:
     return f"0/{total} clusters are available: {', '.join(reasons)}."
 
 
-def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: "fleets.Fleet") -> dict[int, str]:
+def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> dict[int, str]:
     """Positions where the binding differs from the pool, with the reason that now applies (empty: it fits)."""
     exceptions: dict[int, str] = {}
     if pool.excludable:

@@ -5,14 +5,12 @@ model that capacity does not follow from the sums, so it is left unchanged there
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from engine.placement import attempts, capacity, encoded_columns, failures, requests, schedule
-
-if TYPE_CHECKING:
-    from engine.placement import fleet as fleets
+from engine.placement import fleet as fleets
 
 _PODS: Final = "pods"
 
@@ -28,7 +26,7 @@ class Victim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Shortage:
     """A workload that lacks capacity, in the group whose error the decision reports."""
 
-    def __init__(self, request: requests.Request, fleet: "fleets.Fleet") -> None:
+    def __init__(self, request: requests.Request, fleet: fleets.Fleet) -> None:
         """Try to schedule it; ``exists`` tells whether capacity is what it lacks."""
         self._request = request
         self._fleet = fleet

@@ -4,18 +4,12 @@ The first group, what counts as success and which error is reported are as in Ka
 same request and the same clusters always give the same decision.
 """
 
-from typing import TYPE_CHECKING
-
 from engine.placement import attempts, compiled, decisions, failures, requests, triggers
 from engine.placement import explain as explaining
-
-if TYPE_CHECKING:
-    from engine.placement import fleet as fleets
+from engine.placement import fleet as fleets
 
 
-def schedule(
-    request: requests.Request, fleet: "fleets.Fleet", *, explain: bool = False
-) -> decisions.Decision:
+def schedule(request: requests.Request, fleet: fleets.Fleet, *, explain: bool = False) -> decisions.Decision:
     """Return the decision for a workload.
 
     Never raises for valid requests and clusters: failures are conditions of the decision.
@@ -71,7 +65,7 @@ def _failure(
     request: requests.Request,
     tried: list[attempts.Attempt],
     explanation: explaining.Explanation | None,
-    fleet: "fleets.Fleet",
+    fleet: fleets.Fleet,
 ) -> decisions.Decision:
     """The first group's error is reported; the binding is emptied only if no cluster passed that group's filters."""
     error = tried[0].error or failures.PlacementError("nothing was tried")

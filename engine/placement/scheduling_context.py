@@ -4,14 +4,12 @@ All stages and the explanation read it; it does not change once it is created.
 """
 
 import functools
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from engine.placement import compiled, encoded_columns, estimate, filters, previous_assignment, requests
-
-if TYPE_CHECKING:
-    from engine.placement import fleet as fleets
+from engine.placement import fleet as fleets
 
 SCORE_OF_CURRENT: Final = 100
 """Score of a cluster in the previous assignment; all others have 0."""
@@ -40,7 +38,7 @@ class Context:
         masks: compiled.Compiled,
         group: compiled.Group,
         candidates: filters.Candidates,
-        fleet: "fleets.Fleet",
+        fleet: fleets.Fleet,
         free: encoded_columns.Integers | None = None,
     ) -> None:
         """Estimate the free replicas of the candidates, or use ``free``; the previous assignment is resolved lazily."""

@@ -5,13 +5,11 @@ rescheduled because labels, taints, APIs or capacity of its clusters changed.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from engine.objects import placements
 from engine.placement import compiled, requests
-
-if TYPE_CHECKING:
-    from engine.placement import fleet as fleets
+from engine.placement import fleet as fleets
 
 PLACEMENT_CHANGED: Final = "PlacementChanged"
 REPLICAS_CHANGED: Final = "ReplicasChanged"
@@ -22,7 +20,7 @@ CLUSTER_TERMINATING: Final = "ClusterTerminating"
 NONE: Final = "None"
 
 
-def trigger(request: requests.Request, applied: placements.Placement | None, fleet: "fleets.Fleet") -> str:
+def trigger(request: requests.Request, applied: placements.Placement | None, fleet: fleets.Fleet) -> str:
     """Return the reason of a needed pass, or "None"; ``request.trigger`` is not read.
 
     ``applied`` is the placement recorded by the last pass, None if there was none. ``request.fresh`` means
@@ -85,7 +83,7 @@ def _replicas_changed(request: requests.Request) -> bool:
     return False
 
 
-def _any_terminating(names: Iterable[str], fleet: "fleets.Fleet") -> bool:
+def _any_terminating(names: Iterable[str], fleet: fleets.Fleet) -> bool:
     """Whether any of the clusters is being deleted; unknown clusters do not count."""
     if all(compiled.presence(fleet).values):
         return False

@@ -56,7 +56,7 @@ class Reviews:
     async def _token(self, spec: Json) -> Json:
         user = await self._users.known(_text(spec, "token"))
         if user is None:
-            return {"authenticated": False, "error": "the token is nobody's, or holds no more"}
+            return {"authenticated": False, "error": "the token is unknown or expired"}
         return {"authenticated": True, "user": authentication.info(user)}
 
     async def _access(self, user: User, spec: Json, namespace: str = "") -> Json:

@@ -1,0 +1,48 @@
+"""Structure of an explanation: the groups that were tried, their divisions, and each cluster in them."""
+
+import msgspec
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One division: its kind, the number of replicas divided, and the overflow tier."""
+
+    kind: str
+    seats: int
+    tier: int | None = None
+
+
+class ClusterExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One cluster in one group.
+
+    ``failed`` are all filters that exclude it; the numbers are set only if it passes them. ``allocatable``
+    are free replicas, ``available`` those plus the running ones. ``weight`` are its votes in the division,
+    ``kept`` the running replicas that it keeps in addition to its seats.
+    """
+
+    name: str
+    terminating: bool = False
+    failed: tuple[str, ...] = ()
+    score: int | None = None
+    allocatable: int | None = None
+    available: int | None = None
+    tier: int | None = None
+    selected: bool = False
+    weight: int | None = None
+    kept: int | None = None
+    replicas: int | None = None
+
+
+class GroupExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One group that was tried: its divisions or its error, and all clusters in name order."""
+
+    affinity_name: str
+    error: str = ""
+    steps: tuple[Step, ...] = ()
+    clusters: tuple[ClusterExplanation, ...] = ()
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The groups that were tried, in order; the last one succeeded, or all failed."""
+
+    mode: str
+    groups: tuple[GroupExplanation, ...]
