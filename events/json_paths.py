@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from events.validation.schema import as_list, as_object
+from events.json_values import as_list, as_object
 
 _PATH_CHARS_MAX: Final = 1024
 _STEP: Final = re.compile(

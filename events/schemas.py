@@ -8,12 +8,11 @@ from typing import Final
 import msgspec
 
 from events import catalogue, topics
+from events.json_values import Json
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _ASYNCAPI: Final = "3.0.0"
 _REF: Final = "#/components/schemas/{name}"
-
-Json = dict[str, object]
 
 
 def json_schemas() -> dict[str, Json]:

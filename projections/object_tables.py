@@ -11,10 +11,11 @@ import msgspec
 from msgspec import Struct
 
 from events import keys, shapes
+from events.json_values import Json
 from projections import bindings, changes, clusters, rebalancers, works
 from projections.documents.bindings import binding_document, binding_row
 from projections.documents.clusters import cluster_document
-from projections.documents.objects import Json, ObjectRow, object_document
+from projections.documents.objects import ObjectRow, object_document
 from projections.documents.works import cluster_of, name_of, work_object
 from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value

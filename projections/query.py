@@ -12,11 +12,12 @@ import msgspec
 from msgspec import Struct
 
 from events import keys
+from events.json_values import Json
 from projections import bindings, clusters, rebalancers, steps, works
 from projections.bindings import Binding
 from projections.documents.bindings import binding_document
 from projections.documents.clusters import cluster_document, work_document
-from projections.documents.objects import Json, ObjectRow, object_document
+from projections.documents.objects import ObjectRow, object_document
 from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value
 

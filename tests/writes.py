@@ -4,8 +4,9 @@ import msgspec
 
 from engine.cli import apply as cli_apply
 from engine.cli import set_properties
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
+from events.json_values import Json
 
 
 def apply(client: Client, content: bytes | Json) -> list[Json]:

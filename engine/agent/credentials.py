@@ -15,8 +15,9 @@ import anyio.to_thread
 import msgspec
 
 from engine.agent.kubeconfigs import Access, KubeconfigError
-from engine.agent.untrusted_json import Json, as_list, as_object
+from engine.agent.untrusted_json import as_list, as_object
 from events import times
+from events.json_values import Json
 
 _FILE_SECONDS: Final = 60.0
 _PLUGIN_SECONDS: Final = 60.0

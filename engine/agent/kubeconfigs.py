@@ -14,7 +14,8 @@ from typing import Final
 import yaml
 from msgspec import Struct
 
-from engine.agent.untrusted_json import Json, as_list, as_object, as_text
+from engine.agent.untrusted_json import as_list, as_object, as_text
+from events.json_values import Json
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

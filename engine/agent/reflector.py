@@ -9,7 +9,8 @@ from engine import diagnostics
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.member_api import MemberApi, Resource
-from engine.agent.untrusted_json import Json, as_text, at
+from engine.agent.untrusted_json import as_text, at
+from events.json_values import Json
 
 _REFUSED_FIRST_S: Final = 5.0
 _REFUSED_LAST_S: Final = 300.0

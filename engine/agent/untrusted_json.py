@@ -2,7 +2,7 @@
 
 from typing import cast
 
-Json = dict[str, object]
+from events.json_values import Json
 
 
 def as_object(value: object) -> Json:

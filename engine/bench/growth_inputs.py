@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from events import clusters, policies, shapes, specs
+from events.json_values import Json
 
-Json = dict[str, object]
 Events = Sequence[shapes.Event]
 
 _DEPLOYMENT: Final[Json] = {"apiVersion": "apps/v1", "kind": "Deployment"}

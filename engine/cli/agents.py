@@ -19,9 +19,9 @@ from engine.agent.member import GRACE_SECONDS, Settings
 from engine.agent.member_api import MemberApi
 from engine.agent.untrusted_json import as_text, at
 from engine.cli import apply, failures, kube_objects, options, output, results, server_location
-from engine.cli.client import Json
 from engine.cli.kube_objects import KubeObjects, Target
 from events.clusters import ApiKind
+from events.json_values import Json
 from events.validation import known_kinds
 
 _CHECKPOINT: Final = "agent.sqlite"

@@ -8,11 +8,11 @@ from typing import Annotated, Final, Literal, NamedTuple
 from cyclopts import Parameter
 
 from engine.cli import failures, kube_objects, options, results, table_rows, three_way
-from engine.cli.client import Json
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
+from events.json_values import Json
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _STDIN: Final = "-"

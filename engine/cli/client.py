@@ -11,8 +11,7 @@ import msgspec
 
 from engine.cli import failures, server_location
 from engine.identity.endpoint import verification
-
-Json = dict[str, object]
+from events.json_values import Json
 
 _CONNECT_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 120.0

@@ -12,8 +12,8 @@ from engine.cli import (
     three_way,
     yaml_output,
 )
-from engine.cli.client import Json
 from engine.http import summaries
+from events.json_values import Json
 from events.validation import known_kinds as kinds
 
 _EVENTS_MAX: Final = 20

@@ -18,11 +18,11 @@ from engine.cli import (
     three_way,
     yaml_output,
 )
-from engine.cli.client import Json
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
+from events.json_values import Json
 
 _LIMITS: Final = Limits(
     content_bytes_max=2 * limits.OBJECT_BYTES_MAX,

@@ -3,8 +3,9 @@
 from typing import Final, cast
 
 from engine.cli import failures, options, output, server_reads, set_properties, table_rows
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from engine.http import summaries
+from events.json_values import Json
 
 _TIME_CHARS: Final = 19
 """Characters of a timestamp shown in a table: up to the seconds."""

@@ -16,9 +16,10 @@ from engine.cli import (
     three_way,
 )
 from engine.cli import output as cli_output
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from engine.cli.table_rows import Listing
 from events import times
+from events.json_values import Json
 from events.validation import known_kinds as kinds
 
 _WHOLE: Final = frozenset({"yaml", "json", "name"})

@@ -9,8 +9,9 @@ from typing import Final, NamedTuple, cast
 from urllib.parse import quote
 
 from engine.cli import failures, server_reads, table_rows
-from engine.cli.client import Client, Json, Reply
+from engine.cli.client import Client, Reply
 from engine.objects import manifests
+from events.json_values import Json
 from events.validation import known_kinds as kinds
 
 MANAGER: Final = "reballast-cli"

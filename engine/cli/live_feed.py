@@ -5,7 +5,8 @@ from typing import Final, cast
 
 import msgspec
 
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
+from events.json_values import Json
 
 _DATA: Final = "data:"
 

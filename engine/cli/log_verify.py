@@ -10,9 +10,9 @@ import msgspec
 from cyclopts import Parameter
 
 from engine.cli import failures, options, output, server_location, table_rows
-from engine.cli.client import Json
 from engine.log import port, sqlite_table
 from engine.process import log_queries
+from events.json_values import Json
 
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
 

@@ -6,8 +6,9 @@ import msgspec
 from cyclopts import App, Parameter
 
 from engine.cli import explain, help_texts, live_feed, options, output, server_reads, table_rows
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from engine.http import summaries
+from events.json_values import Json
 
 _LINES: Final = 20
 _WIDER: Final = 8

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from cyclopts import Parameter, validators
 
 from engine.cli import failures, options, output, table_rows
-from engine.cli.client import Json
+from events.json_values import Json
 
 Fault = Literal["down", "slow", "losing"]
 Amount = Annotated[

@@ -3,8 +3,9 @@
 from typing import Final
 
 from engine.cli import failures, output, table_rows
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from engine.cli.table_rows import Listing
+from events.json_values import Json
 from events.validation import known_kinds as kinds
 
 PODS: Final = frozenset({"pod", "pods", "po"})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from engine.cli import failures, output
-from engine.cli.client import Json
+from events.json_values import Json
 
 
 def print_results(results: Sequence[Json], *, as_json: bool) -> int:

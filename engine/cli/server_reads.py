@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Final, cast
 
 from engine.cli import failures, table_rows
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from events import keys
+from events.json_values import Json
 from events.validation import known_kinds as kinds
 
 _PAGE_ITEMS: Final = 500

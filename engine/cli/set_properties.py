@@ -6,9 +6,10 @@ from typing import Annotated, Final
 from cyclopts import Parameter, validators
 
 from engine.cli import failures, kube_objects, options, results, server_reads, table_rows
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Resource, Target
 from events import limits
+from events.json_values import Json
 
 _CORDON: Final[Json] = {"key": "cluster.karmada.io/unschedulable", "effect": "NoSchedule"}
 _SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "ReplicaSet")})

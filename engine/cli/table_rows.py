@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from engine.cli import output
-from engine.cli.client import Json
 from events import times
+from events.json_values import Json
 
 Row = tuple[object, ...]
 NONE: Final = "<none>"

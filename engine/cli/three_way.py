@@ -8,13 +8,11 @@ from typing import Final
 
 import msgspec
 
-from events.validation.schema import as_object
+from events.json_values import Json, as_object
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _MEMORY_BYTES_MAX: Final = 262_144
 """Kubernetes' limit for all annotations of an object; beyond it the annotation is omitted, and removed fields stay."""
-
-Json = dict[str, object]
 
 
 def with_memory(value: Json) -> Json:

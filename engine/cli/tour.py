@@ -27,8 +27,9 @@ from engine.cli import (
     table_rows,
     tour_manifests,
 )
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
+from events.json_values import Json
 
 _START_SECONDS: Final = 20.0
 _STEP_SECONDS: Final = 30.0

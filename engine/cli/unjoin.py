@@ -7,8 +7,9 @@ from urllib.parse import quote
 from cyclopts import Parameter, validators
 
 from engine.cli import failures, kube_objects, options, output, results, table_rows
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
+from events.json_values import Json
 
 WAIT_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.25

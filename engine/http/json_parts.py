@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
-Json = dict[str, object]
+from events.json_values import Json
 
 
 def part(fields: Mapping[str, object], *names: str) -> Json:

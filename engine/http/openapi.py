@@ -13,9 +13,8 @@ from engine.http.query.queries import QUESTIONS, Question
 from engine.http.query.routes import PREFIX
 from engine.simulation.faults import MemberStatus
 from engine.simulation.lists import Pod, WorkloadStatus
+from events.json_values import Json
 from events.release import RELEASE
-
-Json = dict[str, object]
 
 _REF: Final = "#/components/schemas/{name}"
 _JSON: Final = "application/json"

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-from engine.http.json_parts import Json, items, part, texts
+from engine.http.json_parts import items, part, texts
+from events.json_values import Json
 
 _UNTOLD: Final = frozenset({"key", "manifest", "placement", "ends"})
 

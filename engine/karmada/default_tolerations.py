@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_list, as_object, as_objects
 
 NOT_READY: Final = "cluster.karmada.io/not-ready"
 UNREACHABLE: Final = "cluster.karmada.io/unreachable"

@@ -7,8 +7,8 @@ from typing import Final
 
 from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
 from events import times
+from events.json_values import Json, as_list, as_object, as_objects
 from events.validation import known_kinds
 
 _POLICY: Final[Json] = {

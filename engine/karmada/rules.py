@@ -12,10 +12,10 @@ import msgspec
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
 from engine.kubeapi.values import quantity
 from engine.objects import dependencies
 from events import limits, objects
+from events.json_values import Json, as_list, as_object, as_objects
 from events.validation import manifests, names, policies
 from events.validation import sizes as validation_sizes
 

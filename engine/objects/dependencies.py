@@ -14,6 +14,8 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct
 
+from events.json_values import Json
+
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105  # a kind
 SERVICE_ACCOUNT: Final = "ServiceAccount"
@@ -51,7 +53,6 @@ _SECRET_PATHS: Final = (
 )
 """Paths of Secret names in the types of volumes."""
 
-_Json = dict[str, object]
 _References = Iterator[tuple[str, object]]
 _DECODE: Final[Callable[[bytes], object]] = msgspec.json.Decoder().decode
 
@@ -160,7 +161,7 @@ def _field_at(value: object, *path: str) -> object:
     for field in path:
         if not isinstance(value, dict):
             return None
-        value = cast("_Json", value).get(field)
+        value = cast("Json", value).get(field)
     return value
 
 

@@ -1,7 +1,7 @@
 """Values and health that a work requests from the status of its object."""
 
-from engine.kubeapi.schema.schemas import Json
 from events import json_paths, limits, shapes
+from events.json_values import Json
 
 
 def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:

@@ -15,10 +15,10 @@ import yaml
 from msgspec import Struct
 
 from engine.kubeapi.patching import patches
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.objects import manifest_yaml
 from engine.objects.manifest_limits import Budget, Limits, Unreadable
 from engine.overrides import images
+from events.json_values import Json, as_list, as_object
 
 _POD: Final = "/spec"
 _POD_TEMPLATE: Final = "/spec/template/spec"

@@ -29,12 +29,12 @@ from engine.http.kube import reserved_objects
 from engine.http.services import Services
 from engine.identity import certificates, sealing, server_token
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.log.port import LogError
 from engine.writing import targets as wishes
 from engine.writing.object_changes import Change, Removal
 from engine.writing.stored_objects import StoredViews
 from engine.writing.write_api import WriteApi
+from events.json_values import Json, as_object
 from projections import object_tables
 from projections.port import ProjectionError, Rows, Views
 

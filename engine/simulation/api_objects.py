@@ -15,9 +15,7 @@ from engine.simulation.specs import RELEASE
 from engine.simulation.state import MemberState, Workload
 from engine.works.manifests import declared_replicas_path
 from events import times
-from events.validation.schema import as_list, as_object
-
-Json = dict[str, object]
+from events.json_values import Json, as_list, as_object
 
 _UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 """UUID namespace of the uids in members."""

@@ -6,8 +6,7 @@ import msgspec
 
 from engine.simulation.state import Workload
 from events import times
-
-Json = dict[str, object]
+from events.json_values import Json
 
 _POD: Final = ("v1", "Pod")
 _PHASES: Final[dict[tuple[str, str], Json]] = {

@@ -10,9 +10,7 @@ from engine.kubeapi.values import quantity
 from engine.simulation import api_objects, capacity, lists
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.validation.schema import as_list, as_object
-
-Json = dict[str, object]
+from events.json_values import Json, as_list, as_object
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 CLUSTER: Final = "resource.karmada.io/cluster"

@@ -14,13 +14,11 @@ from engine.writing import operations as asks
 from engine.writing import targets as wishes
 from engine.writing.results import Result
 from events import clusters, enums, shapes, times
+from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds as kinds
-from events.validation.schema import as_list, as_object
 from projections.clusters import Cluster, Spec, edited
 from projections.documents import field_owners
 from projections.documents.clusters import FINALIZER
-
-Json = dict[str, object]
 
 
 class Leave(Struct, frozen=True, kw_only=True):

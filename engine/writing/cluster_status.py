@@ -8,13 +8,11 @@ from engine.writing import operations as asks
 from engine.writing import targets as wishes
 from engine.writing.results import Result
 from events import clusters, shapes
+from events.json_values import Json, as_list, as_object
 from events.validation import clusters as validation_clusters
-from events.validation.schema import as_list, as_object
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents.clusters import cluster_document
-
-Json = dict[str, object]
 
 
 def changed(target: wishes.Target, cluster: Cluster, desired: Json) -> asks.Write | Result:

@@ -2,9 +2,7 @@
 
 from typing import Final
 
-from events.validation.schema import as_list, as_object
-
-Json = dict[str, object]
+from events.json_values import Json, as_list, as_object
 
 _FOREIGN: Final = "."
 

@@ -21,13 +21,12 @@ from engine.writing import targets as wishes
 from engine.writing.results import Result
 from engine.writing.stored_objects import StoredObject
 from events import limits, objects, times
-from events.validation.schema import as_list, as_object
+from events.json_values import Json, as_list, as_object
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents import objects as documents_objects
 from projections.documents.clusters import cluster_document
 
-Json = dict[str, object]
 Compute = Callable[[Json | None], Json]
 """Compute the new object from the current one (None if it does not exist); raises StatusError."""
 

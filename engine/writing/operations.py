@@ -13,9 +13,9 @@ from engine.writing import targets as wishes
 from engine.writing.results import NOT_FOUND, Problem, Result
 from engine.writing.stored_objects import StoredObject
 from events import policies, shapes, specs
+from events.json_values import Json
 from projections.clusters import Cluster
 
-Json = dict[str, object]
 StoredState = StoredObject | Cluster | None
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from events import limits
+from events.json_values import as_list, as_object
 from events.validation import known_kinds as kinds
 from events.validation import names, policies
-from events.validation.schema import Fault, Fields, Many, Text, as_list, as_object
+from events.validation.schema import Fault, Fields, Many, Text
 
 _PATH: Final = Text(
     pattern=re.compile(r"\.?[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*"),

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from events import objects
+from events.json_values import as_object
 from events.validation import interpreters, names, overrides, policies, templates
 from events.validation import known_kinds as kinds
 from events.validation import taint_policies as taints
@@ -23,7 +24,6 @@ from events.validation.schema import (
     Table,
     Text,
     Whole,
-    as_object,
     canonical,
     faults,
     unknown,

@@ -7,8 +7,9 @@ depends on the object and is checked when a manifest is rendered.
 from collections.abc import Iterator
 from typing import Final
 
+from events.json_values import as_list, as_object
 from events.validation import policies, selectors
-from events.validation.schema import Fault, Fields, Form, Free, Many, Table, Text, as_list, as_object
+from events.validation.schema import Fault, Fields, Form, Free, Many, Table, Text
 
 _CHANGE: Final = Text(choices=("add", "remove", "replace"))
 _PATCHES: Final = Many(

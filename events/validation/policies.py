@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from events import json_paths, limits
+from events.json_values import as_list, as_object
 from events.validation import names, selectors
-from events.validation.schema import Fault, Fields, Flag, Form, Many, Text, Whole, as_list, as_object
+from events.validation.schema import Fault, Fields, Flag, Form, Many, Text, Whole
 
 _INT64_MAX: Final = 2**63 - 1
 _COUNT: Final = Whole(low=0, high=_INT64_MAX)

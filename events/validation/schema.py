@@ -6,9 +6,11 @@ Rules that relate several fields are functions beside the form. Each fault names
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from msgspec import Struct
+
+from events.json_values import as_list, as_object
 
 _SHOWN_CHARS_MAX: Final = 60
 INT32_MAX: Final = 2**31 - 1
@@ -140,16 +142,6 @@ def canonical(form: Form, value: object, path: str, notes: list[str], *, prune: 
 def join(path: str, name: str) -> str:
     """Return the path of field ``name`` of the value at ``path``."""
     return f"{path}.{name}" if path else name
-
-
-def as_object(value: object) -> dict[str, object] | None:
-    """Return the value if it is an object, else None."""
-    return cast("dict[str, object]", value) if isinstance(value, dict) else None
-
-
-def as_list(value: object) -> list[object] | None:
-    """Return the value if it is a list, else None."""
-    return cast("list[object]", value) if isinstance(value, list) else None
 
 
 def shown(value: object) -> str:

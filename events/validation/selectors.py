@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from events.json_values import as_list, as_object
 from events.validation import names
-from events.validation.schema import Fault, Fields, Many, Table, Text, as_list, as_object, join
+from events.validation.schema import Fault, Fields, Many, Table, Text, join
 
 _LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _WITH_VALUES: Final = frozenset({"In", "NotIn"})

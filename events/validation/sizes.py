@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from events import limits
+from events.json_values import as_list, as_object
 from events.validation import known_kinds as kinds
-from events.validation.schema import Fault, as_list, as_object, join
+from events.validation.schema import Fault, join
 
 _GROUPS: Final = frozenset({kinds.POLICY_GROUP, kinds.APPS_GROUP, kinds.CLUSTER_GROUP, kinds.CONFIG_GROUP})
 _SPLIT: Final = "write several objects, each with a part of it"

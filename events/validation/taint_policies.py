@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from events.json_values import as_object
 from events.validation import names, policies
-from events.validation.schema import Fault, Fields, Many, Text, as_object
+from events.validation.schema import Fault, Fields, Many, Text
 
 TAINT: Final = Fields(
     known={

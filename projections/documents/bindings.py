@@ -6,9 +6,10 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from events import decisions, json_paths, keys, shapes
+from events.json_values import Json
 from projections.bindings import SUCCESS, Binding, Claim, Scheduled, Status, Task
 from projections.documents import field_owners, kind_statuses
-from projections.documents.objects import Json, claim_marks, identity, instant, put
+from projections.documents.objects import claim_marks, identity, instant, put
 
 _API_VERSION: Final = "work.karmada.io/v1alpha2"
 _APPLIED: Final = "policy.karmada.io/applied-placement"

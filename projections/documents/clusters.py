@@ -6,9 +6,10 @@ import msgspec
 
 from events import clusters as events
 from events import keys, times
+from events.json_values import Json
 from projections.clusters import Cluster, ReportedCapacity, Spec
 from projections.documents import field_owners
-from projections.documents.objects import Json, identity, instant
+from projections.documents.objects import identity, instant
 from projections.works import Work
 
 API_VERSION: Final = "cluster.karmada.io/v1alpha1"

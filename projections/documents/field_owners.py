@@ -11,13 +11,13 @@ from typing import Final, cast
 import msgspec
 
 from events import shapes
+from events.json_values import Json
 
 ENGINE: Final = "reballast"
 """Name of the manager of all fields that the engine derives."""
 
 STATUS: Final = "status"
 _ITSELF: Final = "."
-Json = dict[str, object]
 _Owners = tuple[shapes.FieldsOwner, ...]
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from events import decisions, limits, shapes, status_values, times
-
-Json = dict[str, object]
+from events.json_values import Json
 
 _BALANCED: Final = frozenset({("v1", "Service"), ("networking.k8s.io/v1", "Ingress")})
 _CRON_JOB: Final = ("batch/v1", "CronJob")

@@ -10,11 +10,10 @@ from typing import Final, NamedTuple, cast
 import msgspec
 
 from events import decisions, job_statuses, json_paths, times
+from events.json_values import Json
 from projections.bindings import Binding
 from projections.documents import field_owners, kind_statuses
 from projections.rebalancers import Observed, Rebalancer, workload_order
-
-Json = dict[str, object]
 
 _JOB: Final = ("batch/v1", "Job")
 _POLICY_DOMAINS: Final = {

@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from events import keys, shapes
+from events.json_values import Json
 from projections.documents import field_owners
-from projections.documents.objects import Json, ObjectRow, identity, instant, put
+from projections.documents.objects import ObjectRow, identity, instant, put
 from projections.works import Work
 
 API_VERSION: Final = "work.karmada.io/v1alpha1"

@@ -12,9 +12,7 @@ from msgspec import Struct
 
 from engine.kubeapi.schema import openapi
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
-from engine.kubeapi.schema.schemas import as_list, as_object
-
-Json = dict[str, object]
+from events.json_values import Json, as_list, as_object
 
 NAMES: Final = ("one", "two", "Not A Name", "x" * 300, "")
 NAMESPACES: Final = ("default", "nowhere", "kube-system")

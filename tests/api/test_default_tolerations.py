@@ -9,9 +9,8 @@ import pytest
 from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
+from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
-
-Json = dict[str, object]
 
 API_VERSION = "policy.karmada.io/v1alpha1"
 PATH = f"/apis/{API_VERSION}/namespaces/default/propagationpolicies"

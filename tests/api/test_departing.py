@@ -14,12 +14,12 @@ from engine.reconcilers.worker import Worker
 from engine.simulation import defaults
 from engine.simulation.member_fleet import Members
 from events import catalogue, clusters, codec, topics
+from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
 
 CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
 MERGE = {"content-type": "application/merge-patch+json"}
 FINALIZER = "karmada.io/cluster-controller"
-Json = dict[str, object]
 
 
 @asynccontextmanager

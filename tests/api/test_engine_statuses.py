@@ -8,11 +8,11 @@ import msgspec
 from engine.http.kube.app import create_app
 from engine.http.services import Services
 from events import keys
+from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.projections.logs import Pen
 from tests.projections.stories import declared, deployment, status
 
-Json = dict[str, object]
 AT = "/apis/apps/v1/namespaces/default/deployments/web"
 KEY = keys.binding_key("Deployment", "default", "web")
 

@@ -13,12 +13,12 @@ import pytest
 
 from engine.http.kube.app import create_app
 from engine.http.services import Services
+from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-Json = dict[str, object]
 
 
 @asynccontextmanager

@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from engine.http.kube.app import create_app
+from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
 
 REVIEWS = "/apis/authorization.k8s.io/v1"
 TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
-Json = dict[str, object]
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.schema.schemas import as_list, as_object
+from events.json_values import as_list, as_object
 from tests.api.test_kube import Json, api
 from tests.kube.oracle.objects import deployment
 

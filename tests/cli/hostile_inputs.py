@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-Json = dict[str, object]
+from events.json_values import Json
 
 POLICIES: Final = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
 OVERRIDES: Final = "/apis/policy.karmada.io/v1alpha1/namespaces/default/overridepolicies"

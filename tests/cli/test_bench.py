@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from engine.cli.client import Json
+from events.json_values import Json
 
 pytestmark = pytest.mark.slow
 

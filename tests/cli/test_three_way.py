@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 
 from engine.cli import three_way
 from engine.kubeapi.patching import patches
-from events.validation.schema import as_object
-
-Json = dict[str, object]
+from events.json_values import Json, as_object
 
 SCALARS = (
     st.booleans() | st.integers(-5, 5) | st.text("abc", max_size=2) | st.lists(st.integers(0, 3), max_size=3)

@@ -14,9 +14,8 @@ from kubernetes import config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 
+from events.json_values import Json
 from tests.clients.servers import Server, disconnect
-
-Json = dict[str, object]
 
 DEPLOYMENT: Json = {
     "apiVersion": "apps/v1",

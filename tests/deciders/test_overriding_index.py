@@ -9,9 +9,8 @@ from engine.overrides import policies as overrides_policies
 from engine.overrides import selection
 from engine.overrides.selection import KnownOverride, Overrides
 from engine.placement import fleet
+from events.json_values import Json
 from events.shapes import WorkloadRef
-
-Json = dict[str, object]
 
 
 class Template(msgspec.Struct, frozen=True):

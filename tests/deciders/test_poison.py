@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.reconcilers import recovery, verification
 from events import clusters, enums, health, links, policies, records, shapes, specs
-from events.validation.schema import as_list, as_object
+from events.json_values import as_list, as_object
 from tests.deciders.story import Story
 from tests.deciders.writing import (
     AGGREGATED,

@@ -5,8 +5,7 @@ from typing import Final
 import msgspec
 
 from events import clusters, keys, policies, shapes, specs
-
-Json = dict[str, object]
+from events.json_values import Json
 
 DEPLOYMENT: Final = ("apps/v1", "Deployment")
 STATEFUL_SET: Final = ("apps/v1", "StatefulSet")

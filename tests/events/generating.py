@@ -5,7 +5,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from events.validation.schema import as_list, as_object
+from events.json_values import as_list, as_object
 
 Schema = dict[str, object]
 Strategy = st.SearchStrategy[object]

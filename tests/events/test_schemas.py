@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from events import catalogue, codec, records, schemas, topics
-from events.validation.schema import as_list, as_object
+from events.json_values import as_list, as_object
 from tests.events import generating
 from tests.golden import files
 

@@ -4,9 +4,8 @@ import msgspec
 import pytest
 
 from events import limits, objects
+from events.json_values import Json
 from events.validation import manifests, sizes
-
-Json = dict[str, object]
 
 _SELECTOR: Json = {"apiVersion": "apps/v1", "kind": "Deployment"}
 

@@ -12,9 +12,9 @@ from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import ShardState
 from events import catalogue, partitioning, records, topics
+from events.json_values import as_list, as_object
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
-from events.validation.schema import as_list, as_object
 from tests.golden import files, samples
 
 INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from engine.cli import failures, table_rows
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
+from events.json_values import Json
 from tests import writes
 from tests.faults import said
 

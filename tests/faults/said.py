@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from engine.cli.client import Json
+from events.json_values import Json
 
 COUNT: Final = "example.com/count"
 """The annotation that carries the text."""

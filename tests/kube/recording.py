@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.kubeapi.schema import discovery, resources, schemas
+from engine.kubeapi.schema import discovery, resources
+from events.json_values import Json
 
 _REFUSAL = b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}'
 
@@ -31,7 +32,7 @@ class Kubectl:
         self.requests = requests
         cluster = {"name": "here", "cluster": {"server": f"http://127.0.0.1:{port}"}}
         context = {"name": "here", "context": {"cluster": "here", "user": "me"}}
-        config: schemas.Json = {
+        config: Json = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [cluster],
@@ -74,7 +75,7 @@ def programs() -> list[str]:
     return [first, *sorted(str(path) for path in Path(first).resolve().parent.glob("kubectl.1.*"))]
 
 
-def _discovery(path: list[str], accept: str, *, old: bool) -> tuple[str, schemas.Json | None]:
+def _discovery(path: list[str], accept: str, *, old: bool) -> tuple[str, Json | None]:
     """Return media type and document; ``old``: as a server with the old discovery format only."""
     catalogue = resources.control_plane()
     plain = "application/json"
@@ -99,7 +100,7 @@ def _discovery(path: list[str], accept: str, *, old: bool) -> tuple[str, schemas
 
 @contextmanager
 def kubectl(
-    folder: Path, *, old: bool = False, answers: Mapping[str, schemas.Json] | None = None
+    folder: Path, *, old: bool = False, answers: Mapping[str, Json] | None = None
 ) -> Generator[Kubectl]:
     """Yield a kubectl and its server; ``answers`` are documents by path."""
     requests: list[Request] = []

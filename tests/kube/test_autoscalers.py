@@ -8,7 +8,7 @@ import pytest
 from engine.kubeapi.admission import value_validation
 from engine.kubeapi.conversion import autoscalers
 from engine.kubeapi.schema.resources import control_plane
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 REFERENCE = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 CPU: Json = {

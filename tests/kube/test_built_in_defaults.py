@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from engine.kubeapi.admission.built_in_defaults import same, with_defaults
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 
 def workload(api_version: str, kind: str, **spec: object) -> Json:

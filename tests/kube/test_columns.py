@@ -3,8 +3,8 @@
 import pytest
 
 from engine.kubeapi.schema import resources
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.tables import tables
+from events.json_values import Json, as_list, as_object
 
 NOW_MS = 1_767_225_600_000
 CREATED = "2025-12-31T23:59:53Z"

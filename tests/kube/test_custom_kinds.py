@@ -5,7 +5,8 @@ import pytest
 from engine.kubeapi.admission import unknown_fields
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.schema import custom_kinds, discovery, openapi, resources
-from engine.kubeapi.schema.schemas import Json, ListOf, Scalar, as_list, as_object
+from engine.kubeapi.schema.schemas import ListOf, Scalar
+from events.json_values import Json, as_list, as_object
 
 SCHEMA: Json = {
     "type": "object",

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.kubeapi.schema import resources, type_errors
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 from tests.kube.oracle.objects import deployment, pod_template
 
 PLURALS = {"ConfigMap": "configmaps", "Deployment": "deployments", "Secret": "secrets"}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.kubeapi.schema import descriptions, openapi, resources
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 
 GROUPS = [
     ("policy.karmada.io", "v1alpha1"),

@@ -11,9 +11,10 @@ from engine.kubeapi.admission import unknown_fields
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.patching import managed_fields, patches, server_side_apply, strategic_merge
 from engine.kubeapi.schema import custom_kinds, resources
-from engine.kubeapi.schema.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.tables import tables
+from events.json_values import Json, as_list, as_object
 
 SCALARS = st.sampled_from(
     [None, True, False, -1, 0, 1, 2, "", "a", "b", "delete", "replace", "Apply", "NoExecute", "1"]

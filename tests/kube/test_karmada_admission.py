@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 
 NOW_MS = 1_767_225_600_000
 SELECTOR: Json = {"apiVersion": "apps/v1", "kind": "Deployment"}

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.patching.managed_fields import Manager
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.schema.types import parsing
+from events.json_values import Json, as_list, as_object
 
 DEPLOYMENT = parsing.named("apps.Deployment")
 NOON = "2026-01-01T12:00:00Z"

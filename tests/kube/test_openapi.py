@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.kubeapi.schema import openapi, resources
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object
 from tests.kube import recording
 
 CATALOGUE = resources.control_plane()

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from engine.kubeapi.patching.patches import at
 from engine.overrides import application
-
-Json = dict[str, object]
+from events.json_values import Json
 
 
 def pods(*names: str, **more: object) -> Json:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kubeapi.patching import patches
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 # RFC 7396, appendix A.
 MERGES: list[tuple[object, object, object]] = [

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kubeapi.schema.schemas import Json
 from engine.kubeapi.schema.types import parsing
 from engine.kubeapi.wire import protobuf
+from events.json_values import Json
 
 RECORDED = bytes.fromhex(
     "6b3873000a150a07617070732f7631120a4465706c6f796d656e7412c0010a230a056e67696e7812001a0022002a0032003800"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine.kubeapi.schema import resources
-from engine.kubeapi.schema.schemas import as_list, as_object
 from engine.kubeapi.wire import protobuf
+from events.json_values import as_list, as_object
 from tests.kube import recording
 
 COMMANDS = (

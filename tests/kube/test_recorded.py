@@ -8,8 +8,8 @@ import pytest
 from msgspec import Struct
 
 from engine.kubeapi.patching import managed_fields, server_side_apply, strategic_merge
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.schema.types import parsing
+from events.json_values import Json, as_list, as_object
 
 VECTORS = Path(__file__).parent / "vectors"
 DEPLOYMENT = parsing.named("apps.Deployment")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.kubeapi.rights import bootstrap_roles, parsing, rbac
 from engine.kubeapi.rights.rbac import Act, Rule, User
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 ALICE = User(name="alice", groups=("team", rbac.AUTHENTICATED))
 ROBOT = User(name="system:serviceaccount:shop:robot", groups=rbac.service_account_groups("shop"))

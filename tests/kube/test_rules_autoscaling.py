@@ -3,7 +3,7 @@
 import pytest
 
 from engine.kubeapi.admission.rules.autoscaling import autoscaler
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 TARGET: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 

@@ -5,7 +5,7 @@ import pytest
 
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.schema import resources
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 DEPLOYMENT: Json = {
     "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "7", "labels": {"a": "b"}},

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.kubeapi.conversion import secrets
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 HEAD: Json = {"apiVersion": "v1", "kind": "Secret"}
 

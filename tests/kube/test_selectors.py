@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.kubeapi.requests import field_selectors, label_selectors
 from engine.kubeapi.schema import resources
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 CATALOGUE = resources.control_plane()
 EVENTS = CATALOGUE.resource("", "v1", "events")

@@ -6,8 +6,8 @@ from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.rights.rbac import Act
 from engine.kubeapi.schema import resources
-from engine.kubeapi.schema.schemas import Json
 from events import objects
+from events.json_values import Json
 from events.validation import manifests
 from events.validation.schema import Fault
 

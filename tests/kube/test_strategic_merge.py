@@ -3,8 +3,8 @@
 import pytest
 
 from engine.kubeapi.patching import strategic_merge
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.schema.types import parsing
+from events.json_values import Json, as_list, as_object
 
 POD = parsing.named("core.Pod")
 

@@ -8,8 +8,8 @@ import pytest
 from engine.http.kube import rendering
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema import resources
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.tables import tables
+from events.json_values import Json, as_list, as_object
 from tests.kube import recording
 
 NOW_MS = 1_767_225_600_000

@@ -4,7 +4,7 @@ import pytest
 
 from engine.kubeapi.admission.value_validation import faults
 from engine.kubeapi.schema import resources
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 
 def wrong(group: str, plural: str, spec: Json) -> list[str]:

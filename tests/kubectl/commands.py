@@ -15,6 +15,8 @@ from typing import Final, cast
 
 import pytest
 
+from events.json_values import Json
+
 SECONDS: Final = 90
 _UNTIL_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.05
@@ -25,8 +27,6 @@ _ABSENT: Final = (
 _ASKING: Final = frozenset(
     {"api-resources", "auth", "describe", "events", "explain", "get", "logs", "top", "version", "wait"}
 )
-
-Json = dict[str, object]
 
 
 class Kubectl:

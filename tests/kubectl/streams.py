@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import httpx
 
-Json = dict[str, object]
+from events.json_values import Json
 
 SECONDS: Final = 60.0
 

@@ -12,10 +12,9 @@ import httpx
 import pytest
 
 from engine.http.kube.app import create_app
+from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.kubectl.recording import FOLDER, Sent, read
-
-Json = dict[str, object]
 
 FILES = sorted(FOLDER.glob("*.jsonl"))
 PROTOBUF = "application/vnd.kubernetes.protobuf"

@@ -6,9 +6,9 @@ import pytest
 from engine.simulation import api_objects
 from engine.works import manifests
 from events import health, keys, policies, shapes, works
+from events.json_values import Json
 from tests.members.examples import Stage, applied, key_of, ready, removed, reports
 
-Json = dict[str, object]
 WEB = key_of("web")
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.objects.dependencies import dependencies
+from events.json_values import Json
 
-Json = dict[str, object]
 DEPLOYMENT = ("apps/v1", "Deployment")
 CRON_JOB = ("batch/v1", "CronJob")
 POD = ("v1", "Pod")

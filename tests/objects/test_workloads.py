@@ -5,8 +5,7 @@ import pytest
 
 from engine.objects import workloads
 from engine.objects.workloads import NONE, Requests, Size
-
-Json = dict[str, object]
+from events.json_values import Json
 
 
 def container(**requests: str) -> Json:

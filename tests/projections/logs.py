@@ -20,11 +20,10 @@ from events import (
     topics,
 )
 from events.envelope import Envelope
+from events.json_values import Json
 from events.validation.verdicts import key_of
 
 START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
-
-Json = dict[str, object]
 
 
 def raw(value: object) -> msgspec.Raw:

@@ -8,6 +8,7 @@ import pytest
 
 from engine.kubeapi.schema.resources import control_plane
 from engine.kubeapi.tables import tables
+from events.json_values import Json
 from projections import object_tables, query
 from projections.port import Rows
 from projections.store import Store
@@ -16,7 +17,6 @@ from tests.projections.test_hostile import fold_all
 
 KIND = object_tables.Kind("work.karmada.io/v1alpha2", "ResourceBinding")
 NOW_MS = 1_716_640_000_000
-Json = dict[str, object]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from events import decisions, limits, shapes, status_values
 from events.job_statuses import COMPLETE as COMPLETE_AT
 from events.job_statuses import COMPLETED, FAILED
+from events.json_values import Json
 from projections.bindings import Binding, Status
 from projections.documents import bindings, objects
 
@@ -45,7 +46,7 @@ def test_kind_without_rules_keeps_its_own_status() -> None:
     assert objects.template_status(_binding({})) == {}
 
 
-def job(*ends: dict[str, str]) -> objects.Json:
+def job(*ends: dict[str, str]) -> Json:
     """Return the status of a Job whose members reported these values."""
     ref = shapes.WorkloadRef(api_version="batch/v1", kind="Job", name="sum", namespace="default")
     members = tuple(
@@ -65,17 +66,17 @@ def test_job_is_complete_once_complete_in_all_clusters() -> None:
     assert job(COMPLETE, {}) == {"succeeded": 5}
     shown = job(COMPLETE, LATER)
     assert shown["completionTime"] == LATER[COMPLETED]
-    (condition,) = cast("list[objects.Json]", shown["conditions"])
+    (condition,) = cast("list[Json]", shown["conditions"])
     assert (condition["type"], condition["status"]) == ("Complete", "True")
 
 
 def test_job_that_failed_in_one_cluster_has_failed() -> None:
-    (condition,) = cast("list[objects.Json]", job(COMPLETE, {FAILED: "True"})["conditions"])
+    (condition,) = cast("list[Json]", job(COMPLETE, {FAILED: "True"})["conditions"])
     assert (condition["type"], condition["message"]) == ("Failed", "The Job failed in member2")
     assert "completionTime" not in job(COMPLETE, {FAILED: "True"})
 
 
-def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> objects.Json:
+def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> Json:
     """Return the status of an object of a kind whose members reported these values."""
     api_version, _, name = kind.rpartition(" ")
     ref = shapes.WorkloadRef(api_version=api_version, kind=name, name="one", namespace="default")
@@ -177,7 +178,7 @@ def test_member_values_of_a_builtin_kind_are_shown_in_its_fields() -> None:
     assert _shown(found) == {"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}}
 
 
-def _shown(binding: Binding) -> objects.Json:
+def _shown(binding: Binding) -> Json:
     """Return the status of the binding's only member."""
     raw = msgspec.json.encode(bindings.binding_document(binding, None, None))
     found = msgspec.json.decode(raw, type=_Document)
@@ -185,7 +186,7 @@ def _shown(binding: Binding) -> objects.Json:
 
 
 class _Member(msgspec.Struct):
-    status: objects.Json
+    status: Json
 
 
 class _Status(msgspec.Struct, rename="camel"):

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from engine.cli import failures, server_reads, table_rows
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from engine.log.kafka import address, numbered_log
+from events.json_values import Json
 from tests import writes
 from tests.faults.said import COUNT, POLICY
 from tests.projections import listing_checker

@@ -15,9 +15,10 @@ from typing import Final
 import msgspec
 
 from engine.cli import failures, table_rows
-from engine.cli.client import Client, Json
+from engine.cli.client import Client
 from events import keys, specs
 from events.client import producer, statements
+from events.json_values import Json
 from tests import writes
 from tests.faults import said
 from tests.scaleout.history import Acknowledged

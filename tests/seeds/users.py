@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from engine.cli import main
+from events.json_values import Json
 from tests.cli.servers import without_ages
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
@@ -29,8 +30,6 @@ _ELIDED: Final = "  #..."
 _UNTIL_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.05
 _POD: Final = re.compile(r"^(\S+?)-[a-z0-9]+-[a-z0-9]+ ")
-
-Json = dict[str, object]
 
 
 class User:

@@ -6,11 +6,11 @@ from engine.agent import messages
 from engine.http.errors import RefusalError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.writing.appending import Report
 from engine.writing.object_changes import StatusChange
 from engine.writing.write_api import WriteApi, cluster_target
 from events import clusters, health, shapes
+from events.json_values import Json, as_object
 from events.validation import clusters as validation_clusters
 
 SOURCE: Final = "/reballast/agents/"

@@ -13,8 +13,9 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights import rbac, service_tokens
 from engine.kubeapi.schema.resources import Resource, control_plane
-from engine.kubeapi.schema.schemas import Json, Named, as_list, as_object
+from engine.kubeapi.schema.schemas import Named
 from events import times
+from events.json_values import Json, as_list, as_object
 
 _SECONDS: Final = 3_600
 _SECONDS_MIN: Final = 600

@@ -11,7 +11,7 @@ from engine.http.kube import rendering
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import discovery, openapi, openapi_v2
 from engine.kubeapi.schema.resources import Catalogue
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 _HEALTH: Final = ("healthz", "livez", "readyz")
 _ROOT: Final = ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]

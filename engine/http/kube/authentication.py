@@ -18,7 +18,7 @@ from engine.kubeapi.rights import rbac, service_tokens
 from engine.kubeapi.rights.rbac import Act, User
 from engine.kubeapi.rights.service_tokens import Claims
 from engine.kubeapi.schema.resources import Resource, control_plane
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 from events.validation import known_kinds
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))

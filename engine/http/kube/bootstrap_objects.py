@@ -13,10 +13,10 @@ import anyio.to_thread
 from engine.http.services import Services
 from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.log.port import LogCutError
 from engine.writing.execution import BUILT_IN_NAMESPACES
 from events import ids, times
+from events.json_values import Json, as_object
 from projections import object_tables
 from projections.documents import works
 from projections.port import Rows

@@ -20,7 +20,7 @@ from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 from events.validation import known_kinds as kinds
 from projections import object_tables, query
 from projections.port import Rows

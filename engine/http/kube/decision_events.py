@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from engine.http import summaries
 from engine.http.kube import override_outcomes
-from engine.kubeapi.schema.schemas import Json
 from events import codec, decisions, keys, shapes, times
+from events.json_values import Json
 from events.records import StoredRecord
 from projections.bindings import Binding
 

@@ -15,8 +15,8 @@ from engine.kubeapi.conversion import versions
 from engine.kubeapi.rights import service_tokens
 from engine.kubeapi.schema import built_in_shapes
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.overrides import application
+from events.json_values import Json, as_list, as_object
 from projections.documents import works
 
 WORKS: Final = "work.karmada.io"

@@ -9,7 +9,7 @@ from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, Rights, Rule, User
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 
 _SHOWN_MAX: Final = 8
 _GROUP: Final = parsing.GROUP

@@ -13,9 +13,9 @@ from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.log.port import LogCutError
 from events import keys
+from events.json_values import Json, as_object
 from events.records import StoredRecord
 from projections import bindings, query
 from projections.bindings import Binding

@@ -9,10 +9,10 @@ import msgspec
 
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_object, as_objects
 from engine.writing import operations as asks
 from engine.writing import targets as wishes
 from engine.writing.object_changes import Compute
+from events.json_values import Json, as_object, as_objects
 
 _KINDS: Final = ("ResourceBinding", "ClusterResourceBinding")
 _GROUP: Final = "work.karmada.io"

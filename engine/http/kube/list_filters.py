@@ -4,7 +4,7 @@ from engine.http.kube.requests import Query
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.requests import field_selectors, label_selectors
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 
 
 class Fitting:

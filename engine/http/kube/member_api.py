@@ -26,11 +26,11 @@ from engine.http.services import Services
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.simulation import api_objects, usage
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from events import codec, specs, topics
+from events.json_values import Json, as_object
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import object_tables
 

@@ -15,12 +15,12 @@ from engine.http.kube.derived_fields import MEMBER, MEMBER_UID
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.log.port import LogError
 from engine.writing import targets as wishes
 from engine.writing.object_changes import Change
 from engine.writing.stored_objects import StoredViews
 from engine.writing.write_api import cluster_target
+from events.json_values import Json, as_object
 from projections.clusters import Cluster
 from projections.port import ProjectionError
 

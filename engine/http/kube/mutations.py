@@ -28,10 +28,10 @@ from engine.kubeapi.patching.managed_fields import Manager
 from engine.kubeapi.requests import kind_check
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.values import go_texts
 from engine.writing.object_changes import Compute
 from events import times
+from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds, manifests
 
 JSON_PATCH: Final = "application/json-patch+json"

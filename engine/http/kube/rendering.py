@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.kubeapi.tables import tables
+from events.json_values import Json, as_object
 
 Include = Literal["None", "Metadata", "Object"]
 

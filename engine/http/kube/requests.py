@@ -19,12 +19,13 @@ from engine.kubeapi.requests import kind_check, repeated_fields
 from engine.kubeapi.requests.options import of_manager
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, Named, as_object
+from engine.kubeapi.schema.schemas import Named
 from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.wire import protobuf
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
+from events.json_values import Json, as_object
 from events.validation import depths
 
 Validation = Literal["Strict", "Warn", "Ignore"]

@@ -17,7 +17,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.requests import options
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
 Guard = Callable[[Request, ApiPath | None, str], Awaitable[None]]

@@ -11,8 +11,8 @@ from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, patches, server_side_apply
 from engine.kubeapi.schema import type_errors
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.writing.object_changes import Compute
+from events.json_values import Json, as_object
 
 
 def replaced(writer: Writer, scale: Json) -> Compute:

@@ -10,8 +10,8 @@ from engine.kubeapi.admission.rules import replica_counts
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.writing.object_changes import Compute
+from events.json_values import Json, as_list, as_object
 
 
 class DerivedStatus(Struct, frozen=True, kw_only=True):

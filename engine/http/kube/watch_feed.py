@@ -19,8 +19,8 @@ from engine.http.kube.rate_limits import Limits
 from engine.http.services import Services
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.schema.resources import Resource, control_plane
-from engine.kubeapi.schema.schemas import Json
 from engine.log.port import LogError
+from events.json_values import Json
 from projections import changes, object_tables, query
 from projections.changes import Change
 from projections.port import ProjectionError, Rows

@@ -21,7 +21,7 @@ from engine.http.kube.watch_feed import Feed, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 from projections import changes
 
 WATCHERS_MAX: Final = 1_024

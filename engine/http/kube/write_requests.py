@@ -35,7 +35,6 @@ from engine.kubeapi.requests import repeated_fields
 from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.writing import object_changes
 from engine.writing import targets as wishes
 from engine.writing.execution import BUILT_IN_NAMESPACES
@@ -43,6 +42,7 @@ from engine.writing.object_changes import Change, Compute, Removal, StatusChange
 from engine.writing.results import LATE, NOT_FOUND, Result
 from engine.writing.write_api import WriteApi
 from events import times
+from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 

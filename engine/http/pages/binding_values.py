@@ -4,7 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.http.json_parts import Json, condition, items, part, texts
+from engine.http.json_parts import condition, items, part, texts
+from events.json_values import Json
 
 BAR_PIXELS_MAX: Final = 240
 _CLAIMS: Final = {

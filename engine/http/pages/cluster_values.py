@@ -4,8 +4,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.http.json_parts import Json, condition, items, part, texts
+from engine.http.json_parts import condition, items, part, texts
 from engine.kubeapi.values import quantity
+from events.json_values import Json
 
 METER_PIXELS: Final = 120
 _FIRST: Final = ("cpu", "memory", "pods")

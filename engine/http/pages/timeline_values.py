@@ -4,8 +4,9 @@ import msgspec
 from msgspec import Struct
 
 from engine.http import summaries
-from engine.http.json_parts import Json, items, part, texts
+from engine.http.json_parts import items, part, texts
 from engine.http.query.record_json import Entry
+from events.json_values import Json
 
 
 class Event(Struct, frozen=True, kw_only=True):

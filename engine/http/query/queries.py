@@ -13,6 +13,7 @@ from engine.http.errors import RefusalError
 from engine.http.query import label_selectors, parameters, record_pages, response_types, shard_lag
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
+from events.json_values import Json
 from events.validation import known_kinds as kinds
 from projections import query
 from projections.port import Rows
@@ -110,8 +111,8 @@ async def _page(
     return response_types.Listing(items=page.items, continue_=page.after)
 
 
-def _one(find: Callable[[Rows, str], response_types.Json | None], what: str) -> Answer:
-    async def answer(request: QueryRequest) -> response_types.Json:
+def _one(find: Callable[[Rows, str], Json | None], what: str) -> Answer:
+    async def answer(request: QueryRequest) -> Json:
         options = request.query
         assert isinstance(options, parameters.OneQuery)  # noqa: S101  # see QUESTIONS
         number = await request.reader.resolve(options.as_of)

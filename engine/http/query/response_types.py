@@ -4,8 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.http.query.record_json import Entry
-
-Json = dict[str, object]
+from events.json_values import Json
 
 
 class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"continue_": "continue"}):

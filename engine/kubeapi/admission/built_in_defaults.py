@@ -7,7 +7,7 @@ it back with defaults changes nothing (``same``).
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object
 
 _MODE: Final = 420
 _PROBE: Final[Json] = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}

@@ -11,7 +11,7 @@ import msgspec
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object
 
 _HEAD: Final = ("apiVersion", "kind", "metadata")
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {

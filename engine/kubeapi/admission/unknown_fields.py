@@ -4,8 +4,9 @@ The caller applies the ``fieldValidation`` mode of the request (Strict, Warn, Ig
 """
 
 from engine.kubeapi.patching.field_paths import schema_below
-from engine.kubeapi.schema.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object, has_parts
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema, has_parts
 from engine.kubeapi.schema.types.parsing import resolved
+from events.json_values import Json, as_list, as_object
 
 
 def unknown_fields(value: object, schema: Schema) -> list[str]:

@@ -9,8 +9,9 @@ from typing import Final
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Fields, Json, ListOf, MapOf, Scalar, Schema, as_list, as_object
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved
+from events.json_values import Json, as_list, as_object
 
 _CHANGES: Final = ("add", "remove", "replace")
 _CHOICES: Final[dict[tuple[str, str], tuple[str, ...]]] = {

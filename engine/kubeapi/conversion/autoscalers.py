@@ -11,7 +11,7 @@ import msgspec
 
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.field_sets import Path
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object
 
 V1: Final = "autoscaling/v1"
 V2: Final = "autoscaling/v2"

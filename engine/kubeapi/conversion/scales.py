@@ -8,9 +8,10 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.field_sets import Path
 from engine.kubeapi.patching.managed_fields import Owned
 from engine.kubeapi.schema.resources import Resource, ScalePaths
-from engine.kubeapi.schema.schemas import Json, Named, as_object
+from engine.kubeapi.schema.schemas import Named
 from engine.kubeapi.tables.columns.cells import selector
 from events import json_paths
+from events.json_values import Json, as_object
 
 _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _PATHS: Final = ScalePaths(spec_replicas=".spec.replicas", status_replicas=".status.replicas")

@@ -9,7 +9,7 @@ from typing import Final
 
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.field_sets import Path
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 
 _TEXTS: Final = "stringData"
 _DATA: Final = "data"

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from engine.kubeapi.conversion import autoscalers, secrets
 from engine.kubeapi.conversion.autoscalers import ConversionError
 from engine.kubeapi.schema.resources import Resource, control_plane
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 __all__ = ["ConversionError", "kept", "shown", "stored"]
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object
 from events.validation.schema import Fault
 
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")

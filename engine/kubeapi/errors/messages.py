@@ -6,7 +6,7 @@ from typing import Final
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object
 
 _LABEL_CHARS_MAX: Final = 63
 _SUBDOMAIN_CHARS_MAX: Final = 253

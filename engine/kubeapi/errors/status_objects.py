@@ -13,7 +13,7 @@ from engine.kubeapi.patching import field_sets
 from engine.kubeapi.patching.server_side_apply import ApplyConflictError
 from engine.kubeapi.rights.rbac import Act
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 MODIFIED: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"

@@ -9,8 +9,9 @@ from typing import Final
 from engine.kubeapi.patching import field_sets
 from engine.kubeapi.patching.field_paths import is_whole, schema_below, step_of
 from engine.kubeapi.patching.field_sets import FieldSet, Path
-from engine.kubeapi.schema.schemas import Json, ListOf, Schema, as_list, as_object
+from engine.kubeapi.schema.schemas import ListOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved
+from events.json_values import Json, as_list, as_object
 
 _GONE: Final = object()
 

@@ -7,18 +7,9 @@ is a pointer. Objects are read, stored and owned without them here too. Structur
 from typing import Final
 
 from engine.kubeapi.patching.field_paths import schema_below
-from engine.kubeapi.schema.schemas import (
-    Fields,
-    Json,
-    ListOf,
-    MapOf,
-    Scalar,
-    Schema,
-    as_list,
-    as_object,
-    has_parts,
-)
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema, has_parts
 from engine.kubeapi.schema.types.parsing import resolved
+from events.json_values import Json, as_list, as_object
 
 _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
 

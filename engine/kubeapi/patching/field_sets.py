@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 
 Path: TypeAlias = tuple[str, ...]
 FieldSet: TypeAlias = frozenset[Path]

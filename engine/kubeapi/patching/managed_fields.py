@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from engine.kubeapi.patching import field_sets
 from engine.kubeapi.patching.field_sets import FieldSet, Path
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

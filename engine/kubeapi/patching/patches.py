@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from engine.kubeapi.patching.field_paths import same
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object
 
 OPERATIONS_MAX: Final = 10_000
 """Limit of operations in one JSON patch, as in Kubernetes."""

@@ -26,7 +26,8 @@ from engine.kubeapi.patching.field_paths import (
 from engine.kubeapi.patching.field_sets import EMPTY, FieldSet, Path
 from engine.kubeapi.patching.managed_fields import Manager, Owned, Owners
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, Schema, as_list, as_object
+from engine.kubeapi.schema.schemas import Schema
+from events.json_values import Json, as_list, as_object
 
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
 _NOBODYS: Final[FieldSet] = frozenset(

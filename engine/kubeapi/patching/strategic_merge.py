@@ -12,9 +12,10 @@ import msgspec
 
 from engine.kubeapi.patching import list_orders
 from engine.kubeapi.patching.field_paths import schema_below
-from engine.kubeapi.schema.schemas import Fields, Json, ListOf, Schema, as_list, as_object
+from engine.kubeapi.schema.schemas import Fields, ListOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.values import go_texts
+from events.json_values import Json, as_list, as_object
 
 _PATCH: Final = "$patch"
 _ORDER: Final = "$setElementOrder/"

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from engine.kubeapi.requests.label_selectors import TEXT_CHARS_MAX, SelectorError
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 
 _EVERY_KIND: Final = ("metadata.name", "metadata.namespace")
 _EVENT: Final = tuple(

@@ -4,7 +4,7 @@ from typing import Final
 
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource, built_in
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 _SCHEME: Final = "pkg/runtime/scheme.go:110"
 """Source position that a real API server's message contains; kept because clients may match the whole text."""

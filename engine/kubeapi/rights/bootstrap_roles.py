@@ -8,7 +8,7 @@ from typing import Final
 
 from engine.kubeapi.rights.parsing import API_VERSION, GROUP
 from engine.kubeapi.rights.rbac import AUTHENTICATED, MASTERS, UNAUTHENTICATED
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 
 def _split(text: str) -> tuple[str, ...]:

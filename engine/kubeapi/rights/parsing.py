@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from engine.kubeapi.rights.rbac import Binding, Rights, Role, Rule, Subject
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.values.selectors import LabelSelector
+from events.json_values import Json, as_list, as_object
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 GROUP: Final = "rbac.authorization.k8s.io"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 
 _BALANCED: Final[Json] = {"loadBalancer": {}}
 _STATUSES: Final[Mapping[tuple[str, str], Json]] = {

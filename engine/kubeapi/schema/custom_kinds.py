@@ -13,16 +13,14 @@ from engine.kubeapi.schema.schemas import (
     UNTYPED,
     Field,
     Fields,
-    Json,
     ListOf,
     MapOf,
     Named,
     Scalar,
     ScalarForm,
     Schema,
-    as_list,
-    as_object,
 )
+from events.json_values import Json, as_list, as_object
 
 SCHEMA_DEPTH_MAX: Final = 64
 _SCALARS: Final[Mapping[str, ScalarForm]] = {

@@ -7,7 +7,7 @@ client's Accept header selects the form.
 from typing import Final
 
 from engine.kubeapi.schema.resources import Catalogue, Group, Resource, Subresource
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 VERSION: Final[Json] = {
     "major": "1",

@@ -12,8 +12,9 @@ import msgspec
 
 from engine.kubeapi.schema import descriptions
 from engine.kubeapi.schema.resources import Catalogue, Resource
-from engine.kubeapi.schema.schemas import Field, Fields, Json, ListOf, MapOf, Named, Scalar, Schema, as_object
+from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named
+from events.json_values import Json, as_object
 
 _SCALARS: Final[Mapping[str, Json]] = {
     "str": {"type": "string"},

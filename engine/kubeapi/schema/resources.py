@@ -12,7 +12,8 @@ from typing import Final
 from msgspec import Struct
 
 from engine.kubeapi.schema import kinds_table
-from engine.kubeapi.schema.schemas import Json, Named, Schema
+from engine.kubeapi.schema.schemas import Named, Schema
+from events.json_values import Json
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS: Final = ("get", "patch", "update")

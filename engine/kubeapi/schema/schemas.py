@@ -4,12 +4,9 @@ They do not validate values; each kind has its own rules for that (``admission.r
 """
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
-
-Json: TypeAlias = dict[str, object]
-"""A JSON object."""
 
 ScalarForm: TypeAlias = Literal["str", "int", "float", "bool", "bytes", "quantity", "intstr", "time", "micro"]
 
@@ -90,20 +87,5 @@ Schema: TypeAlias = Scalar | Untyped | ListOf | MapOf | Named | Fields
 UNTYPED = Untyped()
 
 
-def as_object(value: object) -> Json | None:
-    """Return the value if it is a JSON object, otherwise None."""
-    return cast("Json", value) if isinstance(value, dict) else None
-
-
-def as_list(value: object) -> list[object] | None:
-    """Return the value if it is a list, otherwise None."""
-    return cast("list[object]", value) if isinstance(value, list) else None
-
-
 def has_parts(value: object) -> bool:
     return isinstance(value, dict | list)
-
-
-def as_objects(value: object) -> list[Json]:
-    """Return the items of a list; items that are not objects become empty objects, other values an empty list."""
-    return [as_object(item) or {} for item in as_list(value) or []]

@@ -12,18 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.kubeapi.schema.schemas import (
-    Fields,
-    Json,
-    ListOf,
-    MapOf,
-    Named,
-    Scalar,
-    Schema,
-    as_list,
-    as_object,
-)
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved
+from events.json_values import Json, as_list, as_object
 
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from engine.kubeapi.schema.resources import PrinterColumn, Resource
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.kubeapi.tables.columns import cluster, configuration, karmada, storage, workloads
 from engine.kubeapi.tables.columns.cells import AGE, NAME, Column
 from engine.kubeapi.values import ages
 from events import json_paths
+from events.json_values import Json, as_object
 
 Included: TypeAlias = Literal["None", "Metadata", "Object"]
 """The part of each object that its row includes (``includeObject``)."""

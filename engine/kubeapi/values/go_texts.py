@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from engine.kubeapi.schema.schemas import as_list, as_object
+from events.json_values import as_list, as_object
 
 _CHARS_MAX: Final = 1_024
 

@@ -11,9 +11,10 @@ from typing import Final, cast
 
 import msgspec
 
-from engine.kubeapi.schema.schemas import Field, Fields, Json, ListOf, MapOf, Scalar, Schema, WireField
+from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Scalar, Schema, WireField
 from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.wire import protobuf_format
+from events.json_values import Json
 
 MAGIC: Final = b"k8s\0"
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-Json = dict[str, object]
+from events.json_values import Json
 
 
 def _labelled(name: str) -> Json:

@@ -8,7 +8,8 @@ from typing import Final, cast
 import httpx
 from msgspec import Struct
 
-Json = dict[str, object]
+from events.json_values import Json
+
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"

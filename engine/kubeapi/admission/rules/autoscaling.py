@@ -6,8 +6,8 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
 from engine.kubeapi.values import quantity
+from events.json_values import Json, as_list, as_object, as_objects
 
 _SOURCES: Final[Mapping[str, str]] = {
     "ContainerResource": "containerResource",

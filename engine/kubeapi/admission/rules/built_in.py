@@ -20,7 +20,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_list, as_object, as_objects
 
 _Rule = Callable[[Json, Json | None], Iterator[Cause]]
 _CRON_NAME_CHARS_MAX: Final = 52

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 
 def disruption_budget(value: Json, _live: Json | None) -> Iterator[Cause]:

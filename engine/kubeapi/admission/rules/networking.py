@@ -7,7 +7,7 @@ from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_list, as_object, as_objects
 
 
 def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:

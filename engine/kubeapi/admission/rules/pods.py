@@ -8,8 +8,8 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
 from engine.kubeapi.values import quantity
+from events.json_values import Json, as_list, as_object, as_objects
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 RESTARTS: Final = ("Always", "OnFailure", "Never")

@@ -6,7 +6,7 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json, as_object
+from events.json_values import Json, as_object
 
 _PRIORITY_MAX: Final = 1_000_000_000
 

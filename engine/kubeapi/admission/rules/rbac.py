@@ -6,7 +6,7 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_list, as_object, as_objects
 
 _RIGHTS: Final = "rbac.authorization.k8s.io"
 

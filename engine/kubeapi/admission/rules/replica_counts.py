@@ -7,7 +7,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.schema.schemas import Json
+from events.json_values import Json
 
 _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "DaemonSet": (

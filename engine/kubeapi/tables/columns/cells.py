@@ -6,8 +6,8 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.values import ages
+from events.json_values import Json, as_list, as_object
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"

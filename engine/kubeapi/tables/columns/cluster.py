@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.tables.columns.cells import (
     AGE,
     CREATED,
@@ -24,6 +23,7 @@ from engine.kubeapi.tables.columns.cells import (
     wide,
 )
 from engine.kubeapi.values import ages
+from events.json_values import Json, as_list, as_object
 
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
 

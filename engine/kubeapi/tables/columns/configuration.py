@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.tables.columns.cells import (
     AGE,
     CREATED,
@@ -20,6 +19,7 @@ from engine.kubeapi.tables.columns.cells import (
     text,
     text_at,
 )
+from events.json_values import Json, as_list, as_object
 
 _ADDRESSES_MAX: Final = 3
 """Addresses and ports listed individually in a cell; the rest is counted."""

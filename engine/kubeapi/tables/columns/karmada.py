@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from engine.kubeapi.schema.schemas import Json, as_list
 from engine.kubeapi.tables.columns.cells import (
     AGE,
     NAME,
@@ -18,6 +17,7 @@ from engine.kubeapi.tables.columns.cells import (
     text_at,
     wide,
 )
+from events.json_values import Json, as_list
 
 
 def _when(kind: str) -> Column:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from engine.kubeapi.tables.columns.cells import (
     AGE,
     NAME,
@@ -16,6 +15,7 @@ from engine.kubeapi.tables.columns.cells import (
     text_at,
     wide,
 )
+from events.json_values import Json, as_list, as_object
 
 _MODES: Final[Mapping[object, str]] = {
     "ReadWriteOnce": "RWO",

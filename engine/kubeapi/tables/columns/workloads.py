@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from engine.kubeapi.schema.schemas import Json, as_object
 from engine.kubeapi.tables.columns.cells import (
     AGE,
     NAME,
@@ -25,6 +24,7 @@ from engine.kubeapi.tables.columns.cells import (
 from engine.kubeapi.tables.columns.cells import text as column
 from engine.kubeapi.values import ages
 from events import times
+from events.json_values import Json, as_object
 
 _TEMPLATE: Final = "spec.template"
 _SELECTOR: Final = "spec.selector"

@@ -1,0 +1,21 @@
+"""Values of decoded JSON whose shape is not known."""
+
+from typing import TypeAlias, cast
+
+Json: TypeAlias = dict[str, object]
+"""A JSON object."""
+
+
+def as_object(value: object) -> Json | None:
+    """Return the value if it is a JSON object, otherwise None."""
+    return cast("Json", value) if isinstance(value, dict) else None
+
+
+def as_list(value: object) -> list[object] | None:
+    """Return the value if it is a list, otherwise None."""
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
+def as_objects(value: object) -> list[Json]:
+    """Return the items of a list; items that are not objects become empty objects, other values an empty list."""
+    return [as_object(item) or {} for item in as_list(value) or []]
