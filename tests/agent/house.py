@@ -155,7 +155,7 @@ class Agent:
     def watched_at(self) -> str:
         """Return the address of its metrics endpoint; waits for the log line that names it."""
         eventually(lambda: b"monitoring started" in self._log.read_bytes(), "an agent that is monitored")
-        found = re.search(r"watched\s.*?port\S*?=\S*?(\d{2,5})", self._log.read_text())
+        found = re.search(r"monitoring started\s.*?port\S*?=\S*?(\d{2,5})", self._log.read_text())
         assert found is not None
         return f"http://127.0.0.1:{found[1]}"
 

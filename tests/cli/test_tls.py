@@ -45,7 +45,7 @@ def test_commands_trust_the_certificate_of_the_data_directory(
     (tmp_path / "none.pem").write_text("no certificate")
     monkeypatch.setenv("REBALLAST_CA", str(tmp_path / "none.pem"))
     shell("get", "clusters", code=1)
-    assert "REBALLAST_CA names a file with a certificate (PEM)" in shell.errors
+    assert "set REBALLAST_CA to a file with a certificate (PEM)" in shell.errors
 
 
 def test_server_answers_with_tls_only_for_its_host_names(secured: Path) -> None:
@@ -91,7 +91,7 @@ def test_given_certificate_is_served_and_trusted(tmp_path: Path, capsys: pytest.
     [
         (["--tls-certificate", "a.pem"], "a certificate needs its key"),
         (["--tls-certificate", "a.pem", "--tls-key", "b.pem"], "a.pem with b.pem: No such file or directory"),
-        (["--allowed-host", "http://a"], "--allowed-host 'http://a' is no host"),
+        (["--allowed-host", "http://a"], "--allowed-host 'http://a' is not a host name"),
     ],
 )
 def test_invalid_certificate_or_host_options_are_refused(

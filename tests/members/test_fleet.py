@@ -140,7 +140,7 @@ async def test_pods_are_listed_by_member_namespace_and_label_oldest_first() -> N
 async def test_unknown_member_is_reported_with_the_known_ones() -> None:
     stage = examples.Stage(examples.member("member1"))
     await stage.turn()
-    with pytest.raises(member_fleet.UnknownMemberError, match="'member9'; there are: member1"):
+    with pytest.raises(member_fleet.UnknownMemberError, match="'member9'; existing members: member1"):
         stage.members.workloads("member9")
 
 

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
 REMEDY: Final = "restore its records, or start from a newer snapshot"
 OWNED: Final = re.compile(r'reballast_worker_owns\{shard="(\d+)"\}')
-WATCHED: Final = re.compile(r"watched\s+port=(\d+)")
+WATCHED: Final = re.compile(r"monitoring started\s+port=(\d+)")
 COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 TRUST: Final = ssl.create_default_context()
 """Made once: reading certificates takes longer than the question."""

@@ -45,7 +45,7 @@ async def test_settings_that_lose_records_are_refused_with_the_right_ones(
 
     assert f"topic {name} has {wrong}" in str(refused.value)
     (key,) = settings
-    assert f"Set, with kafka-configs --alter: {key}=" in str(refused.value)
+    assert f"Set with kafka-configs --alter: {key}=" in str(refused.value)
 
 
 async def test_other_partition_count_is_refused(address: Address) -> None:

@@ -300,7 +300,7 @@ async def test_repeatedly_ending_process_is_reported(log: SqliteLog, tmp_path: P
     running = asyncio.create_task(views.run())
     try:
         async with asyncio.timeout(FULL_SECONDS):
-            with pytest.raises(port.LogError, match="ends again and again"):
+            with pytest.raises(port.LogError, match="keeps exiting"):
                 await views.wait_folded(log.last_number())
     finally:
         running.cancel()

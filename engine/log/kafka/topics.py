@@ -97,7 +97,7 @@ async def _check(admin: AIOKafkaAdminClient, address: Address) -> None:
     for name, expected in expected_topics.items():
         if counts[name] != expected.partitions:
             raise port.LogError(
-                f"topic {name} has {counts[name]} partitions but must have {expected.partitions}, which can't change;"
+                f"topic {name} has {counts[name]} partitions but must have {expected.partitions}, which can't change; "
                 "use another prefix (kafka://…/PREFIX), or copy the log to new topics"
             )
         _check_settings(name, expected, settings[name])
