@@ -23,10 +23,12 @@ def test_cost_of_an_input_grows_with_its_size(name: str) -> None:
 
 def test_operation_counts_are_stable_between_runs() -> None:
     growth.measure("labels of a workload", 10)  # fills caches that all runs share
-    once, again = (growth.measure("labels of a workload", 10) for _ in range(2))
+    runs = [growth.measure("labels of a workload", 10) for _ in range(6)]
 
     for part in growth.PARTS:
-        assert again[part].operations == pytest.approx(once[part].operations, rel=0.01)
+        # A slow machine adds pauses of the event loop, which execute a few lines each.
+        once, again = (min(run[part].operations for run in half) for half in (runs[:3], runs[3:]))
+        assert again == pytest.approx(once, rel=0.01)
 
 
 def test_quadratic_cost_has_exponent_two() -> None:
