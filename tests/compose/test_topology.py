@@ -64,7 +64,7 @@ class Part(Process):
 
     def is_ready(self) -> bool:
         """Query the health check of the compose file."""
-        found = re.search(r"url=http://127\.0\.0\.1:(\d+)|watched\s+.*port=(\d+)", self.plain())
+        found = re.search(r"url=http://127\.0\.0\.1:(\d+)|monitoring started\s+.*port=(\d+)", self.plain())
         if found is None:
             return False
         self.http.base_url = f"http://127.0.0.1:{found[1] or found[2]}"
