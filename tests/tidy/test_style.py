@@ -52,9 +52,13 @@ def _all_is_read() -> None:
 
 
 def _functions(path: Path) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(trees.tree(path)):
+    statements: list[ast.AST] = [trees.tree(path)]
+    while statements:
+        node = statements.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+        # Statements only: expressions are most of a tree.
+        statements += (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
 
 
 def _texts() -> Iterator[tuple[Path, str]]:
