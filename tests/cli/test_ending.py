@@ -8,16 +8,16 @@ import pytest
 
 _WAITS_FOR_EVER: Final = """
 import asyncio, os, signal
-from engine import runtime
+from engine.process import control_plane
 
-runtime.END_SECONDS = 0.2
+control_plane.END_SECONDS = 0.2
 
 async def wait():
-    with runtime.on_signals(lambda: None):
+    with control_plane.on_signals(lambda: None):
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.Event().wait()
 
-runtime.run(wait())
+control_plane.run(wait())
 """
 
 
