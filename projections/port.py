@@ -11,7 +11,7 @@ Found = tuple[Any, ...]
 
 
 class ProjectionError(Exception):
-    """A projection cannot continue; the message says what to do next."""
+    """A projection cannot continue; the message contains a remedy."""
 
 
 class NotKeptError(ProjectionError):

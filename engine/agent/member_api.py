@@ -16,8 +16,8 @@ from msgspec import Struct
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.credentials import Credentials
 from engine.agent.kubeconfigs import Access, tls
-from engine.agent.untrusted_json import as_list, as_object, as_objects, as_text, at
-from events.json_values import Json
+from engine.agent.untrusted_json import as_list, as_object, as_text, at
+from events.json_values import Json, as_objects
 
 MANAGER: Final = "reballast"
 """Field manager of agents for server-side apply."""

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Struct
 
 from engine.agent import messages
-from engine.agent.untrusted_json import as_object, as_objects, as_text, at
+from engine.agent.untrusted_json import as_object, as_text, at
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from events import clusters
-from events.json_values import Json
+from events.json_values import Json, as_objects
 
 _PODS: Final = "pods"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from engine.agent import messages
 from engine.agent.member_api import MANAGER
-from engine.agent.untrusted_json import as_object, as_objects, as_text, at
+from engine.agent.untrusted_json import as_object, as_text, at
 from engine.objects import workloads
 from engine.objects.workloads import Path
 from events import shapes
-from events.json_values import Json
+from events.json_values import Json, as_objects
 
 MANAGED: Final = "karmada.io/managed"
 """Label of all objects that a control plane manages; watches select by it."""

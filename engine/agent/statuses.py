@@ -6,10 +6,10 @@ custom resources) count as healthy once they are applied.
 
 from msgspec import Struct, structs
 
-from engine.agent.untrusted_json import as_count, as_object, as_objects, as_text, at
+from engine.agent.untrusted_json import as_count, as_object, as_text, at
 from engine.objects import status_fields
 from events import shapes
-from events.json_values import Json
+from events.json_values import Json, as_objects
 
 
 class ObjectState(Struct, frozen=True, kw_only=True):

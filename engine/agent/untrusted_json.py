@@ -1,23 +1,17 @@
 """Access to untrusted JSON: a value of another type counts as absent."""
 
-from typing import cast
-
+from events import json_values
 from events.json_values import Json
 
 
 def as_object(value: object) -> Json:
     """The object; an empty one for any other type."""
-    return cast("Json", value) if isinstance(value, dict) else {}
+    return json_values.as_object(value) or {}
 
 
 def as_list(value: object) -> list[object]:
     """The list; an empty one for any other type."""
-    return cast("list[object]", value) if isinstance(value, list) else []
-
-
-def as_objects(value: object) -> list[Json]:
-    """The items of a list; those that are not objects become empty ones."""
-    return [as_object(item) for item in as_list(value)]
+    return json_values.as_list(value) or []
 
 
 def as_text(value: object) -> str:

@@ -5,7 +5,7 @@ from typing import Final, cast
 from engine.cli import failures, options, output, server_reads, set_properties, table_rows
 from engine.cli.client import Client
 from engine.http import summaries
-from events.json_values import Json
+from events.json_values import Json, as_list
 
 _TIME_CHARS: Final = 19
 """Characters of a timestamp shown in a table: up to the seconds."""
@@ -108,11 +108,13 @@ def story(explanation: Json) -> list[str]:
         lines.append(f"Message:   {explanation['message']}")
     overrides = table_rows.part(explanation, "overrides")
     lines += [
-        f"Overrides: {name}: {', '.join(map(str, _list(values)))}" for name, values in overrides.items()
+        f"Overrides: {name}: {', '.join(map(str, as_list(values) or []))}"
+        for name, values in overrides.items()
     ]
     required_by = table_rows.part(explanation, "requiredBy")
     lines += [
-        f"Required:  by {by}: {', '.join(map(str, _list(values)))}" for by, values in required_by.items()
+        f"Required:  by {by}: {', '.join(map(str, as_list(values) or []))}"
+        for by, values in required_by.items()
     ]
     for name, values in table_rows.part(explanation, "labels").items():
         lines.append(f"State:     {name}: {_labels(values)}")
@@ -149,10 +151,6 @@ def _show_group(group: Json) -> None:
         for cluster in table_rows.items(group.get("clusters"))
     ]
     output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "CAPACITY", "SCORE", "FAILED"), rows)
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _requests(requests: Json) -> str:

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, cast
+from typing import Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
 
@@ -29,7 +29,7 @@ from engine.cli import (
 )
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
-from events.json_values import Json
+from events.json_values import Json, as_list
 
 _START_SECONDS: Final = 20.0
 _STEP_SECONDS: Final = 30.0
@@ -309,16 +309,12 @@ class _Tourist:
         )
         groups = table_rows.items(table_rows.part(decision, "explanation").get("groups"))
         for cluster in table_rows.items(groups[0].get("clusters")) if groups else []:
-            failed = [str(reason) for reason in _list(cluster.get("failed"))]
+            failed = [str(reason) for reason in as_list(cluster.get("failed")) or []]
             text = (
                 "; ".join(failed)
                 or f"capacity for {cluster.get('available')}, gets {cluster.get('replicas')}"
             )
             self._print(f"      {cluster.get('name')}: {text}")
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _findings(proof: object) -> list[Json]:

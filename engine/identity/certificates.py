@@ -38,7 +38,7 @@ class Certificates(Struct, frozen=True, kw_only=True):
 
 
 class CertificateError(ValueError):
-    """The files are not a certificate with its key; the message says what is wrong."""
+    """The files are not a certificate with its key; the message contains the reason."""
 
 
 def from_files(certificate: Path, key: Path) -> Certificates:

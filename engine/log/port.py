@@ -14,7 +14,7 @@ Ends = Mapping[tuple[str, int], int]
 
 
 class LogError(Exception):
-    """A failure of the log; the message says what to do."""
+    """A failure of the log; the message contains a remedy."""
 
 
 class LogCorruptedError(LogError):

@@ -14,7 +14,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct
 
-from events.json_values import Json
+from events.json_values import Json, as_list
 
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105  # a kind
@@ -110,14 +110,14 @@ def _may_refer(raw: bytes) -> bool:
 
 
 def _ingress(root: object) -> _References:
-    for entry in _list(_field_at(root, "spec", "tls")):
+    for entry in as_list(_field_at(root, "spec", "tls")) or []:
         yield SECRET, _field_at(entry, "secretName")
 
 
 def _workload(kind: str, root: object, pod_path: tuple[str, ...]) -> _References:
     own_claims = [
         _field_at(claim, "metadata", "name")
-        for claim in _list(_field_at(root, "spec", "volumeClaimTemplates"))
+        for claim in as_list(_field_at(root, "spec", "volumeClaimTemplates")) or []
     ]
     for dependency_kind, name in _pod(_field_at(root, *pod_path)):
         if not (kind == "StatefulSet" and dependency_kind == VOLUME_CLAIM and name in own_claims):
@@ -128,20 +128,20 @@ def _pod(pod: object) -> _References:
     account = _field_at(pod, "serviceAccountName")
     if account != _DEFAULT_ACCOUNT:
         yield SERVICE_ACCOUNT, account
-    for entry in _list(_field_at(pod, "imagePullSecrets")):
+    for entry in as_list(_field_at(pod, "imagePullSecrets")) or []:
         yield SECRET, _field_at(entry, "name")
     for group in _CONTAINERS:
-        for container in _list(_field_at(pod, group)):
+        for container in as_list(_field_at(pod, group)) or []:
             yield from _container(container)
-    for volume in _list(_field_at(pod, "volumes")):
+    for volume in as_list(_field_at(pod, "volumes")) or []:
         yield from _volume(volume)
 
 
 def _container(container: object) -> _References:
-    for source in _list(_field_at(container, "envFrom")):
+    for source in as_list(_field_at(container, "envFrom")) or []:
         yield CONFIG_MAP, _field_at(source, "configMapRef", "name")
         yield SECRET, _field_at(source, "secretRef", "name")
-    for variable in _list(_field_at(container, "env")):
+    for variable in as_list(_field_at(container, "env")) or []:
         yield CONFIG_MAP, _field_at(variable, "valueFrom", "configMapKeyRef", "name")
         yield SECRET, _field_at(variable, "valueFrom", "secretKeyRef", "name")
 
@@ -151,7 +151,7 @@ def _volume(volume: object) -> _References:
     yield VOLUME_CLAIM, _field_at(volume, "persistentVolumeClaim", "claimName")
     for path in _SECRET_PATHS:
         yield SECRET, _field_at(volume, *path)
-    for source in _list(_field_at(volume, "projected", "sources")):
+    for source in as_list(_field_at(volume, "projected", "sources")) or []:
         yield CONFIG_MAP, _field_at(source, "configMap", "name")
         yield SECRET, _field_at(source, "secret", "name")
 
@@ -163,7 +163,3 @@ def _field_at(value: object, *path: str) -> object:
             return None
         value = cast("Json", value).get(field)
     return value
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []

@@ -134,7 +134,7 @@ class Fleet:
         column = self._columns.get(fact)
         if column is None:
             column = self._columns[fact] = encoded_columns.Column(map(read, self._in_order()))
-        return column  # pyright: ignore[reportReturnType]  # the name stands for the type of the fact
+        return column  # pyright: ignore[reportReturnType]  # a name has one type of values
 
     def units(self, resource: str) -> encoded_columns.Integers | None:
         """Return the free units of a resource in each cluster; None if no cluster reports it."""

@@ -27,7 +27,7 @@ class Shortage:
     """A workload that lacks capacity, in the group whose error the decision reports."""
 
     def __init__(self, request: requests.Request, fleet: fleets.Fleet) -> None:
-        """Try to schedule it; ``exists`` tells whether capacity is what it lacks."""
+        """Try to schedule the binding; ``exists`` is true if only capacity is missing."""
         self._request = request
         self._fleet = fleet
         self._masks = fleet.compile(request.placement)

@@ -65,7 +65,7 @@ _NOT_APPENDED: Final = (
 
 
 class ProducerError(Exception):
-    """An event could not be appended; the message says what to do next."""
+    """An event could not be appended; the message contains a remedy."""
 
 
 class RefusedError(ProducerError):

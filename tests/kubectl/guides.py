@@ -60,7 +60,7 @@ class Reader(User):
         return f"cluster/{cluster} {'untainted' if is_gone else 'tainted'}\n"
 
     def until_true(self, holds: Callable[[], bool], told: Callable[[], str] = lambda: "") -> None:
-        """Poll until ``holds`` returns true; on a timeout, fail with the text of ``told``."""
+        """Poll until the condition ``holds`` is true; after a timeout, fail with the message of ``told``."""
         self._kubectl.until_true(holds, told)
 
     def _over_members(self, kind: str, words: Sequence[str]) -> str:

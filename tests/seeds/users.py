@@ -107,7 +107,7 @@ class User:
         }
 
     def until_true(self, holds: Callable[[], bool], told: Callable[[], str] = lambda: "") -> None:
-        """Poll until ``holds`` returns true; on a timeout, fail with the text of ``told``."""
+        """Poll until the condition ``holds`` is true; after a timeout, fail with the message of ``told``."""
         deadline = time.monotonic() + _UNTIL_SECONDS
         while not holds():
             assert time.monotonic() < deadline, told()

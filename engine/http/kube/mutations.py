@@ -246,7 +246,7 @@ def json_patched(value: Json, patch: object) -> Json:
 
 
 def with_known_fields(writer: Writer, value: Json) -> Json:
-    """The object with unknown fields removed, warned of or refused, as the request's fieldValidation says."""
+    """The object without unknown fields; fieldValidation=Warn adds a warning, Strict raises StatusError."""
     schema = writer.resource.schema
     if not unknown_fields.unknown_fields(value, schema):
         return _plain(writer, value)

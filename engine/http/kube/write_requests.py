@@ -437,7 +437,7 @@ def _check_creation(write: _WriteRequest, known: Rights) -> None:
 
 
 def _check_repeated(write: _WriteRequest, paths: list[str]) -> None:
-    """Refuse duplicate fields, warn of them, or ignore them, as the request's fieldValidation says."""
+    """Refuse duplicate fields (fieldValidation=Strict), warn of them (Warn), or ignore them (Ignore)."""
     messages = [repeated_fields.message(path) for path in paths]
     if messages and write.query.validation == "Strict":
         raise status_objects.strict_decoding(write.resource, messages)

@@ -17,7 +17,7 @@ _PORT: Final = 9092
 
 
 class AddressError(ValueError):
-    """The text is not an address of a log; the message says what is wrong and how to write one."""
+    """The text is not an address of a log; the message contains the reason and an example."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
