@@ -22,7 +22,7 @@ import engine
 from engine import loop_share
 from engine.bench import growth_inputs as inputs
 from engine.log import memory
-from engine.reconcilers import recovery, verification, worker
+from engine.reconcilers import replay, verification, worker
 from events import catalogue, codec, objects, partitioning, shapes, times, topics
 from events.envelope import Envelope
 from events.records import Record, StoredRecord
@@ -227,8 +227,7 @@ async def _counted(work: Callable[[], Awaitable[object]], *, is_counted: bool) -
 
 
 async def _recover(world: _World) -> None:
-    for shard in range(topics.SHARDS):
-        await recovery.rebuild(world.log, shard)
+    await replay.rebuild(world.log, range(topics.SHARDS))
 
 
 def _views(records: Sequence[StoredRecord], *, is_counted: bool) -> Cost:

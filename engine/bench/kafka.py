@@ -23,7 +23,7 @@ from typing import Final
 from engine.bench import inputs, kafka_loop, processes
 from engine.log.kafka import address, appending, clients, partition_followers
 from engine.log.kafka import topics as preparing
-from engine.reconcilers import recovery
+from engine.reconcilers import replay
 from events import codec, decisions, topics
 from events.records import StoredRecord
 
@@ -162,8 +162,7 @@ async def _replayed(where: str) -> dict[str, object]:
     await log.follow([*facts, *own])
     await log.unfollowed_ends([(topics.DECISIONS, shard) for shard in range(topics.SHARDS)])
     start = time.perf_counter()
-    for shard in range(topics.SHARDS):
-        await recovery.rebuild(log, shard)
+    await replay.rebuild(log, range(topics.SHARDS))
     took_s = time.perf_counter() - start
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

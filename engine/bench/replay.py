@@ -13,7 +13,7 @@ from pathlib import Path
 from engine.bench import inputs
 from engine.log import port, sqlite_reading
 from engine.process import installation
-from engine.reconcilers import recovery, verification
+from engine.reconcilers import replay, verification
 from events import codec, topics
 from events.validation import manifests
 from projections import runner, store
@@ -75,8 +75,7 @@ async def _decode(log: port.NumberedLog) -> None:
 
 
 async def _recover(log: port.NumberedLog) -> None:
-    for shard in range(topics.SHARDS):
-        await recovery.rebuild(log, shard)
+    await replay.rebuild(log, range(topics.SHARDS))
 
 
 async def _views(log: port.NumberedLog) -> None:

@@ -215,6 +215,10 @@ class Facts:
             priority_classes=self.priority_classes,
         )
 
+    def copy(self) -> "Facts":
+        """Return a separate copy."""
+        return Facts(msgspec.json.decode(msgspec.json.encode(self.state), type=FactsState))
+
     @property
     def has_priorities(self) -> bool:
         """Whether any policy sets a scheduling priority; if none does, ranking is skipped."""

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from engine.deciders.facts import Facts
 from engine.log import port
 from engine.placement.decisions import SUCCESS, Decision
 from engine.placement.explain import Explanation
 from engine.placement.requests import Request
-from engine.reconcilers import preemption_explanation, recovery
+from engine.reconcilers import preemption_explanation, recovery, replay
 from events import decisions, keys, shapes, times
 
 
@@ -105,15 +104,19 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
 
 async def _recompute(log: port.Log, key: str, number: int) -> Explained | None:
     """Return the scheduling decision of step ``number``, computed again."""
-    fold, facts = recovery.new_fold(keys.shard_of(key)), Facts()
-    async for step in recovery.steps(log, fold.state.shard):
-        await recovery.take_inputs(log, fold, facts, step.taken)
-        if step.taken.number < number:
-            fold.replay(facts, step.taken, step.record.value, step.data)
+    shard = keys.shard_of(key)
+    replayed = replay.Replay(log, [shard])
+    async for step in replayed.steps():
+        recorded, taken = step.recorded, step.recorded.taken
+        if taken.number < number:
+            step.fold.replay(step.facts, taken, recorded.record.value, recorded.data)
             continue
-        taken = step.taken
-        recomputed = fold.decide(facts, taken.time_ms, taken.processed, term=taken.term, explained=key)
-        return _explained(key, step, recomputed.explanations) or _unclaimed(key, step)
+        recomputed = step.fold.decide(
+            step.facts, taken.time_ms, taken.processed, term=taken.term, explained=key
+        )
+        return _explained(key, recorded, recomputed.explanations) or _unclaimed(key, recorded)
+    for error in replayed.unreadable.values():
+        raise error
     return None
 
 

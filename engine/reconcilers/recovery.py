@@ -1,7 +1,4 @@
-"""Recover shards from the log: apply recorded decisions, never decide again.
-
-The verifier shares the reader, which walks a shard's steps and folds the inputs of each.
-"""
+"""Read the log for the fold of a shard: its recorded steps, the facts and its own inputs."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -13,7 +10,6 @@ from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
 from engine.log import port
-from engine.reconcilers import snapshots
 from events import chain, codec, decisions, shapes, topics
 from events.records import StoredRecord
 from events.validation import verdicts
@@ -70,19 +66,6 @@ async def read_from(log: port.Log, topic: str, partition: int, start: int) -> As
         start = batch[-1].offset + 1
 
 
-async def take_inputs(
-    log: port.Log, fold: shard_fold.ShardFold, facts: Facts, taken: decisions.StepTaken
-) -> None:
-    """Fold the inputs of a recorded step, in the fixed order, into a shard and its facts.
-
-    Shared ``facts`` may be ahead of the shard, but never ahead of the step.
-    """
-    for topic in topics.FACT_TOPICS:
-        await follow_facts(log, [fold], facts, topic, taken.ends.get(topic, 0))
-    for topic in topics.OWN_TOPICS:
-        await take_own(log, fold, topic, taken.ends.get(topic, 0))
-
-
 async def follow_facts(
     log: port.Log,
     shards: list[shard_fold.ShardFold],
@@ -125,28 +108,3 @@ async def _up_to(
         message = f"{topic}/{partition} ends before {end}, which a step of the log names: records are missing"
         raise port.LogCorruptedError(message)
     return batch
-
-
-async def rebuild(
-    log: port.Log, shard: int, snapshot: snapshots.Snapshot | None = None
-) -> tuple[shard_fold.ShardFold, Facts]:
-    """Return a shard after its recorded steps, and the facts as of its last step.
-
-    All steps are folded, or those after the snapshot. Shards without later steps share the snapshot's facts.
-    """
-    if snapshot is None:
-        fold, facts, start = new_fold(shard), Facts(), 0
-    else:
-        (fold, start), facts = snapshot.shard(shard), snapshot.facts
-    state = fold.state
-    shard_chain = chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
-    share = loop_share.LoopShare()
-    async for step in steps(log, shard, shard_chain, start):
-        # The facts move with this shard's steps only; the shared object must stay at the snapshot for the
-        # others.
-        if snapshot is not None and facts is snapshot.facts:
-            facts = snapshot.copy_facts()
-        await take_inputs(log, fold, facts, step.taken)
-        fold.replay(facts, step.taken, step.record.value, step.data)
-        await share.pause()
-    return fold, facts

@@ -64,18 +64,13 @@ class UnusableError(Exception):
 class Snapshot:
     """A loaded snapshot; ``number`` is the log's number when it was taken.
 
-    ``facts`` is shared by the shards without later steps.
+    ``facts`` is shared by its shards while none has later steps.
     """
 
     def __init__(self, number: int, facts: memoryview, shards: Sequence[ShardSnapshot]) -> None:
         self.number = number
         self.shards = {snapshot.state.shard: snapshot for snapshot in shards}
         self.facts = Facts(_decode(facts, FactsState))
-        self._encoded_facts = facts
-
-    def copy_facts(self) -> Facts:
-        """Return a separate copy of the facts, for a shard that goes on alone."""
-        return Facts(_decode(self._encoded_facts, FactsState))
 
     def shard(self, shard: int) -> tuple[shard_fold.ShardFold, int]:
         """Return a shard's fold and the offset behind its last step in decisions."""

@@ -11,9 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.deciders.facts import Facts
 from engine.log import port
-from engine.reconcilers import recovery
+from engine.reconcilers import recovery, replay
 from engine.reconcilers.record_origins import Finding, RecordOrigins
 from events import codec, decisions, records, release, topics
 
@@ -40,12 +39,7 @@ async def verify(log: port.NumberedLog, progress: Progress | None = None) -> Rep
     """Prove the whole log."""
     report = Report()
     origins = await _outputs(log, report)
-    proved: dict[int, bool] = {}
-    for shard in range(topics.SHARDS):
-        try:
-            proved[shard] = await _verify_shard(log, shard, origins, report, progress)
-        except port.LogError as error:
-            report.findings.append(Finding(kind="unreadable", where=f"shard {shard}", message=str(error)))
+    proved = await _verify_shards(log, origins, report, progress)
     origins.close(proved)
     report.findings += origins.findings
     report.notes = origins.notes
@@ -88,24 +82,29 @@ async def _readable(log: port.NumberedLog, report: Report) -> AsyncIterator[reco
 _READ = 1_000
 
 
-async def _verify_shard(
-    log: port.Log, shard: int, origins: RecordOrigins, report: Report, progress: Progress | None
-) -> bool:
-    """Whether all steps of a shard are right; proved outputs are removed from ``written``."""
-    fold, facts = recovery.new_fold(shard), Facts()
-    async for step in recovery.steps(log, shard):
-        await recovery.take_inputs(log, fold, facts, step.taken)
-        recomputed = fold.decide(facts, step.taken.time_ms, step.taken.processed, term=step.taken.term)
-        findings = _compare(step, recomputed.records, origins)
-        same_release = step.taken.release == release.RELEASE
+async def _verify_shards(
+    log: port.Log, origins: RecordOrigins, report: Report, progress: Progress | None
+) -> dict[int, bool]:
+    """Compute all steps again; return for each readable shard whether all of its steps are right."""
+    replayed = replay.Replay(log, range(topics.SHARDS))
+    proved = dict.fromkeys(range(topics.SHARDS), True)
+    async for step in replayed.steps():
+        taken = step.recorded.taken
+        recomputed = step.fold.decide(step.facts, taken.time_ms, taken.processed, term=taken.term)
+        findings = _compare(step.recorded, recomputed.records, origins)
+        same_release = taken.release == release.RELEASE
         (report.findings if same_release else report.differences).extend(findings)
         report.steps += 1
         if findings:
             # The computed state now differs from the recorded one, so every later step would differ as well.
-            return False
-        if progress is not None:
-            progress(shard, report.steps)
-    return True
+            proved[taken.shard] = False
+            replayed.leave_out(taken.shard)
+        elif progress is not None:
+            progress(taken.shard, report.steps)
+    for shard, error in replayed.unreadable.items():
+        del proved[shard]
+        report.findings.append(Finding(kind="unreadable", where=f"shard {shard}", message=str(error)))
+    return proved
 
 
 def _compare(

@@ -25,6 +25,7 @@ from engine.reconcilers import (
     measurements,
     quarantine,
     recovery,
+    replay,
     snapshot_storage,
     turn_pacing,
 )
@@ -117,27 +118,21 @@ class Worker:
         await self._take_over(self._claimable())
 
     async def _take_over(self, shards: Sequence[int]) -> None:
-        """Take shards over: step each alone first, then bring its facts to the same end as the others'.
+        """Take shards over: let each take a step first, then bring its facts to the same end as the others'.
 
         Unreadable shards are quarantined. If it fails otherwise, the next turn recovers, which releases the
         shards.
         """
         self._is_in_sync = False
         await self._owner.own(shards)
-        snapshots = await self._snapshots.newest(shards)
         aligned = [(fold, self.facts) for fold in self.folds]
         steps: dict[int, list[Record]] = {}
-        for shard in shards:
-            try:
-                fold, facts = await recovery.rebuild(self._log, shard, snapshots.get(shard))
-            except quarantine.UNREADABLE as error:
-                await self._quarantine_shard(shard, error)
-                continue
+        for fold, facts in await self._rebuild(shards):
             # The empty step of a new term comes first: from then on the fold ignores steps that a former
             # owner appends late.
             state = fold.state
-            self._owner.begin(shard, state.number, state.term, state.digest)
-            steps[shard] = fold.decide(facts, self._clock(), 0, term=state.term + 1).records
+            self._owner.begin(state.shard, state.number, state.term, state.digest)
+            steps[state.shard] = fold.decide(facts, self._clock(), 0, term=state.term + 1).records
             aligned.append((fold, facts))
         aligned = await self._align_facts(aligned)
         self.facts = aligned[0][1] if aligned else Facts()
@@ -150,6 +145,22 @@ class Worker:
         self._quarantine.release(fold.state.shard for fold in adopted)
         self.measures.count_takeovers(len(adopted))
         _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
+
+    async def _rebuild(self, shards: Sequence[int]) -> list[tuple[shard_fold.ShardFold, Facts]]:
+        """Return shards after their recorded steps, those of one snapshot together; quarantine unreadable ones."""
+        snapshots = await self._snapshots.newest(shards)
+        by_snapshot: dict[int, list[int]] = {}
+        for shard in shards:
+            by_snapshot.setdefault(id(snapshots.get(shard)), []).append(shard)
+        rebuilt: dict[int, tuple[shard_fold.ShardFold, Facts]] = {}
+        for members in by_snapshot.values():
+            found = await replay.rebuild(self._log, members, snapshots.get(members[0]))
+            for shard, error in found.unreadable.items():
+                if not isinstance(error, quarantine.UNREADABLE):
+                    raise error
+                await self._quarantine_shard(shard, error)
+            rebuilt |= found.shards
+        return [rebuilt[shard] for shard in shards if shard in rebuilt]
 
     async def _align_facts(
         self, aligned: Sequence[tuple[shard_fold.ShardFold, Facts]]

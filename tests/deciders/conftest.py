@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from engine.reconcilers import recovery, verification
+from engine.reconcilers import replay, verification
 from events import rejections
 from tests.deciders.story import Story
 
@@ -30,8 +30,9 @@ async def story() -> AsyncIterator[Story]:
     assert len(await told.told(rejections.InputRejected)) == told.refused
     report = await verification.verify(told.log)
     assert report.findings == []
+    shards = (await replay.rebuild(told.log, [fold.state.shard for fold in told.worker.folds])).shards
     for fold in told.worker.folds:
-        rebuilt, _ = await recovery.rebuild(told.log, fold.state.shard)
+        rebuilt, _ = shards[fold.state.shard]
         for name in _REBUILT:
             alive, again = getattr(fold.state, name), getattr(rebuilt.state, name)
             assert _encoded(again) == _encoded(alive)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.reconcilers import recovery, verification
+from engine.reconcilers import replay, verification
 from events import clusters, enums, health, links, policies, records, shapes, specs
 from events.json_values import as_list, as_object
 from tests.deciders.story import Story
@@ -282,8 +282,9 @@ async def run_inputs(inputs: list[tuple[int, bytes]]) -> None:
     assert set(story.placed(key("calm", CONFIG_MAP))) == {"calm"}
     report = await verification.verify(story.log)
     assert report.findings == []
+    shards = (await replay.rebuild(story.log, [fold.state.shard for fold in story.worker.folds])).shards
     for fold in story.worker.folds:
-        rebuilt, _ = await recovery.rebuild(story.log, fold.state.shard)
+        rebuilt, _ = shards[fold.state.shard]
         assert rebuilt.state.digest == fold.state.digest
 
 

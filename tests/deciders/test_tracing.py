@@ -2,7 +2,7 @@
 
 import itertools
 
-from engine.reconcilers import recovery, verification, worker
+from engine.reconcilers import recovery, replay, verification, worker
 from events import decisions, keys, links, records, shapes, topics
 from events.client import statements
 from events.envelope import Envelope, from_headers
@@ -100,7 +100,7 @@ async def test_waiting_keys_keep_their_trace_over_a_restart(story: Story) -> Non
     names = [name for name in (f"web-{n}" for n in range(200)) if keys.shard_of(key(name)) == 0][:3]
     batch = [traced(PIPELINE, deployment(name, 2), story.now_ms) for name in names]
     await story.log.append(batch)
-    fold, facts = await recovery.rebuild(story.log, 0)
+    fold, facts = (await replay.rebuild(story.log, [0])).shards[0]
     for topic in topics.FACT_TOPICS:
         await recovery.follow_facts(story.log, [fold], facts, topic, story.log.ends()[topic, 0])
     await recovery.take_own(story.log, fold, topics.SPECS, story.log.ends()[topics.SPECS, 0])

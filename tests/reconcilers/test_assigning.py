@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 
 from engine.log import memory, port, sole_ownership
-from engine.reconcilers import recovery, verification, worker
+from engine.reconcilers import replay, verification, worker
 from events import codec, decisions, topics
 from events.records import Record
 from tests.deciders.story import Story
@@ -53,8 +53,8 @@ class Contested:
 class Team:
     """Workers on one log that run in turn."""
 
-    def __init__(self) -> None:
-        self.told = Story(memory.MemoryLog())
+    def __init__(self, log: memory.MemoryLog | None = None) -> None:
+        self.told = Story(log or memory.MemoryLog())
         self._owners: dict[int, Contested] = {}
         self.rights: list[Contested] = []
         self.workers = [self.join(), self.join()]
@@ -202,7 +202,7 @@ async def test_shards_of_a_failed_takeover_are_released_when_reassigned(
 
     first.assign(range(topics.SHARDS))
     with monkeypatch.context() as broken:
-        broken.setattr(recovery, "rebuild", unread)
+        broken.setattr(replay, "rebuild", unread)
         with pytest.raises(port.LogError):
             await first.turn()
     assert set(ODD) <= right.held

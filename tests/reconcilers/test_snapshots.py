@@ -15,7 +15,7 @@ from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, sqlite
 from engine.process import installation
 from engine.process.replica import clock_ms
-from engine.reconcilers import recovery, snapshot_schedule, snapshot_storage, snapshots, verification, worker
+from engine.reconcilers import replay, snapshot_schedule, snapshot_storage, snapshots, verification, worker
 from engine.simulation import defaults
 from events import decisions, policies, records, release, topics
 from events.keys import shard_of
@@ -75,7 +75,8 @@ async def differing(log: port.NumberedLog, kept: snapshot_storage.SnapshotStore)
     return [
         shard
         for shard in OWNED
-        if whole(*await recovery.rebuild(log, shard, snapshot)) != whole(*await recovery.rebuild(log, shard))
+        if whole(*(await replay.rebuild(log, [shard], snapshot)).shards[shard])
+        != whole(*(await replay.rebuild(log, [shard])).shards[shard])
     ]
 
 

@@ -9,8 +9,10 @@ import msgspec
 import pytest
 
 from engine.deciders import shard_fold
+from engine.deciders.facts import Facts
+from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, sole_ownership
-from engine.reconcilers import measurements, recovery, verification, worker
+from engine.reconcilers import measurements, recovery, replay, verification, worker
 from events import chain, codec, decisions, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
@@ -66,6 +68,11 @@ async def begun(log: port.NumberedLog | None = None) -> Story:
     told = Story(log)
     await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
     return told
+
+
+async def replayed(log: port.NumberedLog, shard: int) -> tuple[ShardFold, Facts]:
+    """Return a shard after its recorded steps."""
+    return (await replay.rebuild(log, [shard])).shards[shard]
 
 
 async def ignored(log: port.NumberedLog) -> int:
@@ -232,7 +239,7 @@ async def test_recovered_state_equals_the_live_one() -> None:
     await told.say(rebalancer("demo", *(ref(f"web{index}") for index in range(40)), ttl_s=60))
     lived = [state(told.worker, shard) for shard in range(topics.SHARDS)]
     for shard in range(topics.SHARDS):
-        rebuilt, _ = await recovery.rebuild(told.log, shard)
+        rebuilt, _ = await replayed(told.log, shard)
         assert msgspec.json.encode(rebuilt.state, order="deterministic") == lived[shard]
 
 
@@ -255,6 +262,6 @@ async def test_output_of_a_replaced_owner_has_no_effect() -> None:
     assert await ignored(told.log) > 0
     await told.settle()
     assert told.placed(WEB) == {"member1": 2, "member2": 2}
-    rebuilt, _ = await recovery.rebuild(told.log, shard_of(WEB))
+    rebuilt, _ = await replayed(told.log, shard_of(WEB))
     assert dict(rebuilt.state.bindings[WEB].clusters) == {"member1": 2, "member2": 2}
     assert await is_proved(told.log)

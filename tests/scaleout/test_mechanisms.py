@@ -19,7 +19,7 @@ from engine.log import sole_ownership as sole
 from engine.log.kafka import appending, clients, partition_followers, shard_ownership
 from engine.log.kafka.address import Address
 from engine.process.replica import clock_ms
-from engine.reconcilers import recovery
+from engine.reconcilers import replay
 from engine.reconcilers.worker import Worker
 from events import codec, decisions, keys, policies
 from events import topics as names
@@ -98,7 +98,7 @@ async def next_step(address: Address) -> list[Record]:
     """Return the next valid step of the shard."""
     async with followed(address) as log:
         await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
-        fold, facts = await recovery.rebuild(log, SHARD)
+        fold, facts = (await replay.rebuild(log, [SHARD])).shards[SHARD]
     return fold.decide(facts, clock_ms(), 0, term=fold.state.term).records
 
 

@@ -1,0 +1,152 @@
+"""Replay the recorded steps of shards. Recovery applies the recorded decisions, verification computes them again.
+
+Shards are replayed together, in an order in which their facts only grow, so that the facts are folded once
+for all of them and not once for each.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+
+from msgspec import Struct
+
+from engine import loop_share
+from engine.deciders import shard_fold
+from engine.deciders.facts import Facts
+from engine.log import port
+from engine.reconcilers import recovery, snapshots
+from events import chain, topics
+
+
+class ReplayedStep(Struct, frozen=True):
+    """A recorded step whose inputs are folded into its shard and the facts."""
+
+    fold: shard_fold.ShardFold
+    facts: Facts
+    recorded: recovery.RecordedStep
+
+
+class _Replayed(Struct):
+    """A shard, the reader of its steps, and the next step; None behind the last."""
+
+    fold: shard_fold.ShardFold
+    steps: AsyncIterator[recovery.RecordedStep]
+    step: recovery.RecordedStep | None = None
+
+
+class _Group(Struct):
+    """Shards that share their facts."""
+
+    facts: Facts
+    shards: list[_Replayed]
+
+
+class Replay:
+    """Replays shards from the beginning of the log, or from a snapshot."""
+
+    def __init__(
+        self, log: port.Log, shards: Sequence[int], snapshot: snapshots.Snapshot | None = None
+    ) -> None:
+        self.unreadable: dict[int, port.LogError] = {}
+        """Shards whose steps or inputs could not be read, which were left out from there on."""
+        self._log = log
+        self._snapshot = snapshot
+        self._groups = [
+            _Group(Facts() if snapshot is None else snapshot.facts, [self._open(shard) for shard in shards])
+        ]
+
+    def _open(self, shard: int) -> _Replayed:
+        fold, start = (recovery.new_fold(shard), 0) if self._snapshot is None else self._snapshot.shard(shard)
+        state = fold.state
+        shard_chain = chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
+        return _Replayed(fold, recovery.steps(self._log, shard, shard_chain, start))
+
+    @property
+    def shards(self) -> dict[int, tuple[shard_fold.ShardFold, Facts]]:
+        """The shards that are readable, each with the facts of its group, in which it has seen all facts."""
+        return {
+            shard.fold.state.shard: (shard.fold, group.facts)
+            for group in self._groups
+            for shard in group.shards
+        }
+
+    def leave_out(self, shard: int) -> None:
+        """End the replay of a shard."""
+        for group in self._groups:
+            group.shards = [each for each in group.shards if each.fold.state.shard != shard]
+
+    async def steps(self) -> AsyncIterator[ReplayedStep]:
+        """Yield each step with its inputs folded; apply or compute it before the next one is asked for."""
+        (group,) = self._groups
+        for shard in tuple(group.shards):
+            await self._advance(shard)
+        if self._snapshot is not None and any(shard.step for shard in group.shards):
+            # The snapshot may be replayed again.
+            group.facts = group.facts.copy()
+        # A group that splits appends the new one.
+        for group in self._groups:
+            while found := self._earliest(group):
+                shard, step = found
+                if await self._take_inputs(group, shard, step):
+                    yield ReplayedStep(shard.fold, group.facts, step)
+                    await self._advance(shard)
+
+    def _earliest(self, group: _Group) -> tuple[_Replayed, recovery.RecordedStep] | None:
+        """Return the shard whose next step had seen the fewest facts, and the step; None if none is left.
+
+        Steps of two workers may have seen more than each other, in different topics. No order of the facts suits
+        both, so those that had seen less in a topic go on in a group of their own.
+        """
+        waiting = [(_fact_ends(shard.step), shard, shard.step) for shard in group.shards if shard.step]
+        if not waiting:
+            return None
+        least, earliest, step = min(waiting, key=lambda candidate: candidate[0])
+        apart = [
+            shard
+            for ends, shard, _ in waiting
+            if any(end < other for end, other in zip(ends, least, strict=True))
+        ]
+        if apart:
+            group.shards = [shard for shard in group.shards if shard not in apart]
+            self._groups.append(_Group(group.facts.copy(), apart))
+        return earliest, step
+
+    async def _advance(self, shard: _Replayed) -> None:
+        try:
+            shard.step = await anext(shard.steps, None)
+        except port.LogError as error:
+            self._fail(shard, error)
+
+    async def _take_inputs(self, group: _Group, shard: _Replayed, step: recovery.RecordedStep) -> bool:
+        """Fold the inputs of a step in the fixed order; return whether they are readable."""
+        folds = [each.fold for each in group.shards]
+        ends = step.taken.ends
+        try:
+            for topic in topics.FACT_TOPICS:
+                await recovery.follow_facts(self._log, folds, group.facts, topic, ends.get(topic, 0))
+            for topic in topics.OWN_TOPICS:
+                await recovery.take_own(self._log, shard.fold, topic, ends.get(topic, 0))
+        except port.LogError as error:
+            self._fail(shard, error)
+            return False
+        return True
+
+    def _fail(self, shard: _Replayed, error: port.LogError) -> None:
+        self.unreadable[shard.fold.state.shard] = error
+        self.leave_out(shard.fold.state.shard)
+
+
+def _fact_ends(step: recovery.RecordedStep) -> tuple[int, ...]:
+    """Return the ends of the facts that a step had seen, in the order of the fact topics."""
+    return tuple(step.taken.ends.get(topic, 0) for topic in topics.FACT_TOPICS)
+
+
+async def rebuild(log: port.Log, shards: Sequence[int], snapshot: snapshots.Snapshot | None = None) -> Replay:
+    """Return shards after their recorded steps, or those after the snapshot, with the facts of the last of them.
+
+    Without later steps they share the snapshot's own facts.
+    """
+    replay = Replay(log, shards, snapshot)
+    share = loop_share.LoopShare()
+    async for step in replay.steps():
+        step.fold.replay(step.facts, step.recorded.taken, step.recorded.record.value, step.recorded.data)
+        await share.pause()
+    return replay

@@ -1,0 +1,102 @@
+"""Replay of several shards with shared facts, also if their steps had seen the facts in different orders."""
+
+import itertools
+
+import msgspec
+import pytest
+
+from engine.log import memory, port
+from engine.reconcilers import replay, verification
+from events import topics
+from tests.deciders.writing import deployment, joined, on, policy, tainted
+from tests.reconcilers.test_assigning import EVEN, ODD, Team
+
+NAMES = [f"web{index}" for index in range(24)]
+
+
+class LaggingLog(memory.MemoryLog):
+    """A log whose readers do not see the newest records of some topics yet, as consumers of Kafka may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends_seen: dict[str, int] = {}
+
+    def ends(self) -> port.Ends:
+        return {slot: min(end, self.ends_seen.get(slot[0], end)) for slot, end in super().ends().items()}
+
+
+async def team_with_crossing_views() -> tuple[Team, LaggingLog]:
+    """Return two workers of which each had seen more of another fact topic than the other, several times."""
+    log = LaggingLog()
+    team = Team(log)
+    first, second = team.workers
+    first.assign(EVEN)
+    second.assign(ODD)
+    await team.told.write(
+        *(joined(f"member{index}") for index in range(4)), policy("p", on("member0", "member1"))
+    )
+    await team.told.write(*(deployment(name, 2) for name in NAMES))
+    await team.work()
+    for number in range(3):
+        before = log.ends()
+        await team.told.write(tainted(f"member{number}", "NoExecute"))
+        await team.told.write(policy("p", on("member2" if number % 2 else "member1", "member3")))
+        await team.told.write(*(deployment(name, 3 + number) for name in NAMES))
+        for owner, topic in zip(team.workers, topics.FACT_TOPICS, strict=True):
+            log.ends_seen = {topic: before[topic, 0]}
+            await owner.turn()
+        log.ends_seen = {}
+        if number == 1:
+            # In between both have seen the same.
+            await team.work()
+    await team.work()
+    return team, log
+
+
+async def test_shards_of_crossing_views_are_rebuilt_in_groups() -> None:
+    team, log = await team_with_crossing_views()
+
+    together = await replay.rebuild(log, range(topics.SHARDS))
+
+    assert 1 < len({id(facts) for _, facts in together.shards.values()}) < topics.SHARDS
+    for fold in itertools.chain.from_iterable(owner.folds for owner in team.workers):
+        rebuilt, _ = together.shards[fold.state.shard]
+        assert msgspec.json.encode(rebuilt.state.bindings, order="deterministic") == msgspec.json.encode(
+            fold.state.bindings, order="deterministic"
+        )
+        assert rebuilt.state.digest == fold.state.digest
+
+
+async def test_log_of_crossing_views_is_proved() -> None:
+    _, log = await team_with_crossing_views()
+    report = await verification.verify(log)
+    assert report.findings == []
+    assert report.steps > 2 * topics.SHARDS
+
+
+async def test_shards_of_one_worker_share_their_facts() -> None:
+    team = Team()
+    team.workers[0].assign(range(topics.SHARDS))
+    await team.told.write(joined("member1"), policy("p", on("member1")))
+    await team.told.write(*(deployment(name, 2) for name in NAMES))
+    await team.work()
+
+    together = await replay.rebuild(team.told.log, range(topics.SHARDS))
+
+    assert len({id(facts) for _, facts in together.shards.values()}) == 1
+
+
+async def test_unreadable_shard_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, log = await team_with_crossing_views()
+    read = log.read
+
+    async def damaged(topic: str, partition: int, start: int, limit: int) -> object:
+        if (topic, partition) == (topics.SPECS, 3):
+            raise port.LogCorruptedError("specs/3/0 is not what was appended")
+        return await read(topic, partition, start, limit)
+
+    monkeypatch.setattr(log, "read", damaged)
+    together = await replay.rebuild(log, range(topics.SHARDS))
+
+    assert list(together.unreadable) == [3]
+    assert set(together.shards) == set(range(topics.SHARDS)) - {3}
