@@ -9,7 +9,7 @@ from tests.rounds import ROUNDS
 from tests.simulation import profiles
 
 _SEEDS = 10 * ROUNDS
-_BATCH = 20
+_BATCH = 10
 _MOVES = 40
 _MORE = 10_000
 

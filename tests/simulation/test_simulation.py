@@ -15,7 +15,7 @@ from tests.rounds import ROUNDS
 from tests.simulation import checks, moves, profiles, world
 
 _SEEDS = 75 * ROUNDS
-_BATCH = 50
+_BATCH = 25
 _MOVES = 40
 
 

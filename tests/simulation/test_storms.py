@@ -14,7 +14,7 @@ from tests.rounds import ROUNDS
 from tests.simulation import profiles
 
 _SEEDS = 30 * ROUNDS
-_BATCH = 40
+_BATCH = 10
 _MOVES = 50
 
 
