@@ -40,6 +40,7 @@ from tests.deciders.writing import (
     tainted,
     template,
 )
+from tests.rounds import ROUNDS
 
 _WEEK_S: Final = 7 * 24 * 3600
 _FAILOVER: Final = {
@@ -289,7 +290,7 @@ async def run_inputs(inputs: list[tuple[int, bytes]]) -> None:
 
 
 @pytest.mark.slow  # each example is an engine with a week of its own, verified and rebuilt
-@settings(max_examples=500)
+@settings(max_examples=100 * ROUNDS)
 @given(st.lists(wrong(), min_size=1, max_size=5))
 def test_engine_survives_arbitrary_values_in_inputs(inputs: list[tuple[int, bytes]]) -> None:
     asyncio.run(run_inputs(inputs))

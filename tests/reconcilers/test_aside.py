@@ -15,6 +15,7 @@ from events.keys import shard_of
 from tests.deciders.story import Story
 from tests.deciders.writing import deployment, heard, joined, key, on, policy, taint_policy, tainted
 from tests.reconcilers.cutting import CutLog
+from tests.rounds import ROUNDS
 
 NAMES = [f"web{index}" for index in range(40)]
 WEB = key("web0")
@@ -269,7 +270,7 @@ async def test_running_worker_retries_quarantined_shards() -> None:
     await story.proved()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5 * ROUNDS))
 async def test_every_input_is_decided_once_after_random_cuts_and_restores(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # moves of a test
     places = ShardSnapshots()

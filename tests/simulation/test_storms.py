@@ -31,7 +31,7 @@ async def is_caught(promise: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("start", range(0, 36, 3))
+@pytest.mark.parametrize("start", range(0, 12, 3))
 async def test_failover_invariants_hold_in_short_storms(start: int) -> None:
     assert await wrong(range(start, start + 3), 12) == ""
 
