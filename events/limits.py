@@ -18,6 +18,9 @@ DEPTH_MAX: Final = 64
 RECORD_DEPTH_MAX: Final = DEPTH_MAX + 2
 """Deepest nesting of a record's value: an object inside event data inside a structured envelope."""
 
+SHOWN_CHARS_MAX: Final = 80
+"""Characters of a foreign value that a message quotes."""
+
 CLUSTERS_MAX: Final = 65_536
 """Most member clusters; the size of arrays over clusters."""
 

@@ -8,16 +8,19 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
+from events import limits
+
 FIRST_MS: Final = -62_135_596_800_000
 """The beginning of the year 1, the first that RFC 3339 can write."""
 
 LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999, the last that RFC 3339 can write."""
 
+SECOND_MS: Final = 1000
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS = 86_400_000
 _CACHED_MAX = 4_096
-_SHOWN_CHARS_MAX = 80
 
 # Stricter than datetime.fromisoformat, which accepts more forms in each release of Python: a record must mean
 # the same to every reader at any time.
@@ -55,9 +58,8 @@ def from_text(text: str) -> int:
     Raises ValueError for any other text, including one without a time zone.
     """
     if not _RFC3339.fullmatch(text):
-        message = (
-            f"{text[:_SHOWN_CHARS_MAX]!r} is no instant; write it as 2024-05-25T09:49:51Z, with its time zone"
-        )
+        shown = text[: limits.SHOWN_CHARS_MAX]
+        message = f"{shown!r} is no instant; write it as 2024-05-25T09:49:51Z, with its time zone"
         raise ValueError(message)
     since = datetime.fromisoformat(text.upper()) - _EPOCH
     at_ms = since.days * _DAY_MS + since.seconds * 1_000 + since.microseconds // 1_000

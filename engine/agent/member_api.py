@@ -17,6 +17,7 @@ from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, 
 from engine.agent.credentials import Credentials
 from engine.agent.kubeconfigs import Access, tls
 from engine.agent.untrusted_json import as_list, as_object, as_text, at
+from events import envelope
 from events.json_values import Json, as_objects
 
 MANAGER: Final = "reballast"
@@ -35,9 +36,8 @@ _UNAUTHORIZED: Final = 401
 _REFUSED: Final = 400
 _FAILED: Final = 500
 _MESSAGE_CHARS: Final = 500
-_JSON: Final = "application/json"
 _DISCOVERY: Final = "APIGroupDiscoveryList"
-_AGGREGATED: Final = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as={_DISCOVERY},{_JSON}"
+_AGGREGATED: Final = f"{envelope.JSON};g=apidiscovery.k8s.io;v=v2;as={_DISCOVERY},{envelope.JSON}"
 
 
 class Resource(Struct, frozen=True, kw_only=True):
@@ -220,8 +220,8 @@ class MemberApi:
         *,
         query: Mapping[str, str] | None = None,
         body: Json | None = None,
-        form: str = _JSON,
-        accept: str = _JSON,
+        form: str = envelope.JSON,
+        accept: str = envelope.JSON,
     ) -> Json:
         response = await self._send(method, path, query=query, body=body, form=form, accept=accept)
         try:
@@ -236,8 +236,8 @@ class MemberApi:
         *,
         query: Mapping[str, str] | None = None,
         body: Json | None = None,
-        form: str = _JSON,
-        accept: str = _JSON,
+        form: str = envelope.JSON,
+        accept: str = envelope.JSON,
         limit: httpx.Timeout = _TIMEOUT,
     ) -> httpx.Response:
         http = await self._opened()
@@ -261,7 +261,7 @@ class MemberApi:
 
     async def _headers(self) -> dict[str, str]:
         header = await self._credentials.header()
-        return {"accept": _JSON} | ({"authorization": header} if header else {})
+        return {"accept": envelope.JSON} | ({"authorization": header} if header else {})
 
     async def _opened(self) -> httpx.AsyncClient:
         """The HTTP client, created at the first call; certificates are read in a thread."""

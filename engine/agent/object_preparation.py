@@ -16,7 +16,7 @@ from engine.agent.member_api import MANAGER
 from engine.agent.untrusted_json import as_object, as_text, at
 from engine.objects import workloads
 from engine.objects.workloads import Path
-from events import shapes
+from events import shapes, vocabulary
 from events.json_values import Json, as_objects
 
 MANAGED: Final = "karmada.io/managed"
@@ -31,7 +31,6 @@ _MARKS: Final = (_WORK_NAMESPACE, _WORK_NAME, _BOUND_NAME, _BOUND_NAMESPACE, _CL
 RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
 """Label of templates whose number of replicas the member decides."""
 
-_NAMESPACE: Final = "karmada-es-"
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 _ANNOTATIONS_OF_OTHERS: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
@@ -119,7 +118,8 @@ def has_our_marks(value: Json, cluster: str) -> bool:
     """Whether an object in the member has the marks of this cluster's agent."""
     labels = as_object(at(value, "metadata", "labels"))
     annotations = as_object(at(value, "metadata", "annotations"))
-    return labels.get(MANAGED) == "true" and annotations.get(_WORK_NAMESPACE) == _NAMESPACE + cluster
+    namespace = vocabulary.EXECUTION_NAMESPACE_PREFIX + cluster
+    return labels.get(MANAGED) == "true" and annotations.get(_WORK_NAMESPACE) == namespace
 
 
 def unmarked() -> Json:
@@ -213,7 +213,7 @@ def _mark(value: Json, owner: Owner) -> None:
     ref = work.template
     annotations: Json = {
         **as_object(metadata.get("annotations")),
-        _WORK_NAMESPACE: _NAMESPACE + owner.cluster,
+        _WORK_NAMESPACE: vocabulary.EXECUTION_NAMESPACE_PREFIX + owner.cluster,
         _WORK_NAME: work.name,
     }
     bound = work.key.rpartition("/")[2]

@@ -15,8 +15,7 @@ from events import times
 Format = Literal["table", "wide", "yaml", "json", "name"]
 PORT_MAX: Final = 65_535
 _AGO: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
-_SECOND_MS: Final = 1000
-_MINUTE_MS: Final = 60 * _SECOND_MS
+_MINUTE_MS: Final = 60 * times.SECOND_MS
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS
 MetricsPort = Annotated[
@@ -61,7 +60,7 @@ def instant(text: str, now_ms: int) -> str:
     match = _AGO.fullmatch(text)
     if match is None or not text:
         return text
-    spans = zip(match.groups(), (_DAY_MS, _HOUR_MS, _MINUTE_MS, _SECOND_MS), strict=True)
+    spans = zip(match.groups(), (_DAY_MS, _HOUR_MS, _MINUTE_MS, times.SECOND_MS), strict=True)
     return times.to_text(max(now_ms - sum(int(count or 0) * ms for count, ms in spans), 0))
 
 

@@ -4,8 +4,6 @@ They follow from the change (old and new value) and the shard's own state alone,
 many portions the facts were folded.
 """
 
-from typing import Final
-
 from engine.deciders import cluster_health, facts, intake
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
@@ -14,10 +12,7 @@ from engine.deciders.state import Cause, Departure, ShardState, Watch
 from engine.objects import clusters as manifests
 from engine.objects import priorities
 from engine.placement import fleet
-from events import keys, topics
-
-_NO_EXECUTE: Final = "NoExecute"
-_SECOND_MS: Final = 1_000
+from events import keys, times, topics, vocabulary
 
 
 def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: facts.Changed) -> None:
@@ -166,7 +161,7 @@ def _apply_health_report(
         watch.status, watch.since_ms, watch.heard_ms = health.status, health.since_ms, health.heard_ms
         indexes.health_reported(watch)
         awaited = health.heard_ms and health.grace_seconds
-        watch.grace_ms = health.grace_seconds * _SECOND_MS
+        watch.grace_ms = health.grace_seconds * times.SECOND_MS
         watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
     if change.is_change:
         if key in shard.watches or change.name in shard.departures:
@@ -200,7 +195,7 @@ def touch_troubled(
 
 def _evicting_taints(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
     """Return the taints of a cluster that evict."""
-    return tuple(taint for taint in cluster.spec.taints if taint.effect == _NO_EXECUTE)
+    return tuple(taint for taint in cluster.spec.taints if taint.effect == vocabulary.NO_EXECUTE)
 
 
 def _fold_order(cause: Cause) -> tuple[bool, int]:

@@ -10,11 +10,8 @@ from typing import Final
 
 from engine.deciders import state_preservation, step_outputs
 from engine.deciders.state import Binding
-from events import decisions
+from events import decisions, times, vocabulary
 
-_SECOND_MS: Final = 1_000
-_GRACEFULLY: Final = "Gracefully"
-_NEVER: Final = "Never"
 _REASON: Final = "ApplicationFailure"
 _PRODUCER: Final = "resource-binding-application-failover-controller"
 _PRODUCER_OF_CLUSTER_SCOPED: Final = "cluster-resource-binding-application-failover-controller"
@@ -40,8 +37,10 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
             purge_mode=mode,
             created_ms=emit.time_ms,
             replicas=replicas[cluster],
-            grace_period_seconds=failover.grace_period_seconds if mode == _GRACEFULLY else None,
-            suppress_deletion=True if mode == _NEVER else None,
+            grace_period_seconds=failover.grace_period_seconds
+            if mode == vocabulary.PURGE_GRACEFULLY
+            else None,
+            suppress_deletion=True if mode == vocabulary.PURGE_NEVER else None,
             labels=state.labels,
             clusters_before=before,
             not_preserved=state.missing,
@@ -62,4 +61,4 @@ def _deadlines(binding: Binding, failover: decisions.ApplicationFailover) -> Ite
     for name, _ in binding.clusters:
         report = binding.reports.get(name)
         if report is not None and report.unhealthy_ms:
-            yield name, report.unhealthy_ms + failover.toleration_seconds * _SECOND_MS
+            yield name, report.unhealthy_ms + failover.toleration_seconds * times.SECOND_MS

@@ -17,7 +17,7 @@ from engine.deciders.member_facts import READY, UNKNOWN, Health
 from engine.deciders.state import Watch
 from engine.objects import clusters as manifests
 from engine.objects import taint_policies
-from events import clusters, decisions
+from events import clusters, decisions, times, vocabulary
 
 CONFIRM_MS: Final = 30_000
 """How long a cluster must be ready, or not ready, before that counts: the reference's threshold."""
@@ -33,8 +33,6 @@ CROWD_PERCENT: Final = 55
 """No cluster is emptied while at least this many, and this share of all, are in trouble."""
 
 _CONDITION: Final = "Ready"
-_NO_EXECUTE: Final = "NoExecute"
-_SECOND_MS: Final = 1_000
 _REASON: Final = "ClusterStatusUnknown"
 
 
@@ -107,7 +105,7 @@ def next_to_empty(facts: Facts) -> str:
 
 
 def _silence(watch: Watch, emit: step_outputs.Emitter) -> None:
-    grace = watch.grace_ms // _SECOND_MS
+    grace = watch.grace_ms // times.SECOND_MS
     silenced = decisions.ClusterSilenced(name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace)
     emit.decide(silenced, watch.name)
     report = clusters.ClusterHealthChanged(
@@ -135,7 +133,7 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
     check_ms = _next_check_ms(watch, facts, time_ms)
     if check_ms == time_ms:
         return Plan(tuple(added), tuple(removed), 0)
-    added = [taint for taint in added if taint.effect != _NO_EXECUTE]
+    added = [taint for taint in added if taint.effect != vocabulary.NO_EXECUTE]
     return Plan(tuple(added), tuple(removed), check_ms, waits=check_ms > 0)
 
 
@@ -178,7 +176,7 @@ def _is_to_be_emptied(name: str, health: Health, facts: Facts) -> bool:
 
 
 def _has_no_execute(added: list[clusters.Taint]) -> bool:
-    return any(taint.effect == _NO_EXECUTE for taint in added)
+    return any(taint.effect == vocabulary.NO_EXECUTE for taint in added)
 
 
 def _taint_changes(

@@ -6,8 +6,6 @@ counts as long as the workload is there. Replicas are no part of a need, so scal
 that lost its policy keeps its needs.
 """
 
-from typing import Final
-
 import msgspec
 
 from engine.deciders import step_outputs
@@ -15,10 +13,8 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
 from engine.objects import interpreters
 from engine.objects.dependencies import Dependency
-from events import decisions, json_paths, keys, limits, links, shapes
+from events import decisions, json_paths, keys, limits, links, shapes, vocabulary
 from events.validation import names
-
-_DIRECTLY: Final = "Directly"
 
 
 def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preserved: bool = False) -> None:
@@ -88,7 +84,7 @@ def _declared_dependencies(
 
 def _clusters(binding: Binding) -> tuple[str, ...]:
     """Return the clusters to which the workload is assigned or from which it is being evicted gracefully."""
-    leaving = (task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY)
+    leaving = (task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY)
     return tuple(sorted({*(name for name, _ in binding.clusters), *leaving}))
 
 

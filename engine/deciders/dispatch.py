@@ -17,10 +17,9 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Claim, Declared, Dispatched
 from engine.objects import workloads
 from engine.overrides import selection
-from events import decisions, shapes, works
+from events import decisions, shapes, vocabulary, works
 
 NO_REPLICAS: Final = -1
-_DIRECTLY: Final = "Directly"
 
 
 def decide(
@@ -40,7 +39,7 @@ def decide(
     declared, claim = binding.declared, binding.claim
     required = required_bindings.clusters(emit.shard, binding.key)
     assigned = dict(binding.clusters)
-    kept = {task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY}
+    kept = {task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY}
     leaving = binding.works.keys() & facts.leaving
     for cluster in sorted((binding.works.keys() - assigned.keys() - kept - required) | leaving):
         dispatched.append(decisions.DispatchedWork(cluster=cluster, told="removed"))

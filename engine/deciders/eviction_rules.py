@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.objects.clusters import Taint
 from engine.objects.placements import Toleration, Tolerations
-from events import times
+from events import times, vocabulary
 
 AT_ONCE_MS: Final = 0
 """A deadline that has always passed."""
@@ -25,8 +25,6 @@ GRACE_PERIOD_OVER: Final = "GracePeriodOver"
 RECOVERED: Final = "Recovered"
 REPLACEMENT_HEALTHY: Final = "ReplacementHealthy"
 
-_NO_EXECUTE: Final = "NoExecute"
-_SECOND_MS: Final = 1000
 
 Targets = tuple[tuple[str, int], ...]
 """Pairs of cluster and replicas."""
@@ -81,7 +79,7 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
     used: dict[int, Toleration] = {}
     indexed = Tolerations(tolerations)
     for taint in taints:
-        if taint.effect != _NO_EXECUTE:
+        if taint.effect != vocabulary.NO_EXECUTE:
             continue
         toleration = indexed.first(taint.key, taint.value, taint.effect)
         if toleration is None:
@@ -91,7 +89,7 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
         used[id(toleration)] = toleration
         driving.setdefault(taint.key, []).append(taint)
     limits = [
-        times.from_text(taint.time_added) + toleration.toleration_seconds * _SECOND_MS
+        times.from_text(taint.time_added) + toleration.toleration_seconds * times.SECOND_MS
         for toleration in used.values()
         if toleration.toleration_seconds is not None
         for taints_of_key in ([driving[toleration.key]] if toleration.key else driving.values())
@@ -168,7 +166,7 @@ def _due_ms(task: Task, now_ms: int, grace_period_ms: int) -> int | None:
         return None
     created_ms = now_ms if task.created_ms is None else task.created_ms
     own_seconds = task.grace_period_seconds
-    period_ms = grace_period_ms if own_seconds is None else own_seconds * _SECOND_MS
+    period_ms = grace_period_ms if own_seconds is None else own_seconds * times.SECOND_MS
     return _bounded(created_ms + period_ms + 1)
 
 

@@ -19,11 +19,11 @@ from engine.objects import taint_policies as taint_objects
 from engine.overrides import policies as override_objects
 from engine.overrides import selection
 from engine.placement import decision_cache, fleet
-from events import clusters, ids, objects, policies, shapes, topics, tracing
+from events import clusters, ids, objects, policies, shapes, topics, tracing, vocabulary
 from events.records import StoredRecord
 from events.shapes import PolicyRef
+from events.validation import known_kinds, verdicts
 from events.validation import manifests as validation_manifests
-from events.validation import verdicts
 
 
 class ClusterChanged(Struct, frozen=True, gc=False):
@@ -146,7 +146,6 @@ class FactsState(Struct):
     priority_classes: dict[str, priorities.PriorityClass] = {}
 
 
-_NO_EXECUTE: Final = "NoExecute"
 _ROOM: Final = ("allocatable", "allocated", "allocating")
 
 
@@ -364,7 +363,7 @@ class Facts:
         return [PolicyChanged(ref, (selected, self.policies.selection(ref)))]
 
     def _apply_configuration(self, manifest: objects.Manifest, raw: msgspec.Raw, offset: int) -> list[Change]:
-        if manifest.api_version != override_objects.API_VERSION:
+        if manifest.api_version != known_kinds.POLICY_GROUP:
             return []
         if manifest.kind == taint_objects.KIND:
             self.taint_policies[manifest.metadata.name] = taint_objects.decode(raw)
@@ -380,7 +379,7 @@ class Facts:
         return []
 
     def _drop_configuration(self, ref: shapes.WorkloadRef) -> list[Change]:
-        if ref.api_version != override_objects.API_VERSION:
+        if ref.api_version != known_kinds.POLICY_GROUP:
             return []
         if ref.kind == taint_objects.KIND:
             del self.taint_policies[ref.name]
@@ -474,4 +473,4 @@ class Facts:
 
 def _is_emptied(taken: verdicts.Taken, taint: clusters.Taint) -> bool:
     """Whether the engine itself began to empty the cluster; taints of users do not count against the pace."""
-    return taint.effect == _NO_EXECUTE and taken.envelope.source.startswith(ids.SHARD_SOURCE)
+    return taint.effect == vocabulary.NO_EXECUTE and taken.envelope.source.startswith(ids.SHARD_SOURCE)

@@ -14,12 +14,10 @@ from typing import Final
 from engine.deciders import eviction_rules, step_outputs
 from engine.deciders.apply_decisions import SUCCESS
 from engine.deciders.state import Binding
-from events import decisions, shapes
+from events import decisions, shapes, vocabulary
 
 UNCLAIMED: Final = "Unclaimed"
 """Reason of a binding that no policy claims and that is assigned to no cluster."""
-
-_DIRECTLY: Final = "Directly"
 
 
 def clusters(binding: Binding) -> frozenset[str]:
@@ -32,7 +30,7 @@ def clusters(binding: Binding) -> frozenset[str]:
     return frozenset(
         task.cluster
         for task in binding.tasks
-        if task.purge_mode != _DIRECTLY
+        if task.purge_mode != vocabulary.PURGE_DIRECTLY
         and not task.held
         and task.suppress_deletion is None
         and (_runs(binding, task.cluster) or (not binding.clusters and task.cluster not in binding.reports))
@@ -83,7 +81,9 @@ def _runs(binding: Binding, cluster: str) -> bool:
 
 
 def _message(binding: Binding) -> str:
-    kept = ", ".join(sorted(task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY))
+    kept = ", ".join(
+        sorted(task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY)
+    )
     remedy = "create a policy that selects the workload"
     if kept:
         return f"evicted from {kept} without a replacement, since no policy claims the workload; {remedy}"

@@ -10,7 +10,7 @@ from typing import Final
 from engine.deciders import state_preservation, step_outputs
 from engine.deciders.indexes import Indexes
 from engine.deciders.state import Binding
-from events import decisions, links, shapes
+from events import decisions, links, shapes, vocabulary
 
 OFFERS_MAX: Final = 64
 """Maximum number of bindings in one answer: lowest priority first, among equals those with the most replicas there."""
@@ -21,7 +21,6 @@ HOLD_SECONDS: Final = 300
 PREEMPTED: Final = "Preempted"
 RESCHEDULED: Final = "RescheduleTriggered"
 _PRODUCER: Final = "Scheduler"
-_DIRECTLY: Final = "Directly"
 
 
 def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
@@ -48,7 +47,7 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
             cluster=request.cluster,
             reason=PREEMPTED,
             producer=_PRODUCER,
-            purge_mode=_DIRECTLY,
+            purge_mode=vocabulary.PURGE_DIRECTLY,
             created_ms=emit.time_ms,
             replicas=dict(binding.clusters)[request.cluster],
             grace_period_seconds=HOLD_SECONDS,

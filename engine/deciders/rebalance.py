@@ -11,12 +11,11 @@ from typing import Final
 from engine.deciders import state as states
 from engine.deciders import step_outputs
 from engine.deciders.state import Rebalancer
-from events import decisions, keys, links, shapes, specs
+from events import decisions, keys, links, shapes, specs, times
 
 SUCCESSFUL: Final = "Successful"
 FAILED: Final = "Failed"
 NOT_FOUND: Final = "ReferencedBindingNotFound"
-_SECOND_MS: Final = 1000
 
 
 def decide(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
@@ -44,7 +43,7 @@ def expires_ms(rebalancer: Rebalancer) -> int:
     finished = rebalancer.finished == rebalancer.generation and rebalancer.finish_ms
     if not finished or rebalancer.ttl_seconds is None or rebalancer.expired:
         return 0
-    return rebalancer.finish_ms + max(rebalancer.ttl_seconds, 0) * _SECOND_MS
+    return rebalancer.finish_ms + max(rebalancer.ttl_seconds, 0) * times.SECOND_MS
 
 
 def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:

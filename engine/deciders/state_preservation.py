@@ -13,10 +13,9 @@ from typing import Final
 from msgspec import structs
 
 from engine.deciders.state import Binding, Claim
-from events import shapes
+from events import shapes, vocabulary
 from events.validation import names
 
-_DIRECTLY: Final = "Directly"
 _NOTHING: Final[dict[str, str]] = {}
 _PLAIN: Final = shapes.Reading()
 _SHOWN_CHARS_MAX: Final = 64
@@ -57,7 +56,7 @@ def labels(binding: Binding, cluster: str) -> dict[str, str]:
         return _NOTHING
     newest = binding.tasks[-1]
     is_assigned = binding.clusters[0][0] == cluster
-    if not is_assigned or newest.purge_mode != _DIRECTLY or cluster in newest.clusters_before:
+    if not is_assigned or newest.purge_mode != vocabulary.PURGE_DIRECTLY or cluster in newest.clusters_before:
         return _NOTHING
     return newest.labels
 

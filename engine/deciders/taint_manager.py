@@ -13,14 +13,12 @@ from engine.deciders.apply_decisions import SUCCESS
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding
-from events import decisions
+from events import decisions, vocabulary
 
 GRACE_PERIOD_MS: Final = 600_000
 """Default time for which a graceful eviction waits for its replacement, as in the reference."""
 
 TERMINATING: Final = "ClusterTerminating"
-_GRACEFULLY: Final = "Gracefully"
-_DIRECTLY: Final = "Directly"
 _UNTOLERATED: Final = "TaintUntolerated"
 _PRODUCER: Final = "TaintManager"
 
@@ -51,14 +49,14 @@ def decide(
         if deadline_ms > emit.time_ms:
             continue
         state = state_preservation.Preserved(binding, cluster, rules)
-        mode = (binding.claim.purge_mode if binding.claim else "") or _GRACEFULLY
+        mode = (binding.claim.purge_mode if binding.claim else "") or vocabulary.PURGE_GRACEFULLY
         is_left = _is_left(binding, cluster, facts)
         started = decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
             reason=TERMINATING if is_left else _UNTOLERATED,
             producer=_PRODUCER,
-            purge_mode=_DIRECTLY if is_left else mode,
+            purge_mode=vocabulary.PURGE_DIRECTLY if is_left else mode,
             created_ms=emit.time_ms,
             replicas=replicas[cluster],
             labels=state.labels,

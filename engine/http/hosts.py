@@ -14,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from events import limits
+
 _LOCALHOST: Final = "localhost"
 _PORT: Final = re.compile(r":\d*$")
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*")
-_SHOWN_CHARS_MAX: Final = 80
 
 Answer = Callable[[Request, str], Awaitable[Response]]
 """Make the response that refuses a request for a host."""
@@ -38,7 +39,7 @@ class Hosts:
         if scope["type"] == "http":
             for host in Headers(scope=scope).getlist("host"):
                 if not self._is_allowed(normal(host), scope):
-                    answer = await self._refuse(Request(scope), host[:_SHOWN_CHARS_MAX])
+                    answer = await self._refuse(Request(scope), host[: limits.SHOWN_CHARS_MAX])
                     await answer(scope, receive, send)
                     return
         await self._app(scope, receive, send)

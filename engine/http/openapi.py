@@ -13,11 +13,11 @@ from engine.http.query.queries import QUESTIONS, Question
 from engine.http.query.routes import PREFIX
 from engine.simulation.faults import MemberStatus
 from engine.simulation.lists import Pod, WorkloadStatus
+from events import envelope
 from events.json_values import Json
 from events.release import RELEASE
 
 _REF: Final = "#/components/schemas/{name}"
-_JSON: Final = "application/json"
 _TEXT: Final = "text/plain"
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
@@ -108,7 +108,7 @@ def _member_paths() -> Json:
         }
         if route.request is not None:
             schema = {"$ref": _REF.format(name=route.request.__name__)}
-            operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
+            operation["requestBody"] = {"required": True, "content": {envelope.JSON: {"schema": schema}}}
         paths[PREFIX + route.path] = {route.method.lower(): operation}
     return paths
 
@@ -131,7 +131,7 @@ def _agent_paths() -> Json:
         }
         if route.request is not None:
             schema = {"$ref": _REF.format(name=route.request.__name__)}
-            operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
+            operation["requestBody"] = {"required": True, "content": {envelope.JSON: {"schema": schema}}}
         paths.setdefault(PREFIX + route.path, {route.method.lower(): operation})
     return paths
 
@@ -140,7 +140,7 @@ def _items(name: str) -> Json:
     """The response schema of a list of this type."""
     items: Json = {"type": "array", "items": {"$ref": _REF.format(name=name)}}
     schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
-    return {"description": "The response.", "content": {_JSON: {"schema": schema}}}
+    return {"description": "The response.", "content": {envelope.JSON: {"schema": schema}}}
 
 
 def _other_paths() -> Json:
@@ -179,7 +179,10 @@ def _parameters(query: type[msgspec.Struct]) -> list[Json]:
 
 
 def _content(name: str) -> Json:
-    return {"description": "The response.", "content": {_JSON: {"schema": {"$ref": _REF.format(name=name)}}}}
+    return {
+        "description": "The response.",
+        "content": {envelope.JSON: {"schema": {"$ref": _REF.format(name=name)}}},
+    }
 
 
 def _responses(success: Json, *refusals: int) -> Json:

@@ -9,11 +9,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from events import vocabulary
 from events.json_values import Json, as_list, as_object, as_objects
 
 NOT_READY: Final = "cluster.karmada.io/not-ready"
 UNREACHABLE: Final = "cluster.karmada.io/unreachable"
-_EFFECT: Final = "NoExecute"
 
 
 class TolerationSeconds(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ def with_tolerations(spec: Json, seconds: TolerationSeconds) -> Json:
         return spec
     wanted = {NOT_READY: seconds.not_ready, UNREACHABLE: seconds.unreachable}
     added: list[object] = [
-        {"key": key, "operator": "Exists", "effect": _EFFECT, "tolerationSeconds": count}
+        {"key": key, "operator": "Exists", "effect": vocabulary.NO_EXECUTE, "tolerationSeconds": count}
         for key, count in wanted.items()
         if count is not None and not any(_speaks_of(each, key) for each in as_objects(given))
     ]
@@ -39,4 +39,5 @@ def with_tolerations(spec: Json, seconds: TolerationSeconds) -> Json:
 
 
 def _speaks_of(toleration: Json, key: str) -> bool:
-    return (toleration.get("key") or key) == key and (toleration.get("effect") or _EFFECT) == _EFFECT
+    effect = toleration.get("effect") or vocabulary.NO_EXECUTE
+    return (toleration.get("key") or key) == key and effect == vocabulary.NO_EXECUTE

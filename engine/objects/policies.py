@@ -10,14 +10,18 @@ import msgspec
 from msgspec import Struct, field
 
 from engine.kubeapi.values import selectors
+from events import vocabulary
 
 PROPAGATION_POLICY: Final = "PropagationPolicy"
 CLUSTER_PROPAGATION_POLICY: Final = "ClusterPropagationPolicy"
 
 _ALWAYS: Final = "Always"
 _LAZY: Final = "Lazy"
-_GRACEFULLY: Final = "Gracefully"
-_MODES: Final = {"": _GRACEFULLY, "Graciously": _GRACEFULLY, "Immediately": "Directly"}
+_MODES: Final = {
+    "": vocabulary.PURGE_GRACEFULLY,
+    "Graciously": vocabulary.PURGE_GRACEFULLY,
+    "Immediately": "Directly",
+}
 _TOLERATION_SECONDS: Final = 300
 
 
@@ -73,7 +77,7 @@ class StatePreservation(Struct, frozen=True, kw_only=True, rename="camel"):
 class ClusterFailover(Struct, frozen=True, kw_only=True, rename="camel"):
     """Eviction settings for workloads in a failed cluster."""
 
-    purge_mode: str = _GRACEFULLY
+    purge_mode: str = vocabulary.PURGE_GRACEFULLY
     state_preservation: StatePreservation = StatePreservation()
 
 
@@ -87,7 +91,7 @@ class ApplicationFailover(Struct, frozen=True, kw_only=True, rename="camel"):
     """Eviction settings for a workload that is unhealthy in a cluster."""
 
     decision_conditions: DecisionConditions = DecisionConditions()
-    purge_mode: str = _GRACEFULLY
+    purge_mode: str = vocabulary.PURGE_GRACEFULLY
     grace_period_seconds: int | None = None
     state_preservation: StatePreservation = StatePreservation()
 

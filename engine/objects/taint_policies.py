@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from engine.objects import clusters, placements
 
-API_VERSION: Final = "policy.karmada.io/v1alpha1"
 KIND: Final = "ClusterTaintPolicy"
 _IN: Final = "In"
 

@@ -13,7 +13,6 @@ from msgspec import Struct
 from engine.objects import placements
 from engine.objects.policies import ResourceSelector
 
-API_VERSION: Final = "policy.karmada.io/v1alpha1"
 OVERRIDE_POLICY: Final = "OverridePolicy"
 CLUSTER_OVERRIDE_POLICY: Final = "ClusterOverridePolicy"
 KINDS: Final = (OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY)

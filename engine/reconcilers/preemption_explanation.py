@@ -8,8 +8,6 @@ from msgspec import Struct
 
 from events import decisions, shapes, times
 
-_SECOND_MS = 1_000
-
 
 class Priority(Struct, frozen=True, rename="camel"):
     """Resolved priority and class of the binding; with preemption policy Never it may not preempt."""
@@ -132,7 +130,7 @@ class History(Struct):
     def _apply_eviction(self, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
         match data:
             case decisions.EvictionStarted(cluster=cluster, by=by) if by:
-                until_ms = data.created_ms + (data.grace_period_seconds or 0) * _SECOND_MS
+                until_ms = data.created_ms + (data.grace_period_seconds or 0) * times.SECOND_MS
                 self.by_cluster[cluster] = Preempted(
                     by=by,
                     replicas=data.replicas,

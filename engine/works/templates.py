@@ -13,9 +13,7 @@ from msgspec import Struct
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
-
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Letters of generated names in Kubernetes; without vowels, so that no words arise."""
+from events import vocabulary
 
 _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
@@ -98,8 +96,8 @@ def letters(text: str | bytes, count: int) -> str:
     number = int.from_bytes(hashlib.blake2b(data, digest_size=16).digest(), "big")
     chosen: list[str] = []
     for _ in range(count):
-        number, index = divmod(number, len(_ALPHABET))
-        chosen.append(_ALPHABET[index])
+        number, index = divmod(number, len(vocabulary.SAFE_LETTERS))
+        chosen.append(vocabulary.SAFE_LETTERS[index])
     return "".join(chosen)
 
 

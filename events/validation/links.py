@@ -10,7 +10,6 @@ from typing import Final
 from events import keys, limits, links, objects, shapes
 from events.validation import names
 
-_SHOWN_CHARS_MAX: Final = 80
 _BOUND: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?")
 
 
@@ -33,8 +32,8 @@ def check(data: shapes.Event) -> None:
                 for resource, amount in each.requests.items():
                     if not names.is_quantity(amount):
                         raise objects.Refusal(
-                            f"occupants.requests.{resource[:_SHOWN_CHARS_MAX]}",
-                            f"{amount[:_SHOWN_CHARS_MAX]!r} is not {names.QUANTITY.means}",
+                            f"occupants.requests.{resource[: limits.SHOWN_CHARS_MAX]}",
+                            f"{amount[: limits.SHOWN_CHARS_MAX]!r} is not {names.QUANTITY.means}",
                         )
         case links.PreemptionRequested(key=key, cluster=cluster, by=by):
             _check_key(key, "key")
@@ -49,7 +48,7 @@ def check(data: shapes.Event) -> None:
 def _check_clusters(clusters: tuple[str, ...], field: str) -> None:
     for name in clusters:
         if not names.is_dns_name(name):
-            raise objects.Refusal(field, f"{name[:_SHOWN_CHARS_MAX]!r} is no name of a cluster")
+            raise objects.Refusal(field, f"{name[: limits.SHOWN_CHARS_MAX]!r} is no name of a cluster")
 
 
 def _check_key(key: str, field: str) -> None:
@@ -57,7 +56,7 @@ def _check_key(key: str, field: str) -> None:
     form = names.NAMESPACE.pattern
     is_sound = form is not None and form.fullmatch(namespace) and _BOUND.fullmatch(name)
     if not is_sound or len(key) > limits.KEY_BYTES_MAX:
-        raise objects.Refusal(field, f"{key[:_SHOWN_CHARS_MAX]!r} is no key of a binding")
+        raise objects.Refusal(field, f"{key[: limits.SHOWN_CHARS_MAX]!r} is no key of a binding")
 
 
 def _check_need(ref: shapes.WorkloadRef, by: str) -> None:
@@ -68,10 +67,10 @@ def _check_need(ref: shapes.WorkloadRef, by: str) -> None:
         ("namespace", names.NAMESPACE, ref.namespace),
     ):
         if form.pattern and not form.pattern.fullmatch(text):
-            shown = repr(text[:_SHOWN_CHARS_MAX])
+            shown = repr(text[: limits.SHOWN_CHARS_MAX])
             raise objects.Refusal(f"dependency.{field}", f"{shown} is not {form.means}")
     namespace, name = keys.split(by)
     if not namespace or namespace != ref.namespace:
         raise objects.Refusal("by", "names no binding of the object's own namespace")
     if len(by) > limits.KEY_BYTES_MAX or not _BOUND.fullmatch(name):
-        raise objects.Refusal("by", f"{by[:_SHOWN_CHARS_MAX]!r} is no key of a binding")
+        raise objects.Refusal("by", f"{by[: limits.SHOWN_CHARS_MAX]!r} is no key of a binding")

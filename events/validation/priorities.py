@@ -2,14 +2,12 @@
 
 from typing import Final
 
-from events import objects, policies, shapes
+from events import limits, objects, policies, shapes
 from events.validation import names
 
 VALUE_MIN: Final = -(2**31)
 VALUE_MAX: Final = 2**31 - 1
 """Priorities are 32-bit signed integers, as in Kubernetes."""
-
-_SHOWN_CHARS_MAX: Final = 80
 
 
 def check(data: shapes.Event) -> None:
@@ -27,4 +25,4 @@ def check(data: shapes.Event) -> None:
 
 def _check_name(name: str) -> None:
     if not names.is_object_name(name):
-        raise objects.Refusal("name", f"{name[:_SHOWN_CHARS_MAX]!r} is no name of a PriorityClass")
+        raise objects.Refusal("name", f"{name[: limits.SHOWN_CHARS_MAX]!r} is no name of a PriorityClass")

@@ -143,8 +143,6 @@ _CLUSTER_WRITES: Final = (
 _CLUSTER: Final = objects.Manifest()
 """An empty manifest for clusters, which have none and are identified by their key alone."""
 
-_SHOWN_CHARS_MAX: Final = 80
-
 
 def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
     """Return the key that an input must have; raises TypeError for an event that is not an input."""
@@ -258,7 +256,7 @@ class PartitionFold:
         manifest = _manifest_of(data)
         key = key_of(data, manifest)
         if record.key != key:
-            return Refused(record, "misplaced", "key", f"must be {key[:_SHOWN_CHARS_MAX]!r}", envelope)
+            return Refused(record, "misplaced", "key", f"must be {key[: limits.SHOWN_CHARS_MAX]!r}", envelope)
         home = partitioning.partition_of(key, topics.TOPICS[record.topic].partitions)
         if home != record.partition:
             return Refused(record, "misplaced", "key", f"belongs in partition {home}", envelope)
@@ -315,7 +313,7 @@ class PartitionFold:
         if isinstance(data, specs.DeletionAllowed):
             if not names.is_dns_name(data.cluster):
                 raise objects.Refusal(
-                    "cluster", f"{data.cluster[:_SHOWN_CHARS_MAX]!r} is no name of a cluster"
+                    "cluster", f"{data.cluster[: limits.SHOWN_CHARS_MAX]!r} is no name of a cluster"
                 )
             return Taken(record, envelope, data, at_ms)
         objects.check_status(data.status)
@@ -373,8 +371,10 @@ def _manifest_of(data: shapes.Event) -> objects.Manifest | None:
     manifest = objects.read(data.manifest)
     route = known_kinds.route_of(manifest.api_version, manifest.kind)
     if route != _ROUTES[type(data)]:
-        kind = manifest.kind[:_SHOWN_CHARS_MAX]
-        raise objects.Refusal("kind", f"a {kind} of {manifest.api_version[:_SHOWN_CHARS_MAX]} is a {route}")
+        kind = manifest.kind[: limits.SHOWN_CHARS_MAX]
+        raise objects.Refusal(
+            "kind", f"a {kind} of {manifest.api_version[: limits.SHOWN_CHARS_MAX]} is a {route}"
+        )
     return manifest
 
 

@@ -12,7 +12,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct
 
-from events import keys, shapes
+from events import keys, shapes, vocabulary
 from events.json_values import Json
 from projections.documents import field_owners
 from projections.documents.objects import ObjectRow, identity, instant, put
@@ -25,22 +25,21 @@ APPLIED: Final = {
 }
 """Annotations that list the applied overriders by kind of policy, in the order of their application."""
 
-_NAMESPACE: Final = "karmada-es-"
 _REPLICAS: Final = ("spec", "replicas")
 _REPLICAS_AT: Final = {("batch/v1", "Job"): ("spec", "parallelism")}
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LETTERS: Final = 10
 _NONE: Final[Mapping[shapes.OverrideRef, bytes]] = {}
 
 
 def namespace_of(cluster: str) -> str:
     """Return the namespace of a cluster's works."""
-    return _NAMESPACE + cluster
+    return vocabulary.EXECUTION_NAMESPACE_PREFIX + cluster
 
 
 def cluster_of(namespace: str) -> str | None:
     """Return the cluster of a namespace of works; None for other namespaces."""
-    return namespace.removeprefix(_NAMESPACE) if namespace.startswith(_NAMESPACE) else None
+    prefix = vocabulary.EXECUTION_NAMESPACE_PREFIX
+    return namespace.removeprefix(prefix) if namespace.startswith(prefix) else None
 
 
 def name_of(work: Work) -> str:
@@ -138,7 +137,7 @@ _POLICY: Final = msgspec.json.Decoder(_Policy)
 
 def _letters(text: str) -> str:
     digest = hashlib.blake2b(text.encode(), digest_size=_LETTERS).digest()
-    return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest)
+    return "".join(vocabulary.SAFE_LETTERS[byte % len(vocabulary.SAFE_LETTERS)] for byte in digest)
 
 
 def _manifest(work: Work, template: ObjectRow | None) -> Json:

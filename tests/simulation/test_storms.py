@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from engine.deciders import application_failover, cluster_health, dispatch, eviction_rules, taint_manager
+from engine.deciders import cluster_health, eviction_rules, taint_manager
 from engine.deciders.state import Binding
+from events import times, vocabulary
 from tests.rounds import ROUNDS
 from tests.simulation import profiles
 
@@ -61,7 +62,7 @@ async def test_taint_before_confirmation_is_detected(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.slow
 async def test_early_application_failover_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(application_failover, "_SECOND_MS", 900)
+    monkeypatch.setattr(times, "SECOND_MS", 900)
     assert await is_caught("flap: default/")
 
 
@@ -94,7 +95,7 @@ async def test_eviction_finished_before_a_healthy_replacement_is_detected(
 
 @pytest.mark.slow
 async def test_ungraceful_eviction_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "_DIRECTLY", "Gracefully")
+    monkeypatch.setattr(vocabulary, "PURGE_DIRECTLY", "Gracefully")
     assert await is_caught("budget:")
 
 

@@ -41,13 +41,12 @@ from engine.writing.execution import BUILT_IN_NAMESPACES
 from engine.writing.object_changes import Change, Compute, Removal, StatusChange
 from engine.writing.results import LATE, NOT_FOUND, Result
 from engine.writing.write_api import WriteApi
-from events import times
+from events import times, vocabulary
 from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 
 SOURCE: Final = "/reballast/api"
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _GENERATED_LETTERS: Final = 5
 _GENERATED_PREFIX_MAX: Final = 58
 _PLAIN: Final = rendering.Form()
@@ -102,7 +101,7 @@ class WriteRequests:
         name = metadata.get("name")
         prefix = metadata.get("generateName")
         if not name and isinstance(prefix, str) and prefix:
-            letters = "".join(secrets.choice(_LETTERS) for _ in range(_GENERATED_LETTERS))
+            letters = "".join(secrets.choice(vocabulary.SAFE_LETTERS) for _ in range(_GENERATED_LETTERS))
             name = prefix[:_GENERATED_PREFIX_MAX] + letters
         if not isinstance(name, str) or not name:
             cause = Cause(

@@ -1,0 +1,19 @@
+"""Values of the reference's objects that events carry and that deciders, agents and projections compare with."""
+
+from typing import Final
+
+NO_EXECUTE: Final = "NoExecute"
+"""Effect of a taint that evicts."""
+
+PURGE_DIRECTLY: Final = "Directly"
+"""Purge mode of an eviction: the workload is removed at once."""
+PURGE_GRACEFULLY: Final = "Gracefully"
+"""Purge mode of an eviction: the workload is removed once its replacement is healthy."""
+PURGE_NEVER: Final = "Never"
+"""Purge mode of an eviction: the workload stays where it is."""
+
+SAFE_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""Letters of generated names and encoded hashes, as Kubernetes chooses them: without vowels and look-alikes."""
+
+EXECUTION_NAMESPACE_PREFIX: Final = "karmada-es-"
+"""Before a cluster's name: the namespace of its Works."""
