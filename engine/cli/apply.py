@@ -12,7 +12,7 @@ from engine.cli.kube_objects import KubeObjects, Target
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
-from events.json_values import Json
+from events.json_values import Json, part
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _STDIN: Final = "-"
@@ -128,13 +128,13 @@ def applied(
     """Create or patch an object; retried from the newest version after a conflict. Returns the result."""
     desired = three_way.with_memory(value)
     # A file that names a resourceVersion demands that version, so its conflicts are not retried.
-    is_versioned = "resourceVersion" in table_rows.part(desired, "metadata")
+    is_versioned = "resourceVersion" in part(desired, "metadata")
     tries = 0
     while True:
         live = objects.get(target)
         if live is None:
             action, reply = "created", objects.create(target, desired, chosen)
-        elif target.resource.is_cluster and table_rows.part(live, "metadata").get("deletionTimestamp"):
+        elif target.resource.is_cluster and part(live, "metadata").get("deletionTimestamp"):
             return kube_objects.refused(target, [_leaving(target.name)], source)
         else:
             patch = three_way.patch(three_way.last_applied(live), _without_status(desired), live)
@@ -201,7 +201,7 @@ def _documents(
 def _document(objects: KubeObjects, source: manifests.Document, namespace: str) -> _Document | Json:
     """Locate a document in the API; a result with problems if it is incomplete or of an unknown kind."""
     value = source.value
-    metadata = table_rows.part(value, "metadata")
+    metadata = part(value, "metadata")
     api_version, kind, name = value.get("apiVersion"), value.get("kind"), metadata.get("name")
     for field, text in (("apiVersion", api_version), ("kind", kind), ("metadata.name", name)):
         if not isinstance(text, str) or not text:
@@ -247,16 +247,14 @@ def _without_status(value: Json) -> Json:
 
 
 def _at_version(desired: Json, live: Json) -> Json:
-    version = table_rows.part(live, "metadata").get("resourceVersion")
-    return {**desired, "metadata": {"resourceVersion": version, **table_rows.part(desired, "metadata")}}
+    version = part(live, "metadata").get("resourceVersion")
+    return {**desired, "metadata": {"resourceVersion": version, **part(desired, "metadata")}}
 
 
 def _content(value: Json) -> Json:
     """The parts of an object that users write; compared to see whether a patch changed it."""
     volatile = {"resourceVersion", "managedFields", "generation"}
-    metadata = {
-        name: item for name, item in table_rows.part(value, "metadata").items() if name not in volatile
-    }
+    metadata = {name: item for name, item in part(value, "metadata").items() if name not in volatile}
     return {**_without_status(value), "metadata": metadata}
 
 

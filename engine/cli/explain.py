@@ -2,10 +2,10 @@
 
 from typing import Final, cast
 
-from engine.cli import failures, options, output, server_reads, set_properties, table_rows
+from engine.cli import failures, options, output, server_reads, set_properties
 from engine.cli.client import Client
 from engine.http import summaries
-from events.json_values import Json, as_list
+from events.json_values import Json, as_list, as_objects, part
 
 _TIME_CHARS: Final = 19
 """Characters of a timestamp shown in a table: up to the seconds."""
@@ -39,7 +39,7 @@ def explain(
         return
     for line in story(explanation):
         output.print_line(line)
-    for group in table_rows.items(table_rows.part(explanation, "explanation").get("groups")):
+    for group in as_objects(part(explanation, "explanation").get("groups")):
         _show_group(group)
 
 
@@ -91,34 +91,34 @@ def show_entries(entries: list[Json]) -> None:
 
 def story(explanation: Json) -> list[str]:
     """Lines about the decision: when, on which basis, and its result."""
-    basis = table_rows.part(explanation, "basis")
-    clusters, mode = table_rows.part(explanation, "clusters"), explanation.get("mode")
+    basis = part(explanation, "basis")
+    clusters, mode = part(explanation, "clusters"), explanation.get("mode")
     lines = [
         f"Binding:   {explanation.get('key')}",
         f"Decided:   {basis.get('time')}, at number {basis.get('number')} of the log",
         f"Basis:     step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}",
         f"Trigger:   {explanation.get('trigger')}{f' ({mode})' if mode else ''}",
-        f"Replicas:  {explanation.get('replicas')}{_requests(table_rows.part(explanation, 'requests'))}",
-        f"Before:    {_counts(table_rows.part(explanation, 'previous'))}",
+        f"Replicas:  {explanation.get('replicas')}{_requests(part(explanation, 'requests'))}",
+        f"Before:    {_counts(part(explanation, 'previous'))}",
         f"Result:    {_counts(clusters)}",
     ]
     if explanation.get("condition"):
         lines.append(f"Condition: {explanation['condition']}")
     if explanation.get("message"):
         lines.append(f"Message:   {explanation['message']}")
-    overrides = table_rows.part(explanation, "overrides")
+    overrides = part(explanation, "overrides")
     lines += [
         f"Overrides: {name}: {', '.join(map(str, as_list(values) or []))}"
         for name, values in overrides.items()
     ]
-    required_by = table_rows.part(explanation, "requiredBy")
+    required_by = part(explanation, "requiredBy")
     lines += [
         f"Required:  by {by}: {', '.join(map(str, as_list(values) or []))}"
         for by, values in required_by.items()
     ]
-    for name, values in table_rows.part(explanation, "labels").items():
+    for name, values in part(explanation, "labels").items():
         lines.append(f"State:     {name}: {_labels(values)}")
-    for name, values in table_rows.part(explanation, "notPreserved").items():
+    for name, values in part(explanation, "notPreserved").items():
         lines.append(f"State:     not preserved from {name}: {_labels(values)}")
     lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.preemption_lines(explanation)]
     return lines
@@ -131,9 +131,7 @@ def _labels(value: object) -> str:
 
 def _show_group(group: Json) -> None:
     title = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
-    steps = ", ".join(
-        f"{step.get('kind')} of {step.get('seats')}" for step in table_rows.items(group.get("steps"))
-    )
+    steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in as_objects(group.get("steps")))
     output.print_line("")
     output.print_line(output.clean(f"{title}{f': {steps}' if steps else ''}"))
     if group.get("error"):
@@ -148,7 +146,7 @@ def _show_group(group: Json) -> None:
             cluster.get("score", "-"),
             "; ".join(summaries.failures(cluster)) or "-",
         )
-        for cluster in table_rows.items(group.get("clusters"))
+        for cluster in as_objects(group.get("clusters"))
     ]
     output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "CAPACITY", "SCORE", "FAILED"), rows)
 

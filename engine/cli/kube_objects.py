@@ -11,7 +11,7 @@ from urllib.parse import quote
 from engine.cli import failures, server_reads, table_rows
 from engine.cli.client import Client, Reply
 from engine.objects import manifests
-from events.json_values import Json
+from events.json_values import Json, as_objects, part
 from events.validation import known_kinds as kinds
 
 MANAGER: Final = "reballast-cli"
@@ -126,7 +126,7 @@ class KubeObjects:
             reply = self.client.kubernetes("GET", f"{root}/{quote(api_version)}")
             self._served[api_version] = [
                 Resource(api_version, str(entry["kind"]), str(entry["name"]), bool(entry["namespaced"]))
-                for entry in table_rows.items(reply.body.get("resources"))
+                for entry in as_objects(reply.body.get("resources"))
                 if "/" not in str(entry["name"])
             ]
         return next((resource for resource in self._served[api_version] if resource.kind == kind), None)
@@ -180,9 +180,9 @@ class KubeObjects:
             patch = compute(live)
             if patch is None:
                 return named(target, "unchanged")
-            metadata = table_rows.part(patch, "metadata")
+            metadata = part(patch, "metadata")
             # With the resourceVersion, the server refuses the patch if another client wrote since ``get``.
-            version = {"resourceVersion": table_rows.part(live, "metadata").get("resourceVersion")}
+            version = {"resourceVersion": part(live, "metadata").get("resourceVersion")}
             reply = self.patch(target, {**patch, "metadata": {**metadata, **version}})
             tries += 1
             if verdict(reply) != LATE or tries == TRIES:
@@ -192,11 +192,11 @@ class KubeObjects:
         """Find a custom kind by discovery; raises Failure if there is none."""
         name, _dot, group = kind_name.lower().partition(".")
         reply = self.client.kubernetes("GET", "apis", headers=_DISCOVERY)
-        for api_group in table_rows.items(reply.body.get("items")):
+        for api_group in as_objects(reply.body.get("items")):
             group_name = table_rows.named(api_group)
-            for version in table_rows.items(api_group.get("versions")):
-                for resource in table_rows.items(version.get("resources")):
-                    kind = str(table_rows.part(resource, "responseKind").get("kind", ""))
+            for version in as_objects(api_group.get("versions")):
+                for resource in as_objects(version.get("resources")):
+                    kind = str(part(resource, "responseKind").get("kind", ""))
                     short = cast("list[object]", resource.get("shortNames") or [])
                     names = {kind.lower(), resource.get("resource"), resource.get("singularResource"), *short}
                     if name in names and group in {"", group_name}:
@@ -218,7 +218,7 @@ def named(target: Target, action: str, warnings: list[str] | None = None) -> Jso
 def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Json:
     """The result of a write: ``action`` on success, else the problems, with their lines in the file."""
     if not reply.is_refusal:
-        version = table_rows.part(reply.body, "metadata").get("resourceVersion")
+        version = part(reply.body, "metadata").get("resourceVersion")
         outcome = named(target, action, reply.warnings)
         return {**outcome, "resourceVersion": version} if version else outcome
     return refused(target, _problems(target, reply), source, reply.warnings)
@@ -261,7 +261,7 @@ def _head(target: Target) -> Json:
 def _problems(target: Target, reply: Reply) -> list[Json]:
     """Problems of a refusal, one for each field that the server names."""
     message, sort = str(reply.body.get("message", "")), verdict(reply)
-    details = table_rows.part(reply.body, "details")
+    details = part(reply.body, "details")
     if reply.code == NOT_FOUND_CODE and details.get("name") == target.name:
         return [_absence(target)]
     strict: list[Json] = [
@@ -279,7 +279,7 @@ def _problems(target: Target, reply: Reply) -> list[Json]:
         return strict
     caused: list[Json] = [
         {"verdict": sort, "field": str(cause.get("field", "")), "reason": str(cause.get("message", ""))}
-        for cause in table_rows.items(details.get("causes"))
+        for cause in as_objects(details.get("causes"))
     ]
     remedy = {"remedy": _REMEDIES[sort]} if sort in _REMEDIES else {}
     return caused or [{"verdict": sort, "reason": message, **remedy}]

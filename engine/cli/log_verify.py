@@ -9,10 +9,10 @@ from typing import Annotated, cast
 import msgspec
 from cyclopts import Parameter
 
-from engine.cli import failures, options, output, server_location, table_rows
+from engine.cli import failures, options, output, server_location
 from engine.log import port, sqlite_table
 from engine.process import log_queries
-from events.json_values import Json
+from events.json_values import Json, as_objects
 
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
 
@@ -21,8 +21,8 @@ def verify(*, views: Views = False, server: options.Server = options.SERVER) -> 
     """Prove the log: compute every step again, to the same bytes."""
     report = _report(server, views=views)
     findings, differences = (
-        table_rows.items(report.get("findings")),
-        table_rows.items(report.get("differences")),
+        as_objects(report.get("findings")),
+        as_objects(report.get("differences")),
     )
     if server.json:
         output.json(report)
@@ -36,7 +36,7 @@ def verify(*, views: Views = False, server: options.Server = options.SERVER) -> 
             output.print_line(
                 output.clean(f"{difference.get('where')}: other rules: {difference.get('message')}")
             )
-        for note in table_rows.items(report.get("notes")):
+        for note in as_objects(report.get("notes")):
             output.print_line(output.clean(f"{note.get('where')}: note: {note.get('message')}"))
         output.print_line("the log is verified, no findings" if not findings else f"{len(findings)} findings")
     return failures.FAILED if findings else failures.OK

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from cyclopts import Parameter, validators
 
 from engine.cli import failures, options, output, table_rows
-from events.json_values import Json
+from events.json_values import Json, as_objects
 
 Fault = Literal["down", "slow", "losing"]
 Amount = Annotated[
@@ -57,7 +57,7 @@ def faults(member: Json) -> str:
 
 
 def _show(answer: Json, *, as_json: bool) -> None:
-    members_ = table_rows.items(answer.get("items"))
+    members_ = as_objects(answer.get("items"))
     if as_json:
         output.json(members_)
         return

@@ -8,7 +8,7 @@ from typing import Final, cast
 from engine.cli import failures, table_rows
 from engine.cli.client import Client
 from events import keys
-from events.json_values import Json
+from events.json_values import Json, as_objects, part
 from events.validation import known_kinds as kinds
 
 _PAGE_ITEMS: Final = 500
@@ -28,7 +28,7 @@ def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
         page = cast(
             "Json", client.get(path, limit=_PAGE_ITEMS, **query, **({"continue": mark} if mark else {}))
         )
-        yield from table_rows.items(page.get("items"))
+        yield from as_objects(page.get("items"))
         mark = str(page.get("continue") or "")
         if not mark:
             return
@@ -39,7 +39,7 @@ def entries(client: Client, path: str, *, start: int = 0, **query: object) -> It
     after = start
     while True:
         page = cast("Json", client.get(path, limit=_PAGE_ITEMS, after=after, **query))
-        yield from table_rows.items(page.get("items"))
+        yield from as_objects(page.get("items"))
         after = int(str(page.get("after") or 0))
         if not after:
             return
@@ -49,7 +49,7 @@ def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
     """Creation time of each template in each simulated member, by binding key; empty without simulated members."""
     times: dict[str, dict[str, int]] = {}
     answer = client.find("members/workloads", namespace=namespace)
-    for workload in table_rows.items((answer or {}).get("items")):
+    for workload in as_objects((answer or {}).get("items")):
         times.setdefault(str(workload["key"]), {})[str(workload["cluster"])] = int(str(workload["createdMs"]))
     return times
 
@@ -99,7 +99,7 @@ def bindings_of(client: Client, kind: str, *, namespace: str, as_of: str = "") -
     """The bindings of all templates of a kind, by namespace and name of the template."""
     bindings: dict[tuple[str, str], Json] = {}
     for binding in pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of):
-        resource = table_rows.part(binding, "spec", "resource")
+        resource = part(binding, "spec", "resource")
         bindings[str(resource.get("namespace", "")), str(resource.get("name", ""))] = binding
     return bindings
 

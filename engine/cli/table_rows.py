@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, cast
 
 from engine.cli import output
 from events import times
-from events.json_values import Json
+from events.json_values import Json, as_objects, part
 
 Row = tuple[object, ...]
 NONE: Final = "<none>"
@@ -35,18 +35,6 @@ class Run(NamedTuple):
     since_ms: int | None
 
 
-def part(value: object, *names: str) -> Json:
-    """The object at a path of field names; empty if any step is missing or not an object."""
-    for name in names:
-        value = cast("Json", value).get(name) if isinstance(value, dict) else None
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def items(value: object) -> list[Json]:
-    """The list of objects; empty if the value is not a list."""
-    return [cast("Json", item) for item in cast("list[object]", value)] if isinstance(value, list) else []
-
-
 def binding_key(binding: Json) -> str:
     """The key of a binding: namespace and name."""
     return f"{placed(binding)}/{named(binding)}" if placed(binding) else named(binding)
@@ -66,14 +54,14 @@ def runs(binding: Json, since_ms: Mapping[str, int]) -> list[Run]:
     """A template's runs by cluster: as reported, or zeros where it is scheduled but not reported yet."""
     desired = {
         str(target["name"]): int(str(target.get("replicas", 0)))
-        for target in items(part(binding, "spec").get("clusters"))
+        for target in as_objects(part(binding, "spec").get("clusters"))
     }
     desired |= {cluster: 0 for cluster in required(binding) if cluster not in desired}
     by_cluster: dict[str, Run] = {
         cluster: Run(cluster, count, 0, 0, 0, adopted=False, since_ms=since_ms.get(cluster))
         for cluster, count in desired.items()
     }
-    for report in items(part(binding, "status").get("aggregatedStatus")):
+    for report in as_objects(part(binding, "status").get("aggregatedStatus")):
         cluster, numbers = str(report.get("clusterName", "")), part(report, "status")
 
         def number(name: str, numbers: Json = numbers) -> int:
@@ -129,7 +117,7 @@ def _template_wide(template: Json, binding: Json | None) -> Row:
     ]
     pod = part(template, "spec", "template", "spec")
     pod = pod or part(template, "spec", "jobTemplate", "spec", "template", "spec")
-    containers = items(pod.get("containers"))
+    containers = as_objects(pod.get("containers"))
     return (
         ",".join(names) or NONE,
         ",".join(str(container.get("name", "")) for container in containers) or NONE,
@@ -165,22 +153,22 @@ def created_ms(document: Json) -> int:
 def condition(document: Json, kind: str) -> str:
     """The status of a condition; empty if the object has none of this type."""
     statuses = (
-        entry for entry in items(part(document, "status").get("conditions")) if entry.get("type") == kind
+        entry for entry in as_objects(part(document, "status").get("conditions")) if entry.get("type") == kind
     )
     return next((str(entry.get("status", "")) for entry in statuses), "")
 
 
 def spread(binding: Json) -> str:
     """The assigned clusters, ``member1:2, member2:1``, then those where it is a dependency."""
-    own = {str(target["name"]): target for target in items(part(binding, "spec").get("clusters"))}
+    own = {str(target["name"]): target for target in as_objects(part(binding, "spec").get("clusters"))}
     texts = [f"{name}:{target['replicas']}" if "replicas" in target else name for name, target in own.items()]
     return ", ".join(texts + [name for name in required(binding) if name not in own])
 
 
 def required(binding: Json) -> list[str]:
     """The clusters in which other bindings depend on this one."""
-    needs = items(part(binding, "spec").get("requiredBy"))
-    return sorted({str(target["name"]) for need in needs for target in items(need.get("clusters"))})
+    needs = as_objects(part(binding, "spec").get("requiredBy"))
+    return sorted({str(target["name"]) for need in needs for target in as_objects(need.get("clusters"))})
 
 
 def _plain(_document: Json) -> Row:
@@ -190,7 +178,7 @@ def _plain(_document: Json) -> Row:
 def _cluster(document: Json) -> Row:
     spec = part(document, "spec")
     zones = ",".join(str(zone) for zone in cast("list[object]", spec.get("zones", [])))
-    taints = ",".join(_taint(taint) for taint in items(spec.get("taints")))
+    taints = ",".join(_taint(taint) for taint in as_objects(spec.get("taints")))
     columns = (zones, spec.get("region"), spec.get("provider"), spec.get("apiEndpoint"), taints)
     ready = condition(document, "Ready") or "Unknown"
     return (spec.get("syncMode", "Push"), ready, *(value or NONE for value in columns))
@@ -207,10 +195,13 @@ def _binding(document: Json) -> Row:
 
 def _policy(document: Json) -> Row:
     spec = part(document, "spec")
-    selectors = ",".join(_selector(selector) for selector in items(spec.get("resourceSelectors"))) or NONE
+    selectors = (
+        ",".join(_selector(selector) for selector in as_objects(spec.get("resourceSelectors"))) or NONE
+    )
     affinity = part(spec, "placement", "clusterAffinity").get("clusterNames")
     groups = [
-        str(group.get("affinityName")) for group in items(part(spec, "placement").get("clusterAffinities"))
+        str(group.get("affinityName"))
+        for group in as_objects(part(spec, "placement").get("clusterAffinities"))
     ]
     clusters = (
         [str(name) for name in cast("list[object]", affinity)] if isinstance(affinity, list) else groups
@@ -227,7 +218,7 @@ def _selector(selector: Json) -> str:
 
 
 def _rebalancer(document: Json) -> Row:
-    observed = items(part(document, "status").get("observedWorkloads"))
+    observed = as_objects(part(document, "status").get("observedWorkloads"))
     done = sum(workload.get("result") == "Successful" for workload in observed)
     return (f"{done}/{len(observed)}", part(document, "status").get("finishTime", NONE))
 

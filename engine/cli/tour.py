@@ -24,12 +24,11 @@ from engine.cli import (
     results,
     server_location,
     set_properties,
-    table_rows,
     tour_manifests,
 )
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
-from events.json_values import Json, as_list
+from events.json_values import Json, as_list, as_objects, part
 
 _START_SECONDS: Final = 20.0
 _STEP_SECONDS: Final = 30.0
@@ -280,20 +279,17 @@ class _Tourist:
     def _running(self) -> dict[str, int]:
         """Ready replicas per cluster, as reported, of clusters that are scheduled or still run some."""
         binding = self._client.find(_BINDING) or {}
-        reports = table_rows.items(table_rows.part(binding, "status").get("aggregatedStatus"))
-        scheduled = {
-            str(target["name"])
-            for target in table_rows.items(table_rows.part(binding, "spec").get("clusters"))
-        }
+        reports = as_objects(part(binding, "status").get("aggregatedStatus"))
+        scheduled = {str(target["name"]) for target in as_objects(part(binding, "spec").get("clusters"))}
         ready = {
-            str(report["clusterName"]): int(str(table_rows.part(report, "status").get("readyReplicas") or 0))
+            str(report["clusterName"]): int(str(part(report, "status").get("readyReplicas") or 0))
             for report in reports
         }
         return {name: count for name, count in ready.items() if count or name in scheduled}
 
     def _is_rebalanced(self, generation: int = 1) -> bool:
-        status = table_rows.part(self._client.find("rebalancers/demo"), "status")
-        seen = table_rows.items(status.get("observedWorkloads"))
+        status = part(self._client.find("rebalancers/demo"), "status")
+        seen = as_objects(status.get("observedWorkloads"))
         done = [workload.get("result") for workload in seen] == ["Successful"]
         return done and "finishTime" in status and status.get("observedGeneration") == generation
 
@@ -302,13 +298,13 @@ class _Tourist:
 
     def _print_reasons(self) -> None:
         decision = self._client.find("explain/default/foo-deployment") or {}
-        basis = table_rows.part(decision, "basis")
+        basis = part(decision, "basis")
         self._print(
             f"  why: {decision.get('trigger')}, decided {decision.get('mode')} in step {basis.get('step')} of shard "
             f"{basis.get('shard')}"
         )
-        groups = table_rows.items(table_rows.part(decision, "explanation").get("groups"))
-        for cluster in table_rows.items(groups[0].get("clusters")) if groups else []:
+        groups = as_objects(part(decision, "explanation").get("groups"))
+        for cluster in as_objects(groups[0].get("clusters")) if groups else []:
             failed = [str(reason) for reason in as_list(cluster.get("failed")) or []]
             text = (
                 "; ".join(failed)
@@ -318,4 +314,4 @@ class _Tourist:
 
 
 def _findings(proof: object) -> list[Json]:
-    return table_rows.items(table_rows.part(proof).get("findings"))
+    return as_objects(part(proof).get("findings"))

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-from engine.http.json_parts import items, part, texts
-from events.json_values import Json
+from events.json_values import Json, as_objects, part, texts
 
 _UNTOLD: Final = frozenset({"key", "manifest", "placement", "ends"})
 
@@ -88,7 +87,7 @@ def preemption_lines(explained: Json) -> Iterator[tuple[str, str]]:
 
 
 def _preempts(preemption: Json) -> Iterator[str]:
-    for victim in items(preemption.get("victims")):
+    for victim in as_objects(preemption.get("victims")):
         size = f"{victim.get('replicas')} replicas, priority {victim.get('priority')}"
         yield f"{victim.get('key')} in {victim.get('cluster')} ({size})"
     if preemption.get("reason"):

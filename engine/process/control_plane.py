@@ -50,7 +50,7 @@ Clients of unreachable brokers would wait forever.
 """
 
 _NOT_IN_TIME: Final = (
-    b"error: not stopped in time, ending as it is; the next start finds out what is in the log\n"
+    b"error: did not stop in time and ends now; the next start recovers from the log\n"
 )
 
 _log = diagnostics.logger(__name__)

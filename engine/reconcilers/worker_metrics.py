@@ -34,7 +34,7 @@ class WorkerMetrics(Collector):
         unreadable = {f.state.shard: 0 for f in folds} | dict.fromkeys(self._worker.unreadable(), 1)
         yield _by_shard(
             "unreadable",
-            "1 for a shard that was set aside, as its records can't be read; 0 for others.",
+            "1 for a quarantined shard, whose records cannot be read; 0 for others.",
             unreadable,
         )
         bindings = {f.state.shard: len(f.state.bindings) for f in folds}

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from engine.http import json_parts
 from engine.http.pages import binding_values, cluster_values
-from events import clusters, records
+from events import clusters, json_values, records
 from tests.api.servers import client, serving
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -124,10 +123,10 @@ def test_leaving_cluster_is_shown_as_leaving() -> None:
 
 
 def test_missing_json_parts_are_empty() -> None:
-    assert json_parts.part({"spec": 3}, "spec", "clusters") == {}
-    assert json_parts.items(None) == []
-    assert json_parts.texts({"a": 1}) == []
-    assert json_parts.condition({"status": {"conditions": [{"type": "Ready"}]}}, "Scheduled") == {}
+    assert json_values.part({"spec": 3}, "spec", "clusters") == {}
+    assert json_values.as_objects(None) == []
+    assert json_values.texts({"a": 1}) == []
+    assert json_values.condition({"status": {"conditions": [{"type": "Ready"}]}}, "Scheduled") == {}
 
 
 async def test_list_page_shows_replicas_and_scheduling_failures() -> None:

@@ -27,4 +27,4 @@ def test_process_with_a_hanging_task_is_ended_with_a_message() -> None:
         [sys.executable, "-c", _WAITS_FOR_EVER], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "not stopped in time" in done.stderr
+    assert "did not stop in time" in done.stderr

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from engine.cli import failures, table_rows
+from engine.cli import failures
 from engine.cli.client import Client
-from events.json_values import Json
+from events.json_values import Json, as_objects
 from tests import writes
 from tests.faults import said
 
@@ -110,7 +110,7 @@ class Writer(threading.Thread):
     def _command(self, write: Callable[[], list[Json]], name: str, state: str) -> None:
         self._ledger.tried[name] = state
         for result in write():
-            problems = table_rows.items(result.get("problems"))
+            problems = as_objects(result.get("problems"))
             if any(each.get("verdict") == _UNKNOWN for each in problems):
                 raise failures.Failure("the outcome is unknown")
             self.wrong.extend(problems)

@@ -15,6 +15,7 @@ from engine.cli import server_reads, table_rows
 from engine.cli.client import Client
 from engine.log import sqlite
 from events import codec, decisions, specs
+from events.json_values import as_objects, part
 from tests import writes
 from tests.faults.loads import ABSENT, Ledger, Writer
 from tests.faults.processes import Server
@@ -62,7 +63,7 @@ def test_server_killed_at_random_times_keeps_all_acknowledged_writes(server: Ser
 
     _until_members_run_what_bindings_say(server.directory)
     with Client(server.directory) as client:
-        assert table_rows.items(table_rows.part(client.get("verify")).get("findings")) == []
+        assert as_objects(part(client.get("verify")).get("findings")) == []
     assert server.stop() == 0
     asyncio.run(_assert_nothing_is_there_twice(server.directory, ledger))
     assert len(ledger.applied) > KILLS
@@ -103,10 +104,10 @@ def _states(client: Client) -> dict[str, str]:
     found: dict[str, str] = {}
     for path, query in (("objects", {"kind": "deploy"}), ("rebalancers", {})):
         for each in server_reads.pages(client, path, **query):
-            annotations = table_rows.part(each, "metadata", "annotations")
+            annotations = part(each, "metadata", "annotations")
             found[table_rows.named(each)] = str(annotations.get(COUNT, ABSENT))
     for each in server_reads.pages(client, "clusters"):
-        taints = table_rows.items(table_rows.part(each, "spec").get("taints"))
+        taints = as_objects(part(each, "spec").get("taints"))
         values = [str(taint["value"]) for taint in taints if taint["key"] == TAINT]
         assert len(values) <= 1
         found[table_rows.named(each)] = values[0] if values else ABSENT
@@ -125,12 +126,12 @@ def _wanted(client: Client) -> dict[tuple[str, str], int]:
     return {
         (table_rows.binding_key(binding), str(each["name"])): int(str(each.get("replicas", 0)))
         for binding in server_reads.pages(client, "bindings")
-        for each in table_rows.items(table_rows.part(binding, "spec").get("clusters"))
+        for each in as_objects(part(binding, "spec").get("clusters"))
     }
 
 
 def _running(client: Client) -> dict[tuple[str, str], int]:
-    workloads = table_rows.items(table_rows.part(client.get("members/workloads", limit=10_000)).get("items"))
+    workloads = as_objects(part(client.get("members/workloads", limit=10_000)).get("items"))
     return {(str(each["key"]), str(each["cluster"])): int(str(each["ready"])) for each in workloads}
 
 
@@ -158,8 +159,8 @@ def _applied(event: codec.Decoded) -> tuple[str, str]:
     """Return name and count of an applied object; empty for any other event."""
     match event.data:
         case specs.TemplateApplied(manifest=manifest) | specs.RebalancerApplied(manifest=manifest):
-            metadata = table_rows.part(msgspec.json.decode(manifest), "metadata")
-            return str(metadata.get("name", "")), str(table_rows.part(metadata, "annotations").get(COUNT, ""))
+            metadata = part(msgspec.json.decode(manifest), "metadata")
+            return str(metadata.get("name", "")), str(part(metadata, "annotations").get(COUNT, ""))
         case _:
             return "", ""
 

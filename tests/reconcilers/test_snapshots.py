@@ -72,12 +72,9 @@ async def differing(log: port.NumberedLog, kept: snapshot_storage.SnapshotStore)
     """Return the shards whose state from the newest snapshot differs from that of the whole log."""
     snapshot = await snapshots.newest(log, kept, OWNED)
     assert snapshot is not None
-    return [
-        shard
-        for shard in OWNED
-        if whole(*(await replay.rebuild(log, [shard], snapshot)).shards[shard])
-        != whole(*(await replay.rebuild(log, [shard])).shards[shard])
-    ]
+    restored = (await replay.rebuild(log, OWNED, snapshot)).shards
+    rebuilt = (await replay.rebuild(log, OWNED)).shards
+    return [shard for shard in OWNED if whole(*restored[shard]) != whole(*rebuilt[shard])]
 
 
 def places(kept: snapshot_storage.SnapshotStore | None) -> snapshot_storage.SnapshotStorage | None:

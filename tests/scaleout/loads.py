@@ -14,11 +14,11 @@ from typing import Final
 
 import msgspec
 
-from engine.cli import failures, table_rows
+from engine.cli import failures
 from engine.cli.client import Client
 from events import keys, specs
 from events.client import producer, statements
-from events.json_values import Json
+from events.json_values import Json, as_objects
 from tests import writes
 from tests.faults import said
 from tests.scaleout.history import Acknowledged
@@ -97,7 +97,7 @@ class Writer(threading.Thread):
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
         for result in self._known(writes.apply(client, manifest)):
-            problems = table_rows.items(result.get("problems"))
+            problems = as_objects(result.get("problems"))
             self.wrong += [each for each in problems if each.get("verdict") == "refused"]
             if not problems:
                 number = int(str(result.get("resourceVersion") or 0))
@@ -105,7 +105,7 @@ class Writer(threading.Thread):
 
     def _known(self, results: list[Json]) -> list[Json]:
         """Return the results of a write; raises Failure if its outcome is unknown."""
-        problems = [each for result in results for each in table_rows.items(result.get("problems"))]
+        problems = [each for result in results for each in as_objects(result.get("problems"))]
         if any(each.get("verdict") == "unknown" for each in problems):
             raise failures.Failure("the outcome is unknown")
         return results

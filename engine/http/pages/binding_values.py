@@ -4,8 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.http.json_parts import condition, items, part, texts
-from events.json_values import Json
+from events.json_values import Json, as_objects, condition, part, texts
 
 BAR_PIXELS_MAX: Final = 240
 _CLAIMS: Final = {
@@ -59,7 +58,7 @@ def rows(bindings: list[Json]) -> list[Row]:
 
 
 def conditions(binding: Json) -> list[Json]:
-    return items(part(binding, "status").get("conditions"))
+    return as_objects(part(binding, "status").get("conditions"))
 
 
 def _row(binding: Json, widest: int) -> Row:
@@ -95,18 +94,18 @@ def _marks(spec: Json) -> list[str]:
     marks = ["suspended"] if suspension.get("dispatching") else []
     if only:
         marks.append("suspended on " + ", ".join(only))
-    tasks = items(spec.get("gracefulEvictionTasks"))
+    tasks = as_objects(spec.get("gracefulEvictionTasks"))
     marks += [f"leaves {task.get('fromCluster')}: {task.get('reason')}" for task in tasks]
-    needs = items(spec.get("requiredBy"))
+    needs = as_objects(spec.get("requiredBy"))
     return marks + [f"required by {need.get('namespace')}/{need.get('name')}" for need in needs]
 
 
 def _bars(binding: Json, widest: int) -> list[Bar]:
     """Bars of its assigned clusters, of clusters where it is a dependency, then of those it is leaving."""
     spec = part(binding, "spec")
-    targets = {str(target["name"]): target for target in items(spec.get("clusters"))}
-    for need in items(spec.get("requiredBy")):
-        for target in items(need.get("clusters")):
+    targets = {str(target["name"]): target for target in as_objects(spec.get("clusters"))}
+    for need in as_objects(spec.get("requiredBy")):
+        for target in as_objects(need.get("clusters")):
             targets.setdefault(str(target["name"]), target)
     reports = {str(target["clusterName"]): target for target in _reports(binding)}
     left = [name for name, report in reports.items() if name not in targets and _is_there(report)]
@@ -136,7 +135,7 @@ def _is_there(report: Json) -> bool:
 
 
 def _most(binding: Json) -> int:
-    desired = (_count(each, "replicas") or 0 for each in items(part(binding, "spec").get("clusters")))
+    desired = (_count(each, "replicas") or 0 for each in as_objects(part(binding, "spec").get("clusters")))
     running = (_count(part(each, "status"), "replicas") or 0 for each in _reports(binding))
     return max((*desired, *running), default=0)
 
@@ -147,7 +146,7 @@ def _pixels(count: int, widest: int) -> int:
 
 
 def _reports(binding: Json) -> list[Json]:
-    return items(part(binding, "status").get("aggregatedStatus"))
+    return as_objects(part(binding, "status").get("aggregatedStatus"))
 
 
 def _count(fields: Json, name: str) -> int | None:

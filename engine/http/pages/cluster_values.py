@@ -4,9 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.http.json_parts import condition, items, part, texts
 from engine.kubeapi.values import quantity
-from events.json_values import Json
+from events.json_values import Json, as_objects, condition, part, texts
 
 METER_PIXELS: Final = 120
 _FIRST: Final = ("cpu", "memory", "pods")
@@ -54,7 +53,7 @@ def row(cluster: Json) -> Row:
         message=message,
         location=" / ".join(str(piece) for piece in location if piece),
         labels=[f"{name}={value}" for name, value in sorted(part(metadata, "labels").items())],
-        taints=[_taint(taint) for taint in items(spec.get("taints"))],
+        taints=[_taint(taint) for taint in as_objects(spec.get("taints"))],
         meters=_meters(part(status, "resourceSummary")),
     )
 

@@ -15,7 +15,6 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from engine.http.errors import RefusalError
-from engine.http.json_parts import items, part
 from engine.http.pages import binding_values, cluster_values, errors, timeline_values
 from engine.http.pages.reloads import Feed, follow
 from engine.http.query import parameters, record_pages
@@ -23,6 +22,7 @@ from engine.http.query.routes import read_query
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from events import topics
+from events.json_values import as_objects, part
 from projections import query
 from projections.port import Rows
 
@@ -158,8 +158,8 @@ class _Pages:
         rows = [
             {
                 "name": part(item, "metadata").get("name"),
-                "wanted": items(part(item, "spec").get("workloads")),
-                "observed": items(part(item, "status").get("observedWorkloads")),
+                "wanted": as_objects(part(item, "spec").get("workloads")),
+                "observed": as_objects(part(item, "status").get("observedWorkloads")),
                 "finished": part(item, "status").get("finishTime", ""),
             }
             for item in page.items

@@ -4,9 +4,8 @@ import msgspec
 from msgspec import Struct
 
 from engine.http import summaries
-from engine.http.json_parts import items, part, texts
 from engine.http.query.record_json import Entry
-from events.json_values import Json
+from events.json_values import Json, as_objects, part, texts
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -78,17 +77,17 @@ def explanation(explained: Struct) -> Explanation:
         ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
         ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
     ]
-    groups = [_group(group) for group in items(part(document, "explanation").get("groups"))]
+    groups = [_group(group) for group in as_objects(part(document, "explanation").get("groups"))]
     return Explanation(facts=[fact for fact in facts if fact[1]], groups=groups)
 
 
 def _group(group: Json) -> Group:
     name = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
-    steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in items(group.get("steps")))
+    steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in as_objects(group.get("steps")))
     return Group(
         title=f"{name}: {steps}" if steps else name,
         error=str(group.get("error") or ""),
-        seats=[_seat(step) for step in items(group.get("clusters"))],
+        seats=[_seat(step) for step in as_objects(group.get("clusters"))],
     )
 
 
