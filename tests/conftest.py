@@ -3,6 +3,7 @@
 import logging
 import os
 import time
+from collections import defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Final
@@ -18,10 +19,12 @@ from tests import leaks
 from tests.brokers import caches
 from tests.rounds import ROUNDS
 
-CPU_S_MAX: Final = 2.0
+CPU_S_MAX: Final = 3.0
 """Processor time of this process in a test's own call, on a machine that needs ``COUNTING_S`` to count."""
 COUNTING_S: Final = 0.07
 """Processor time of ``_count`` on the machine for which the limit was chosen."""
+SUMMARIZED_S: Final = 60.0
+"""From how many seconds on a run ends with a summary by folder."""
 EXAMPLES_MAX: Final = 40 * ROUNDS
 """Examples of a property in one run; the seeds are new in each run, so many runs try many."""
 WALL_S_MAX: Final = 60.0
@@ -88,6 +91,19 @@ def _slowness() -> float:
 
 def _count() -> int:
     return sum(number * number % 7 for number in range(500_000))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print where the time of a long run went, folder by folder."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.rpartition("::")[0].rpartition("/")[0]] += report.duration
+    if sum(seconds.values()) >= SUMMARIZED_S:
+        terminalreporter.section("seconds by folder")
+        for folder in sorted(seconds, key=seconds.__getitem__, reverse=True):
+            terminalreporter.line(f"{seconds[folder]:8.1f} {folder}")
 
 
 @pytest.hookimpl(wrapper=True)

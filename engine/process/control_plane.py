@@ -49,9 +49,7 @@ END_SECONDS: Final = 15
 Clients of unreachable brokers would wait forever.
 """
 
-_NOT_IN_TIME: Final = (
-    b"error: did not stop in time and ends now; the next start recovers from the log\n"
-)
+_NOT_IN_TIME: Final = b"error: did not stop in time and ends now; the next start recovers from the log\n"
 
 _log = diagnostics.logger(__name__)
 
