@@ -1,6 +1,9 @@
 """Watch events of an object that changes between two reads of the log: ADDED comes first."""
 
+import asyncio
+
 import httpx
+import msgspec
 import pytest
 
 from engine.http.kube.control_plane import ControlPlane
@@ -88,3 +91,67 @@ async def test_each_event_has_its_own_number_even_after_the_object_is_deleted() 
         ]
         assert behind.changes[0].number == number < behind.changes[1].number
         assert gone in {0, behind.changes[1].number}
+
+
+class SlowFeed:
+    """Holds the reads of all feeds back until ``go_on``; counts their subscribers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._gate = asyncio.Event()
+        self._joined = 0
+        self._gate.set()
+        turn, subscribe = Feed._turn, Feed.subscribe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+        async def turn_later(feed: Feed) -> None:
+            await self._gate.wait()
+            await turn(feed)
+
+        def counted(feed: Feed, resource: Resource) -> Subscriber:
+            self._joined += 1
+            return subscribe(feed, resource)
+
+        monkeypatch.setattr(Feed, "_turn", turn_later)
+        monkeypatch.setattr(Feed, "subscribe", counted)
+
+    def stop(self) -> None:
+        self._gate.clear()
+
+    def go_on(self) -> None:
+        self._gate.set()
+
+    async def joined(self, count: int) -> None:
+        """Wait until so many watches have subscribed, and read what they begin with."""
+        while self._joined < count:  # noqa: ASYNC110  # a counter of a test, read within a second
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+
+
+async def watched(client: httpx.AsyncClient, since: str) -> list[tuple[str, int]]:
+    """Return the types and numbers of the events of a watch that lasts two seconds."""
+    query = {"watch": "1", "timeoutSeconds": "2", **({"resourceVersion": since} if since else {})}
+    answer = await client.get(MAPS, params=query)
+    return [
+        (event["type"], int(version(event["object"])))
+        for event in map(msgspec.json.decode, answer.text.splitlines())
+    ]
+
+
+@pytest.mark.parametrize("begins", ["resumed", "listed"])
+async def test_watch_that_is_ahead_of_the_feed_gets_only_later_changes(
+    begins: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = SlowFeed(monkeypatch)
+    async with api() as (client, _):
+        await made(client, config_map("one"))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(watched(client, ""))
+            await feed.joined(1)
+            feed.stop()
+            await client.delete(f"{MAPS}/one")
+            created = version(await made(client, config_map("one")))
+            late = tasks.create_task(watched(client, created if begins == "resumed" else ""))
+            await feed.joined(2)
+            number = await changed(client, "b")
+            feed.go_on()
+    expected = [("MODIFIED", number)]
+    assert late.result() == (expected if begins == "resumed" else [("ADDED", int(created)), *expected])

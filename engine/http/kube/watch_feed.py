@@ -79,10 +79,24 @@ class Subscriber:
         self._waits_since = 0.0
         self.kind = object_tables.Kind(resource.api_version, resource.kind)
         self.position = position
+        self.floor = 0
+        """The number from which on the watch wants changes; the feed may be further behind."""
         self.is_cut = False
         self.more = asyncio.Event()
         self._queue: deque[ObjectChange] = deque()
         self._untold: set[object_tables.Place] = set()
+
+    def restart(self, since: int) -> int:
+        """Drop what is queued and queue changes after ``since`` only; return the number after which they begin.
+
+        If the queue was ahead of ``since``, it goes on where it was, and the changes up to there are not in it.
+        """
+        self._queue.clear()
+        self._untold.clear()
+        if not self.is_cut:
+            self.more.clear()
+        self.floor = since
+        return max(self.position, since)
 
     def owe(self, keys: set[object_tables.Place]) -> None:
         """Mark objects that were created before everything in the queue, but not reported.
@@ -185,19 +199,28 @@ class Feed:
             await asyncio.sleep(min(max(took_s, _PAUSE_SECONDS_MIN), _PAUSE_SECONDS_MAX))
 
     async def _turn(self) -> None:
-        after, end = self._position, 0
+        end = 0
         waiting = set(self._subscribers)
         while waiting:
             # Subscribers may join while others are served. Serve them up to the same ``end``, or they would
-            # miss the changes between their start and the next turn's.
-            resources = {_key(each.resource): each.resource for each in waiting}
+            # miss the changes between their start and the next turn's. A watch that knows more than the feed
+            # is read for from its own number: a deletion and a creation that it knows must not be merged with
+            # a later change, which it would get as ADDED.
+            start = min(self._start(subscriber) for subscriber in waiting)
+            served = {subscriber for subscriber in waiting if self._start(subscriber) == start}
+            resources = {_key(subscriber.resource): subscriber.resource for subscriber in served}
             end, batches = await self._plane.peek(
-                partial(_batch, plane=self._plane, after=after, end=end, resources=resources)
+                partial(_batch, plane=self._plane, after=start, end=end, resources=resources)
             )
-            for subscriber in waiting & self._subscribers:
-                subscriber.give(batches[_key(subscriber.resource)], end)
+            for subscriber in served & self._subscribers:
+                # One that restarted meanwhile is served in the next round.
+                if self._start(subscriber) == start:
+                    subscriber.give(batches[_key(subscriber.resource)], end)
             waiting = {subscriber for subscriber in self._subscribers if subscriber.position < end}
         self._position = max(self._position, end)
+
+    def _start(self, subscriber: Subscriber) -> int:
+        return max(self._position, subscriber.floor)
 
 
 def _key(resource: Resource) -> Key:

@@ -96,19 +96,11 @@ class Watching:
         self, watch: "_Watch", query: Query, since: int, subscriber: Subscriber
     ) -> AsyncGenerator[bytes]:
         """Lines about the past: all current objects, or the changes since a number."""
-        start = subscriber.position
         if since and not query.initial_events:
             if watch.is_selective:
                 watch.known = await self._known(watch)
-            watch.position = since
-            behind = await self._feed.backlog(watch.resource, since, start)
-            # The backlog leaves out objects that were created in it but changed again later: make their next
-            # change an ADDED.
-            subscriber.owe(set(behind.untold))
-            for happening in behind.changes:
-                for line in watch.lines_of(happening):
-                    yield line
-            watch.position = max(since, start)
+            async for line in self._catch_up(watch, since, subscriber):
+                yield line
             return
         is_fresh = query.resource_version != "0"
         listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=is_fresh)
@@ -119,6 +111,22 @@ class Watching:
             watch.known = {_name(value) for value in listed.items}
         if query.initial_events:
             yield watch.bookmark({_INITIAL_END: "true"})
+        async for line in self._catch_up(watch, listed.number, subscriber):
+            yield line
+
+    async def _catch_up(self, watch: "_Watch", since: int, subscriber: Subscriber) -> AsyncGenerator[bytes]:
+        """Lines about the changes from a number up to where the subscriber's queue begins."""
+        watch.position = since
+        start = subscriber.restart(since)
+        if start > since:
+            behind = await self._feed.backlog(watch.resource, since, start)
+            # The backlog leaves out objects that were created in it but changed again later: make their next
+            # change an ADDED.
+            subscriber.owe(set(behind.untold))
+            for happening in behind.changes:
+                for line in watch.lines_of(happening):
+                    yield line
+        watch.position = start
 
     async def _known(self, watch: "_Watch") -> set[tuple[str, str]]:
         listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=False)
