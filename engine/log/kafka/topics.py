@@ -8,10 +8,11 @@ Broker defaults must never delete records of the log: no compaction, no retentio
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from aiokafka import TopicPartition
+from aiokafka import TopicPartition, errors
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, KafkaTimeoutError
@@ -27,7 +28,19 @@ SNAPSHOTS: Final = "snapshots"
 _REPLICAS: Final = 3
 _IN_SYNC: Final = 2
 _EXISTS: Final = 36
-_KNOWN_S_MAX: Final = 15.0
+_TRANSIENT: Final = frozenset(
+    {
+        errors.LeaderNotAvailableError.errno,
+        errors.RequestTimedOutError.errno,
+        errors.BrokerNotAvailableError.errno,
+        errors.InvalidReplicationFactorError.errno,
+        errors.NotControllerError.errno,
+    }
+)
+"""Error codes that end by themselves; a replication factor is invalid while too many brokers are fenced."""
+
+_FENCED_S_MAX: Final = 30.0
+_KNOWN_S_MAX: Final = 30.0
 _POLL_S: Final = 0.1
 _log = diagnostics.logger(__name__)
 
@@ -47,9 +60,8 @@ async def prepare(address: Address) -> None:
     admin = clients.admin(address)
     try:
         await admin.start()
-        brokers = len((await admin.describe_cluster())["brokers"])
         await broker_limits.check(admin)
-        await _make(admin, address, min(_REPLICAS, brokers))
+        await _make(admin, address)
         await _check(admin, address)
         await _until_led(address)
     except KafkaError as error:
@@ -69,24 +81,41 @@ def _settings(expected: _ExpectedTopic, replicas: int) -> dict[str, str]:
     }
 
 
-async def _make(admin: AIOKafkaAdminClient, address: Address, replicas: int) -> None:
-    """Create missing topics; another process may be creating them at the same time."""
+async def _make(admin: AIOKafkaAdminClient, address: Address) -> None:
+    """Create missing topics; another process may be creating them at the same time.
+
+    Brokers that have just started, or were stalled, are fenced until their next heartbeat, and topics cannot
+    be created meanwhile. Such errors are retried.
+    """
+    until_s = time.monotonic() + _FENCED_S_MAX
+    while (refused := await _try_to_make(admin, address)) is not None:
+        topic, code, message = refused
+        if code not in _TRANSIENT or time.monotonic() > until_s:
+            raise port.LogError(f"topic {topic} was not created: {message}")
+        await asyncio.sleep(_POLL_S)
+
+
+async def _try_to_make(admin: AIOKafkaAdminClient, address: Address) -> tuple[str, int, str] | None:
+    """Request missing topics once; return the first refused one with its error code and message."""
     there = set(await admin.list_topics())
     missing = {
         name: expected for name, expected in _expected_topics().items() if address.topic(name) not in there
     }
     if not missing:
-        return
+        return None
+    # The response lists no fenced brokers; each topic needs at least one replica.
+    replicas = min(_REPLICAS, max(1, len((await admin.describe_cluster())["brokers"])))
     new = [
         NewTopic(address.topic(name), expected.partitions, replicas, None, _settings(expected, replicas))
         for name, expected in missing.items()
     ]
     answer: dict[str, Any] = (await admin.create_topics(new)).to_object()
     for error in answer["topic_errors"]:
-        if error["error_code"] not in {0, _EXISTS}:
-            message = error.get("error_message") or f"error {error['error_code']}"
-            raise port.LogError(f"topic {error['topic']} was not created: {message}")
+        code = error["error_code"]
+        if code not in {0, _EXISTS}:
+            return error["topic"], code, error.get("error_message") or f"error {code}"
     _log.info("topics created", topics=len(missing), replicas=replicas)
+    return None
 
 
 async def _check(admin: AIOKafkaAdminClient, address: Address) -> None:
