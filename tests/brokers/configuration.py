@@ -47,6 +47,12 @@ _QUICK: Final[dict[str, str]] = {
     "num.network.threads": "2",
 }
 
+STEADY: Final = {"broker.session.timeout.ms": "60000"}
+"""Properties of a broker that no test kills: a machine that stalls for seconds does not fence it.
+
+A broker that was killed can only come back when its session has ended.
+"""
+
 LOGGING: Final = """\
 status=error
 appender.out.type=Console

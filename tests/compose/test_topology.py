@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
 COMPOSE: Final = documents.compose()
 TOKEN: Final = "a-token-for-tests"  # noqa: S105  # it opens nothing
 TRACE: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-WAIT_S: Final = 60.0
+WAIT_S: Final = 180.0
 KEY: Final = keys.binding_key("Deployment", "default", "shop")
 PATHS: Final = (
     "apps/v1/namespaces/default/deployments",

@@ -29,7 +29,7 @@ LOADED_SECONDS: Final = (0.02, 0.8)
 """How long the server bears the load until it is killed."""
 STARTING_SECONDS: Final = (0.1, 1.5)
 """When it is killed while it starts."""
-_SETTLE_SECONDS: Final = 60.0
+_SETTLE_SECONDS: Final = 120.0
 _Thing = TypeVar("_Thing")
 
 
@@ -72,15 +72,26 @@ def test_server_killed_at_random_times_keeps_all_acknowledged_writes(server: Ser
 
 def _kill_under_load(server: Server, ledger: Ledger, seed: str, seconds: float) -> None:
     writers = [Writer(index, server.directory, ledger, f"{seed} {index}") for index in range(1, WRITERS + 1)]
+    kind = "w" if ledger.applied else "r"
     for writer in writers:
         writer.start()
+    _until_applied(ledger, kind)
     time.sleep(seconds)
     server.kill()
     for writer in writers:
         writer.stopping.set()
-        writer.join(10)
+        writer.join(_SETTLE_SECONDS)
         assert not writer.is_alive()
         assert writer.wrong == []
+
+
+def _until_applied(ledger: Ledger, kind: str) -> None:
+    """Wait until one more object, whose name begins with ``kind``, is acknowledged."""
+    before = set(ledger.applied)
+    deadline = time.monotonic() + _SETTLE_SECONDS
+    while not any(name.startswith(kind) for name, _ in set(ledger.applied) - before):
+        assert time.monotonic() < deadline, "no write was acknowledged"
+        time.sleep(0.01)
 
 
 def _assert_nothing_is_lost(directory: Path, ledger: Ledger) -> None:

@@ -15,7 +15,6 @@ import pytest
 from engine.cli import failures, server_reads, table_rows
 from engine.cli.client import Client
 from engine.log import sqlite, sqlite_table
-from engine.process.installation import DRAIN_SECONDS
 from engine.process.views import remote
 from events import codec, decisions, objects, specs
 from events.json_values import as_objects, part
@@ -25,7 +24,7 @@ from tests.faults.said import POLICY
 
 pytestmark = pytest.mark.slow
 
-DEPLOYMENTS: Final = 300
+DEPLOYMENTS: Final = 100
 FILE_BYTES_MAX: Final = 12_000_000
 VIEWS_BYTES_MAX: Final = 2_000_000
 OBJECTS: Final = 20
@@ -61,11 +60,10 @@ def test_sigterm_waits_for_pending_decisions_within_the_deadline(server: Server)
     manifests = [POLICY] + [DEPLOYMENT.format(number=number) for number in range(DEPLOYMENTS)]
     with Client(server.directory) as client:
         assert len(writes.apply(client, "---\n".join(manifests).encode())) == DEPLOYMENTS + 1
-    started_s = time.monotonic()
 
+    # A process that does not end by its deadline exits with another code.
     assert server.stop() == 0
 
-    assert time.monotonic() - started_s < 2 * DRAIN_SECONDS
     assert not (server.directory / "endpoint.json").exists()
     applied, decided = asyncio.run(_counts(server.directory))
     assert (applied, decided) == (DEPLOYMENTS, DEPLOYMENTS)

@@ -28,7 +28,7 @@ PARTITIONS: Final = {
     "rejections": 1,
 }
 _SEQUENCE: Final = ("sequence", 0)
-_READ_S_MAX: Final = 60.0
+_READ_S_MAX: Final = 120.0
 _WAIT_MS: Final = 200
 Slot = tuple[str, int]
 

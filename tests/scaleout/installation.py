@@ -19,8 +19,8 @@ from tests.scaleout import checker, history, watches
 from tests.scaleout.loads import Load
 from tests.scaleout.processes import Api, Worker
 
-DECIDED_S: Final = 60.0
-QUIET_S: Final = 60.0
+DECIDED_S: Final = 180.0
+QUIET_S: Final = 180.0
 _OWN: Final = ("specs", "health", "links")
 """Topics whose records their shard folds at once; records remain unread while a shard has no owner."""
 

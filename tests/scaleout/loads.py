@@ -25,9 +25,9 @@ from tests.scaleout.history import Acknowledged
 
 SOURCE: Final = "/tests/load"
 _REBALANCERS: Final = 2
-_PAUSE_S: Final = 0.08
+_PAUSE_S: Final = 0.2
 _AFTER_FAILURE_S: Final = 0.1
-_JOIN_S: Final = 60.0
+_JOIN_S: Final = 120.0
 _OUTSIDE: Final = "x"
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 READY_S: Final = 120.0
-STOP_S: Final = 20.0
-SESSION_MS: Final = 1_000
-"""Session timeout of the workers' consumer group; brokers for tests allow such a short one."""
+STOP_S: Final = 60.0
+SESSION_MS: Final = 2_000
+"""Session timeout of the workers' consumer group: short, but longer than the stalls of a slow machine."""
 
 _POLL_S: Final = 0.05
 _LAST_LINES: Final = 25

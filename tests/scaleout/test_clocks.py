@@ -14,9 +14,10 @@ async def test_correct_clock_is_accepted(kafka: str) -> None:
     await clock_check.check(await logs.prepared(kafka), clock_ms)
 
 
-@pytest.mark.parametrize("off_ms", [-5_000, 5_000])
+# The offsets are far larger than the seconds that a slow broker takes to answer.
+@pytest.mark.parametrize("off_ms", [-60_000, 60_000])
 async def test_wrong_clock_is_refused_with_its_offset(kafka: str, off_ms: int) -> None:
     address = await logs.prepared(kafka)
 
-    with pytest.raises(port.LogError, match=r"clock is [45]\.\d s off the brokers'; set it"):
+    with pytest.raises(port.LogError, match=r"clock is [56]\d\.\d s off the brokers'; set it"):
         await clock_check.check(address, lambda: clock_ms() + off_ms)

@@ -13,15 +13,15 @@ from tests.scaleout.installation import Installation
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
-_ANSWERED_S = 60.0
-_CHILD_S = 20.0
+_ANSWERED_S = 120.0
+_CHILD_S = 120.0
 _FAULTS = 2
 """``python -m tests.scaleout kill 20`` plays more of them."""
 
 
 def test_killed_replicas_keep_one_order(replicated: Installation) -> None:
-    for number in range(ROUNDS):
-        # The remaining replica numbers records from then on, so each later round kills the numbering replica.
+    # The remaining replica numbers records from then on, so every kill after the first is of the numbering one.
+    for number in range(ROUNDS + 1):
         victim, other = replicated.apis[number % 2], replicated.apis[1 - number % 2]
         victim.kill()
         victim.launch()
@@ -31,8 +31,8 @@ def test_killed_replicas_keep_one_order(replicated: Installation) -> None:
 
     found = replicated.prove()
 
-    assert _hand_overs(found) >= ROUNDS - 1
-    print(f"{ROUNDS} replicas killed, {_hand_overs(found)} times another one gave the numbers")  # noqa: T201
+    assert _hand_overs(found) >= ROUNDS
+    print(f"{ROUNDS + 1} replicas killed, {_hand_overs(found)} times another one gave the numbers")  # noqa: T201
 
 
 def test_killed_views_process_is_replaced(replicated: Installation) -> None:

@@ -17,7 +17,7 @@ from events import records, topics
 from events.records import Record
 from tests.scaleout import logs
 
-WAIT_S = 10
+WAIT_S = 60
 
 
 def spec_record(text: str, partition: int = 0, topic: str = topics.SPECS) -> Record:

@@ -13,7 +13,7 @@ from tests.scaleout.processes import Api, Worker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
 
-_SPARE_S: Final = 30.0
+_SPARE_S: Final = 60.0
 
 
 def test_processes_stop_in_time_without_brokers(tmp_path: Path) -> None:

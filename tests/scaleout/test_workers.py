@@ -1,7 +1,5 @@
 """Workers are killed, frozen, added and removed under load: every input is decided once, by the current owner."""
 
-import time
-from contextlib import suppress
 from typing import Final
 
 import pytest
@@ -14,7 +12,11 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
 FENCED: Final = "ownership ended by another owner"
 ASSIGNED: Final = "shards assigned"
-_NOTICED_S: Final = 3.0
+
+
+def said(worker: Worker, message: str) -> int:
+    """Return how often a worker logged a message since its launch."""
+    return worker.said().count(message)
 
 
 def test_killed_workers_lose_nothing(running: Installation) -> None:
@@ -30,20 +32,22 @@ def test_killed_workers_lose_nothing(running: Installation) -> None:
 
 
 def test_frozen_owner_is_replaced_and_fenced_when_it_continues(running: Installation) -> None:
+    # A worker that was frozen between two turns may hear of its new assignment first, so some attempts are extra.
     fenced = 0
-    for number in range(2 * ROUNDS):
+    for number in range(10 * ROUNDS):
         frozen, other = running.workers[number % 2], running.workers[1 - number % 2]
-        before, terms = frozen.said().count(FENCED), running.terms()
+        fences, assignments, terms = said(frozen, FENCED), said(frozen, ASSIGNED), running.terms()
         frozen.pause()
         # Its shards are taken over; a worker that has just joined may have had none yet.
         other.wait_until(lambda: running.terms() != terms)  # noqa: B023  # called at once
         running.until_decided()
         frozen.resume()
-        with suppress(AssertionError):
-            # It continues its turn, and the brokers report that it was fenced.
-            frozen.wait_until(lambda: frozen.said().count(FENCED) > before, _NOTICED_S)  # noqa: B023  # as above
-            fenced += 1
+        # It continues its turn, and the brokers report that it was fenced; or it joins the group again first.
+        frozen.wait_until(
+            lambda: said(frozen, FENCED) > fences or said(frozen, ASSIGNED) > assignments  # noqa: B023  # as above
+        )
         running.until_decided()
+        fenced += said(frozen, FENCED) > fences
         if fenced == ROUNDS:
             break
 
@@ -54,25 +58,27 @@ def test_frozen_owner_is_replaced_and_fenced_when_it_continues(running: Installa
 
 
 def test_joining_and_leaving_workers_hand_over_without_a_gap(running: Installation) -> None:
-    guests = [Worker(f"guest{number}", running.log, running.directory) for number in range(ROUNDS)]
+    terms = running.terms()
+    guests = [Worker(f"guest{number}", running.log, running.directory) for number in range(ROUNDS + 1)]
     try:
         for number, joining in enumerate(guests):
-            began_s = time.monotonic()
             joining.launch()
-            if number > 1:
-                # A worker that joined two rounds ago leaves as soon as it owns shards.
-                leaving = guests[number - 2]
-                leaving.wait_until(lambda: ASSIGNED in leaving.said())  # noqa: B023  # called at once
+            if number:
+                # The worker that joined before leaves as soon as it owns shards, while the next one joins.
+                leaving = guests[number - 1]
+                leaving.wait_until(leaving.has_shards)
                 assert leaving.stop() == 0, leaving.last_lines()
-            time.sleep(max(began_s + 1.0 - time.monotonic(), 0))
+        guests[-1].wait_until(guests[-1].has_shards)
         running.until_decided()
     finally:
         for guest in guests:
             guest.kill()
     running.until_decided()
 
-    found = running.prove()
+    running.prove()
 
-    terms = [entry.data["term"] for entry in found.of("decisions") if entry.kind == "step-taken"]
-    assert max(terms) > ROUNDS / 4
-    print(f"{ROUNDS} workers came and went, up to {max(terms)} terms")  # noqa: T201
+    now = running.terms()
+    changes = sum(now[shard] - term for shard, term in terms.items())
+    # Each guest took shards over, and others took them when it left or was killed.
+    assert changes > len(guests)
+    print(f"{len(guests)} workers came and went, {changes} changes of owners")  # noqa: T201

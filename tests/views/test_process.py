@@ -24,8 +24,8 @@ from projections.runner import Projector
 from projections.store import Store
 from tests.projections.stories import Story
 
-LEVEL_SECONDS: Final = 20
-FULL_SECONDS: Final = 60
+LEVEL_SECONDS: Final = 120
+FULL_SECONDS: Final = 120
 pytestmark = pytest.mark.slow
 
 
