@@ -9,7 +9,7 @@ from collections.abc import Generator
 from enum import StrEnum
 from typing import Final
 
-from tests.brokers import configuration, containers, preparing, processes
+from tests.brokers import containers, preparing, processes
 
 SERVERS: Final = "REBALLAST_TEST_KAFKA"
 """Environment variable with the bootstrap servers of an existing broker."""
@@ -47,5 +47,5 @@ def broker(by: Way) -> Generator[str]:
                 yield servers
         case Way.LOCAL:
             preparing.prepare()
-            with processes.LocalBrokers(properties=configuration.STEADY) as brokers:
+            with processes.LocalBrokers() as brokers:
                 yield brokers.servers

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from events import limits, topics
 
-READ_S_MAX: Final = 30.0
+READ_S_MAX: Final = 120.0
 
 
 class Seen(Struct, frozen=True, kw_only=True):

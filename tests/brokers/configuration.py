@@ -47,11 +47,11 @@ _QUICK: Final[dict[str, str]] = {
     "num.network.threads": "2",
 }
 
-STEADY: Final = {"broker.session.timeout.ms": "60000"}
-"""Properties of a broker that no test kills: a machine that stalls for seconds does not fence it.
+RESTARTED: Final = {"broker.session.timeout.ms": "3000"}
+"""Properties of a single broker that a test kills: it can only come back when its session has ended."""
 
-A broker that was killed can only come back when its session has ended.
-"""
+_ALONE: Final = {"broker.session.timeout.ms": "60000"}
+"""Nobody takes the place of a single broker, so a machine that stalls for seconds must not fence it."""
 
 LOGGING: Final = """\
 status=error
@@ -115,6 +115,8 @@ def properties(
     for topic in ("transaction.state.log", "share.coordinator.state.topic"):
         found[f"{topic}.replication.factor"] = str(replicas)
         found[f"{topic}.min.isr"] = str(in_sync)
+    if len(nodes) == 1:
+        found |= _ALONE
     if users:
         found |= _secured(node, users, mechanisms, found)
     return {**found, **extra}

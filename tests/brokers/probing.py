@@ -5,6 +5,7 @@ Encoded by hand, because client libraries only wait and retry while brokers star
 
 import socket
 import struct
+from collections.abc import Mapping
 from typing import BinaryIO, Final
 
 from msgspec import Struct
@@ -23,9 +24,10 @@ class NoAnswerError(Exception):
 
 
 class Seen(Struct, frozen=True):
-    """Numbers of the live brokers, and the partitions with replicas out of sync."""
+    """Numbers of the live brokers, the leader of each partition, and the partitions with replicas out of sync."""
 
     alive: frozenset[int]
+    leaders: Mapping[tuple[str, int], int]
     lagging: frozenset[tuple[str, int]]
 
 
@@ -41,8 +43,12 @@ def ask(port: int) -> Seen:
                 _size, _correlation, brokers = _read(answer, ">iii")
                 alive = frozenset(_broker(answer) for _ in range(brokers))
                 _controller, topics = _read(answer, ">ii")
-                lagging = [place for _ in range(topics) for place in _lagging(answer)]
-                return Seen(alive, frozenset(lagging))
+                partitions = [each for _ in range(topics) for each in _partitions(answer)]
+                return Seen(
+                    alive,
+                    {place: leader for place, leader, _is_lagging in partitions},
+                    frozenset(place for place, _leader, is_lagging in partitions if is_lagging),
+                )
     except (OSError, struct.error) as error:
         raise NoAnswerError(f"port {port}: {error}") from None
 
@@ -56,19 +62,18 @@ def _broker(answer: BinaryIO) -> int:
     return number
 
 
-def _lagging(answer: BinaryIO) -> list[tuple[str, int]]:
-    """Decode the next topic and return its partitions with replicas out of sync."""
+def _partitions(answer: BinaryIO) -> list[tuple[tuple[str, int], int, bool]]:
+    """Decode the next topic; return each partition, its leader, and whether replicas are out of sync."""
     _read(answer, ">h")
     topic = _text(answer)
     _internal, partitions = _read(answer, ">bi")
-    found: list[tuple[str, int]] = []
+    found: list[tuple[tuple[str, int], int, bool]] = []
     for _ in range(partitions):
-        _error, partition, _leader, replicas = _read(answer, ">hiii")
+        _error, partition, leader, replicas = _read(answer, ">hiii")
         _read(answer, f">{replicas}i")
         (in_sync,) = _read(answer, ">i")
         _read(answer, f">{in_sync}i")
-        if in_sync < replicas:
-            found.append((topic, partition))
+        found.append(((topic, partition), leader, in_sync < replicas))
     return found
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from events import clusters, codec, partitioning, records, specs, topics
 from events.client import connection_options, producer, statements
-from tests.brokers import certificates, clients, processes, rights
+from tests.brokers import certificates, clients, probing, processes, rights
 from tests.events import builders, wire_tables
 from tests.tidy import trees
 
@@ -164,11 +164,12 @@ async def test_killed_brokers_under_load_lose_and_repeat_nothing() -> None:
     with processes.LocalBrokers(3) as brokers:
         await clients.create_log(brokers.servers, "r.", replicas=3)
         async with producer.Producer(brokers.servers, source=SOURCE, prefix="r.") as shop:
-            pending: list[asyncio.Future[records.Position]] = []
-            back = asyncio.create_task(asyncio.to_thread(_killed_and_up, brokers))
+            pending = [await shop.enqueue(builders.applied("web", 0))]
+            partition = (await pending[0]).partition
+            back = asyncio.create_task(asyncio.to_thread(_leaders_killed_and_up, brokers, partition))
             while not back.done():
                 pending.append(await shop.enqueue(builders.applied("web", len(pending))))
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(0.01)
             await back
             positions = await asyncio.gather(*pending)
         seen = await clients.read_all(brokers.servers, "r.specs", topics.SHARDS)
@@ -223,11 +224,12 @@ def test_kafka_client_is_imported_by_producers_only() -> None:
     subprocess.run([sys.executable, "-c", script], cwd=trees.ROOT, check=True)
 
 
-def _killed_and_up(brokers: processes.LocalBrokers) -> None:
-    """Kill and restart each broker in turn, so that the partition's leader is among them."""
-    for number in (1, 2, 3):
-        brokers.kill(number)
-        brokers.up(number)
+def _leaders_killed_and_up(brokers: processes.LocalBrokers, partition: int) -> None:
+    """Kill and restart the leader of the partition of ``specs``, and then its next leader."""
+    for _ in range(2):
+        leader = probing.ask(brokers.nodes[0].port).leaders["r.specs", partition]
+        brokers.kill(leader)
+        brokers.up(leader)
         brokers.heal()
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.brokers import configuration
 from tests.brokers.processes import LocalBrokers
 from tests.scaleout.installation import Installation, installed
 
@@ -13,7 +12,7 @@ from tests.scaleout.installation import Installation, installed
 @pytest.fixture(scope="package")
 def broker() -> Iterator[LocalBrokers]:
     """One broker for all tests that do not stop it."""
-    with LocalBrokers(1, properties=configuration.STEADY) as found:
+    with LocalBrokers(1) as found:
         yield found
 
 

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Generator
 from typing import Final
 
-from tests.brokers import configuration
 from tests.brokers.processes import LocalBrokers
 
 _BYTES: Final = 65_536
@@ -125,7 +124,7 @@ class ProxiedBroker(LocalBrokers):
 
     def __init__(self, port: int) -> None:
         # The port is chosen by the base class, so the listeners are added afterwards.
-        properties = configuration.STEADY | {"listener.security.protocol.map": _PROTOCOLS}
+        properties = {"listener.security.protocol.map": _PROTOCOLS}
         super().__init__(1, properties=properties)
         (node,) = self.nodes
         own = f"PLAINTEXT://127.0.0.1:{node.port}"

@@ -31,12 +31,13 @@ from events.validation import manifests
 from projections import query
 from projections.runner import Projector
 from projections.store import Store
+from tests.rounds import ROUNDS
 from tests.scaleout.logs import owned, prepared
 from tests.simulation import checks, moves, world
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
 
-SEEDS: Final = range(20)
+SEEDS: Final = range(5 * ROUNDS)
 _MOVES: Final = 25
 _TOLD: Final = 12
 """So many inputs go in together, before what follows from them is decided."""

@@ -20,6 +20,7 @@ import pytest
 
 from engine.cli import failures
 from engine.log.kafka import address, snapshot_topic
+from tests.brokers import configuration
 from tests.brokers.processes import LocalBrokers
 from tests.rounds import ROUNDS
 from tests.scaleout import retention
@@ -150,7 +151,7 @@ def test_shard_with_deleted_records_is_refused_until_they_are_restored(
     tmp_path: Path,
 ) -> None:
     slowest_s: list[float] = []
-    with LocalBrokers(1) as brokers, running(brokers, tmp_path) as found:
+    with LocalBrokers(1, properties=configuration.RESTARTED) as brokers, running(brokers, tmp_path) as found:
         snapshots = Snapshots(found.log)
         found.load.until_more(10, READY_S, lambda: found.told("no answers"))
         for number in range(ROUNDS):

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from engine.cli import failures
+from tests.brokers import configuration
 from tests.brokers.processes import LocalBrokers
 from tests.rounds import ROUNDS
 from tests.scaleout.installation import installed
@@ -21,7 +22,7 @@ _ENDS_S: Final = 120.0
 
 
 def test_processes_without_brokers_exit_with_a_message_and_start_once_brokers_run(tmp_path: Path) -> None:
-    with LocalBrokers(1) as brokers:
+    with LocalBrokers(1, properties=configuration.RESTARTED) as brokers:
         brokers.kill(1)
         for number in range(max(1, ROUNDS // len(PARTS))):
             parts = [_part(part, f"{part}{number}", brokers.servers, tmp_path) for part in PARTS]

@@ -16,7 +16,7 @@ import pytest
 from engine.log import port
 from engine.log.sqlite import SqliteLog
 from engine.log.sqlite_table import FILE
-from engine.process.views.remote import RemoteViews
+from engine.process.views.remote import PATIENCE_S, RemoteViews
 from events.validation import manifests
 from projections import query, store
 from projections.port import Found
@@ -190,7 +190,7 @@ def test_views_process_ends_with_its_parent(tmp_path: Path) -> None:
 import asyncio, os, signal
 from pathlib import Path
 from engine.log.sqlite import SqliteLog
-from engine.process.views.remote import RemoteViews
+from engine.process.views.remote import PATIENCE_S, RemoteViews
 async def main():
     log = await SqliteLog.open(Path({str(tmp_path)!r}))
     views = RemoteViews(log, Path({str(tmp_path)!r}))
@@ -251,7 +251,7 @@ async def test_full_disk_is_reported_to_clients_until_there_is_space(
         # Folded records can still be queried; later ones are refused at once.
         await views.wait_folded(views.folded)
         seen = views.folded
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(port.LogError, match="can't be written"):
                 await views.wait_folded(log.last_number())
         assert await checkpoint(views) == seen < log.last_number()
