@@ -17,7 +17,7 @@ from tests.brokers.processes import LocalBrokers
 from tests.compose import documents
 from tests.scaleout.processes import Process
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
 COMPOSE: Final = documents.compose()
 TOKEN: Final = "a-token-for-tests"  # noqa: S105  # it opens nothing

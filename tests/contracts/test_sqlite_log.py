@@ -17,7 +17,7 @@ from engine.log import port, sqlite
 from events import records, topics
 from tests.contracts import log_contract
 
-_ANSWER_S: Final = 10.0
+_ANSWER_S: Final = 60.0
 """Time limit of an append; one that is never answered would hang."""
 
 

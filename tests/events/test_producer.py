@@ -141,9 +141,9 @@ async def test_unknown_outcome_is_reported_and_a_repeated_event_counts_once() ->
     said = statements.Statement(data=TAINTED, id="t-1", at_ms=0)
     with processes.LocalBrokers() as brokers:
         await clients.create_log(brokers.servers, "r.")
-        quick = {"request_timeout_ms": 1_000}
+        quick = {"request_timeout_ms": 3_000}
         async with producer.Producer(
-            brokers.servers, source=SOURCE, prefix="r.", acknowledged_ms_max=2_000, options=quick
+            brokers.servers, source=SOURCE, prefix="r.", acknowledged_ms_max=6_000, options=quick
         ) as shop:
             await shop.append(clusters.ClusterJoined(name="member1"))
             brokers.pause(1)

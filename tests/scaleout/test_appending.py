@@ -23,7 +23,7 @@ from tests.scaleout import appending_process, logs
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 ROUNDS: Final = 3
-ANSWERED_S: Final = 3.0
+ANSWERED_S: Final = 9.0
 _BATCHES: Final = 20
 """Batches that a process appends before something happens to it."""
 

@@ -13,7 +13,7 @@ from events.records import Record
 from tests.scaleout import logs, retention
 
 pytestmark = pytest.mark.slow
-WAIT_S = 30
+WAIT_S = 120
 CUT, OTHER = 3, 4
 
 

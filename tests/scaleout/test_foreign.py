@@ -22,7 +22,7 @@ from tests.events import java_example
 from tests.scaleout import logs
 
 pytestmark = pytest.mark.slow
-WAIT_S: Final = 20
+WAIT_S: Final = 120
 WEB: Final = key("web")
 DIVIDED: Final[dict[str, object]] = {
     "replicaSchedulingType": "Divided",

@@ -34,7 +34,7 @@ KEY: Final = keys.binding_key("Deployment", "default", "foo")
 SHARD: Final = keys.shard_of(KEY)
 LOOK_S: Final = 1.2
 """An owner looks for what others wrote once a second."""
-LOST_S: Final = 30.0
+LOST_S: Final = 120.0
 
 INPUTS: Final = [
     *((topic, 0) for topic in names.FACT_TOPICS),

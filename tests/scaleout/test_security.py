@@ -30,7 +30,7 @@ ENGINE: Final = "reballast"
 SHOP: Final = "shop"
 PASSWORD: Final = uuid.uuid4().hex
 SHARD: Final = keys.shard_of(keys.binding_key("Deployment", "default", "web"))
-_DECIDED_S: Final = 60.0
+_DECIDED_S: Final = 120.0
 _REFUSED: Final = "check the address, TLS, the user and its rights"
 
 

@@ -11,7 +11,7 @@ from engine.process import control_plane
 from tests.brokers.processes import LocalBrokers
 from tests.scaleout.processes import Api, Worker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
 _SPARE_S: Final = 60.0
 

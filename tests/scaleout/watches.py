@@ -28,11 +28,11 @@ PATHS: Final = (
 """All kinds that the load changes, and those that follow from them."""
 
 _WATCH_S: Final = 5
-_SILENT_S: Final = 15.0
+_SILENT_S: Final = 60.0
 """A frozen replica keeps its connections open; the client gives up after this and connects again."""
 
 _RETRY_S: Final = 0.1
-_EQUAL_S: Final = 30.0
+_EQUAL_S: Final = 120.0
 _OK: Final = 200
 
 
