@@ -15,14 +15,12 @@ from blockbuster import blockbuster_ctx
 
 # Imported before the loggers of the tests are configured: the import configures those of a process.
 from engine import diagnostics  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from tests import leaks
+from tests import leaks, speed
 from tests.brokers import caches
 from tests.rounds import ROUNDS
 
 CPU_S_MAX: Final = 3.0
-"""Processor time of this process in a test's own call, on a machine that needs ``COUNTING_S`` to count."""
-COUNTING_S: Final = 0.07
-"""Processor time of ``_count`` on the machine for which the limit was chosen."""
+"""Processor time of this process in a test's own call, on a machine of the speed in ``tests.speed``."""
 SUMMARIZED_S: Final = 60.0
 """From how many seconds on a run ends with a summary by folder."""
 EXAMPLES_MAX: Final = 40 * ROUNDS
@@ -82,17 +80,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: folders[item.path.parent])
 
 
-def _slowness() -> float:
-    """How many times longer this machine computes right now than the one for which the limit was chosen."""
-    began_s = time.process_time()
-    _count()
-    return (time.process_time() - began_s) / COUNTING_S
-
-
-def _count() -> int:
-    return sum(number * number % 7 for number in range(500_000))
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print where the time of a long run went, folder by folder."""
     seconds: defaultdict[str, float] = defaultdict(float)
@@ -118,7 +105,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     if item.get_closest_marker("slow") is not None:
         return
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    if wall > WALL_S_MAX or (cpu > CPU_S_MAX and cpu > CPU_S_MAX * _slowness()):
+    if wall > WALL_S_MAX or (cpu > CPU_S_MAX and cpu > CPU_S_MAX * speed.slowness()):
         pytest.fail(
             f"{cpu:.1f} s of processor time, {wall:.1f} s in all; at most {CPU_S_MAX:.0f} s and"
             f" {WALL_S_MAX:.0f} s are allowed. Make it faster, or mark it with pytest.mark.slow.",

@@ -138,7 +138,7 @@ def on_a_port(batch: Sequence[Record] = (), members: Sequence[MemberSpec] = ()) 
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert ready.wait(5)
+    assert ready.wait(60)
     loop, services, server = started[0]
     try:
         yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", loop, services)

@@ -33,7 +33,7 @@ def first_events(
     headers = {"authorization": f"Bearer {TOKEN}"} | ({"last-event-id": last_id} if last_id else {})
     found: list[ServerSentEvent] = []
     with (
-        httpx.Client(base_url=server.url, headers=headers, timeout=5, trust_env=False) as http,
+        httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False) as http,
         connect_sse(http, "GET", path) as feed,
     ):
         server.append(Pen().decide(decided("default/other-deployment", member1=1)))

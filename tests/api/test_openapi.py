@@ -49,6 +49,6 @@ PATIENT: Any = list(HealthCheck)
 @API.parametrize()
 @settings(max_examples=25, derandomize=True, database=None, suppress_health_check=PATIENT)
 def test_server_conforms_to_its_openapi_document(case: Any, server: Served) -> None:  # noqa: ANN401  # as above
-    response = case.call(base_url=server.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=10)
+    response = case.call(base_url=server.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)
 
     case.validate_response(response, checks=CHECKS)

@@ -13,8 +13,8 @@ import pytest
 
 from engine.cli import main
 
-READY_SECONDS = 15.0
-STOP_SECONDS = 10.0
+READY_SECONDS = 120.0
+STOP_SECONDS = 60.0
 HELD_UP_SECONDS = 5.0
 """After so long a server that stops ends whatever is still open, so who is not held up is faster."""
 
@@ -57,14 +57,14 @@ class Shell:
         assert found == code, f"{words}: exit code {found}\n{printed.out}{printed.err}"
         return printed.out
 
-    def until(self, wanted: Sequence[str], *words: str, seconds: float = 10.0) -> None:
+    def until(self, wanted: Sequence[str], *words: str, seconds: float = 90.0) -> None:
         """Repeat a command until it prints these lines, without ages."""
         deadline = time.monotonic() + seconds
         while (lines := without_ages(self(*words))) != list(wanted):
             assert time.monotonic() < deadline, f"{words} printed {lines}"
             time.sleep(0.05)
 
-    def until_true(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
+    def until_true(self, holds: Callable[[], bool], seconds: float = 90.0) -> None:
         """Poll until ``holds`` returns true."""
         deadline = time.monotonic() + seconds
         while not holds():

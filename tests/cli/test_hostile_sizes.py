@@ -11,6 +11,7 @@ from typing import Final, Self
 import httpx
 import pytest
 
+from tests import speed
 from tests.cli.hostile_inputs import (
     DEPLOYMENTS,
     POLICIES,
@@ -27,7 +28,10 @@ pytestmark = pytest.mark.slow
 
 TEMPLATES: Final = 60
 HELD_S_MAX: Final = 0.1
-"""Processor time of the loop's thread: unlike a delay, it does not grow when other processes take the cores."""
+"""Processor time of the loop's thread, on a machine of the speed in ``tests.speed``.
+
+Unlike a delay, it does not grow when other processes take the cores.
+"""
 
 ATTEMPTS: Final = 3
 """Servers that are tried until one has no finding.
@@ -87,7 +91,7 @@ def held_by(directory: Path) -> dict[str, float]:
     """Return the inputs that blocked the loop of a new server for too long, and for how long in seconds."""
     with running(directory) as process, Server(directory) as server:
         held_s = server.held_s()
-        holding = {"start": held_s} if held_s > HELD_S_MAX else {}
+        holding = {"start": held_s} if held_s > HELD_S_MAX * speed.slowness() else {}
         for index in range(TEMPLATES):
             labels: dict[str, object] = {"group": f"g{index}"}
             assert server.ask(posted(DEPLOYMENTS, deployment(f"web{index}", labels, []))).is_success
@@ -99,7 +103,7 @@ def held_by(directory: Path) -> dict[str, float]:
             if answer.status_code == 422:
                 refused += [each["field"] for each in answer.json()["details"]["causes"]]
             before_s, held_s = held_s, server.held_s()
-            if held_s > max(before_s, HELD_S_MAX):
+            if held_s > max(before_s, HELD_S_MAX) and held_s > HELD_S_MAX * speed.slowness():
                 holding[f"{number}: {wanted.method} {wanted.path} {wanted.content[:200]!r}"] = held_s
 
         assert refused == ["spec.resourceSelectors", "spec.template.spec"]
@@ -108,6 +112,6 @@ def held_by(directory: Path) -> dict[str, float]:
         last = threading.Thread(target=send_large_policy_if_running, args=(server,))
         last.start()
         process.terminate()
-        assert process.wait(15) == 0
+        assert process.wait(60) == 0
         last.join()
     return holding

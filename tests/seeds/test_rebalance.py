@@ -170,7 +170,7 @@ def rebalancer() -> str:
 
 def finished(user: User, generation: int = 1) -> Json:
     """Return the rebalancer once it has finished a generation."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 90
     while True:
         found = user.document(*DEMO)
         status = part(found, "status")

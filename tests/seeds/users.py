@@ -27,7 +27,7 @@ NGINX: Final = """
       name: nginx
 """.strip("\n")
 _ELIDED: Final = "  #..."
-_UNTIL_SECONDS: Final = 20.0
+_UNTIL_SECONDS: Final = 90.0
 _POLL_SECONDS: Final = 0.05
 _POD: Final = re.compile(r"^(\S+?)-[a-z0-9]+-[a-z0-9]+ ")
 
