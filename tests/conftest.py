@@ -21,6 +21,8 @@ from tests.rounds import ROUNDS
 
 CPU_S_MAX: Final = 3.0
 """Processor time of this process in a test's own call, on a machine of the speed in ``tests.speed``."""
+SERVERS: Final = frozenset({"served", "place", "place_on_sqlite", "place_on_kafka"})
+"""Fixtures that start a server as a process."""
 SUMMARIZED_S: Final = 60.0
 """From how many seconds on a run ends with a summary by folder."""
 EXAMPLES_MAX: Final = 40 * ROUNDS
@@ -66,6 +68,12 @@ def _no_secret_is_logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     yield
     found = leaks.leaks(tmp_path_factory.getbasetemp())
     assert not found, "secrets in logs:\n" + "\n".join(found)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark tests that need a running server as slow; starting it takes longer than any limit."""
+    if isinstance(item, pytest.Function) and not SERVERS.isdisjoint(item.fixturenames):
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)

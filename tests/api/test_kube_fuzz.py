@@ -11,9 +11,10 @@ from engine.http.kube.app import create_app
 from engine.kubeapi.schema.resources import Resource
 from tests.api.kube_fuzz import FuzzRequest, asked, resources
 from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.rounds import ROUNDS
 
 PATIENT: Any = list(HealthCheck)
-EXAMPLES = 6
+EXAMPLES = 3 * ROUNDS
 REQUESTS = 12
 REFUSED = 400
 

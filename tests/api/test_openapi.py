@@ -14,6 +14,7 @@ from engine.http.query.queries import QUESTIONS
 from engine.simulation import defaults
 from tests.api.servers import TOKEN, Served, on_a_port
 from tests.projections.stories import Story
+from tests.rounds import ROUNDS
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ PATIENT: Any = list(HealthCheck)
 
 @pytest.mark.slow
 @API.parametrize()
-@settings(max_examples=25, derandomize=True, database=None, suppress_health_check=PATIENT)
+@settings(max_examples=10 * ROUNDS, derandomize=True, database=None, suppress_health_check=PATIENT)
 def test_server_conforms_to_its_openapi_document(case: Any, server: Served) -> None:  # noqa: ANN401  # as above
     response = case.call(base_url=server.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)
 

@@ -15,6 +15,7 @@ from engine.cli import main
 
 READY_SECONDS = 120.0
 STOP_SECONDS = 60.0
+_POLL_SECONDS = 0.2
 HELD_UP_SECONDS = 5.0
 """After so long a server that stops ends whatever is still open, so who is not held up is faster."""
 
@@ -62,14 +63,14 @@ class Shell:
         deadline = time.monotonic() + seconds
         while (lines := without_ages(self(*words))) != list(wanted):
             assert time.monotonic() < deadline, f"{words} printed {lines}"
-            time.sleep(0.05)
+            time.sleep(_POLL_SECONDS)
 
     def until_true(self, holds: Callable[[], bool], seconds: float = 90.0) -> None:
         """Poll until ``holds`` returns true."""
         deadline = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < deadline, "it did not come to that"
-            time.sleep(0.05)
+            time.sleep(_POLL_SECONDS)
 
 
 def without_ages(text: str) -> list[str]:
