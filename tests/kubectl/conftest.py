@@ -1,6 +1,7 @@
 """One control plane per log backend for all tests here; each test has its own namespace.
 
-Tests of user workflows run on both backends, all others on SQLite only.
+Tests of writes, watches, clusters and the tutorial run on both backends, all others on SQLite only; the guides
+run on Kafka in ``tests/seeds``.
 """
 
 import re
@@ -24,13 +25,8 @@ _ON_BOTH_LOGS: Final = frozenset(
     {
         "test_clusters",
         "test_dependencies",
-        "test_guides",
         "test_karmadactl",
         "test_members",
-        "test_overrides",
-        "test_reading",
-        "test_rights",
-        "test_statuses",
         "test_tutorial",
         "test_watching",
         "test_writing",
