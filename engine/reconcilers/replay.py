@@ -12,7 +12,7 @@ from engine import loop_share
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.log import port
-from engine.reconcilers import recovery, snapshots
+from engine.reconcilers import quarantine, recovery, snapshots
 from events import chain, topics
 
 
@@ -40,7 +40,10 @@ class _Group(Struct):
 
 
 class Replay:
-    """Replays shards from the beginning of the log, or from a snapshot."""
+    """Replays shards from the beginning of the log, or from a snapshot.
+
+    A shard with unreadable records is left out; any other LogError ends the replay.
+    """
 
     def __init__(
         self, log: port.Log, shards: Sequence[int], snapshot: snapshots.Snapshot | None = None
@@ -112,7 +115,7 @@ class Replay:
     async def _advance(self, shard: _Replayed) -> None:
         try:
             shard.step = await anext(shard.steps, None)
-        except port.LogError as error:
+        except quarantine.UNREADABLE as error:
             self._fail(shard, error)
 
     async def _take_inputs(self, group: _Group, shard: _Replayed, step: recovery.RecordedStep) -> bool:
@@ -124,7 +127,7 @@ class Replay:
                 await recovery.follow_facts(self._log, folds, group.facts, topic, ends.get(topic, 0))
             for topic in topics.OWN_TOPICS:
                 await recovery.take_own(self._log, shard.fold, topic, ends.get(topic, 0))
-        except port.LogError as error:
+        except quarantine.UNREADABLE as error:
             self._fail(shard, error)
             return False
         return True

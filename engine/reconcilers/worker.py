@@ -156,8 +156,6 @@ class Worker:
         for members in by_snapshot.values():
             found = await replay.rebuild(self._log, members, snapshots.get(members[0]))
             for shard, error in found.unreadable.items():
-                if not isinstance(error, quarantine.UNREADABLE):
-                    raise error
                 await self._quarantine_shard(shard, error)
             rebuilt |= found.shards
         return [rebuilt[shard] for shard in shards if shard in rebuilt]
