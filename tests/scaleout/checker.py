@@ -96,7 +96,8 @@ def _chain(shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
                 yield Finding(STALE, place, f"term {said['term']} goes on in shard {shard} after term {term}")
             number, term = said["number"], max(term, said["term"])
         elif said["number"] <= number:
-            yield Finding(STALE, place, f"step {said['number']} of shard {shard} stands behind step {number}")
+            what = f"step {said['number']} of shard {shard}, of term {said['term']}"
+            yield Finding(STALE, place, f"{what}, comes after step {number} of term {term}")
         else:
             yield Finding(
                 DISORDERED, place, f"step {said['number']} of shard {shard} does not follow {number}"
