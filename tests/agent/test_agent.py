@@ -10,6 +10,7 @@ from engine.agent import configuration
 from engine.agent.checkpoint import Checkpoint
 from tests.agent.conftest import House
 from tests.agent.house import (
+    PATIENCE_S,
     command,
     deployment,
     deployment_path,
@@ -332,6 +333,9 @@ def test_unjoin_waits_for_a_dead_agent(house: House, tmp_path: Path) -> None:
         agent.start()
         assert "cluster/late has left" in command(control, "unjoin", "late")
         assert replicas_of(member, "late") is None
+        # It ends by itself; a signal at that moment would end it in another way.
+        assert agent.process is not None
+        assert agent.process.wait(PATIENCE_S) == 0
 
 
 def test_cluster_without_agent_leaves_by_force(house: House, tmp_path: Path) -> None:
