@@ -39,6 +39,10 @@ class OwnershipLostError(LogError):
         self.shards = tuple(shards)
 
 
+class UnnumberedError(LogError):
+    """Appended records have no numbers, and no process that assigns them is running."""
+
+
 class OutcomeUnknownError(LogError):
     """An append may or may not have happened; read back before continuing."""
 
@@ -75,7 +79,10 @@ class Log(Protocol):
         ...
 
     async def level(self) -> None:
-        """Return when ``ends`` covers everything that any process appended before the call."""
+        """Return when ``ends`` covers everything that any process appended before the call.
+
+        Raises UnnumberedError if this log only follows the numbers of others and they do not come.
+        """
         ...
 
     def moves(self) -> int:

@@ -40,9 +40,17 @@ class _Early(Struct):
 
 
 class RecordOrigins:
-    """Collects all records. ``findings`` are errors, ``notes`` are foreign records without effect."""
+    """Collects all records. ``findings`` are errors, ``notes`` are foreign records without effect.
 
-    def __init__(self) -> None:
+    Steps with a number above ``until`` are not proved, so their outputs may remain. ``unnumbered`` says, if not
+    empty, why outputs of the last steps may have no numbers.
+    """
+
+    unnumbered = ""
+
+    def __init__(self, until: int) -> None:
+        self._until = until
+        self._later: set[str] = set()
         self.chains = [chain.Chain(shard) for shard in range(topics.SHARDS)]
         self.findings: list[Finding] = []
         self.notes: list[Finding] = []
@@ -95,7 +103,7 @@ class RecordOrigins:
             self.notes.append(Finding(kind="order", where=where, message=message))
         for output, checksum, topic, where in self._remaining():
             shard = _shard_of(output)
-            if shard is not None and not proved.get(shard, False):
+            if where in self._later or (shard is not None and not proved.get(shard, False)):
                 continue
             del checksum
             message = f"{output or 'a record without an id'} is no output of a step"
@@ -128,6 +136,8 @@ class RecordOrigins:
 
     def _take_output(self, record: StoredRecord) -> None:
         output = record.headers.get("ce_id", "")
+        if record.number > self._until:
+            self._later.add(str(record.position))
         if not output:
             message = "it names a shard as its source, and has no id; it has no effect"
             self.notes.append(Finding(kind="foreign", where=str(record.position), message=message))

@@ -4,6 +4,8 @@ Also checked: each record's checksum, the chain of step digests, that every outp
 with a larger number than the step, and that no other record had an effect as an output. Foreign records
 without effect, such as late appends of a former owner, are noted and are no errors. Steps of another release
 are compared too; deviations are reported as differences between releases.
+
+The log may grow meanwhile: the steps are proved that have numbers when the proof begins.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -36,19 +38,25 @@ class Report(Struct):
 
 
 async def verify(log: port.NumberedLog, progress: Progress | None = None) -> Report:
-    """Prove the whole log."""
+    """Prove the log up to its present last number."""
     report = Report()
-    origins = await _outputs(log, report)
-    proved = await _verify_shards(log, origins, report, progress)
+    until = log.last_number()
+    origins = RecordOrigins(until)
+    try:
+        # Outputs of the last steps may get their numbers later than the steps.
+        await log.level()
+    except port.UnnumberedError as error:
+        origins.unnumbered = str(error)
+    await _collect(log, origins, report)
+    proved = await _verify_shards(log, until, origins, report, progress)
     origins.close(proved)
     report.findings += origins.findings
-    report.notes = origins.notes
+    report.notes += origins.notes
     return report
 
 
-async def _outputs(log: port.NumberedLog, report: Report) -> RecordOrigins:
+async def _collect(log: port.NumberedLog, origins: RecordOrigins, report: Report) -> None:
     """Read all records, check their checksums and collect the outputs of steps."""
-    origins = RecordOrigins()
     async for record in _readable(log, report):
         report.records += 1
         blob = records.headers_json(record.headers)
@@ -57,7 +65,6 @@ async def _outputs(log: port.NumberedLog, report: Report) -> RecordOrigins:
             message = "the record is not what was appended: its checksum differs"
             report.findings.append(Finding(kind="checksum", where=str(record.position), message=message))
         origins.take(record)
-    return origins
 
 
 async def _readable(log: port.NumberedLog, report: Report) -> AsyncIterator[records.StoredRecord]:
@@ -83,17 +90,25 @@ _READ = 1_000
 
 
 async def _verify_shards(
-    log: port.Log, origins: RecordOrigins, report: Report, progress: Progress | None
+    log: port.Log, until: int, origins: RecordOrigins, report: Report, progress: Progress | None
 ) -> dict[int, bool]:
-    """Compute all steps again; return for each readable shard whether all of its steps are right."""
+    """Compute all steps up to a number again; return for each readable shard whether all of them are right."""
     replayed = replay.Replay(log, range(topics.SHARDS))
     proved = dict.fromkeys(range(topics.SHARDS), True)
     async for step in replayed.steps():
         taken = step.recorded.taken
+        if step.recorded.record.number > until:
+            replayed.leave_out(taken.shard)
+            continue
         recomputed = step.fold.decide(step.facts, taken.time_ms, taken.processed, term=taken.term)
         findings = _compare(step.recorded, recomputed.records, origins)
-        same_release = taken.release == release.RELEASE
-        (report.findings if same_release else report.differences).extend(findings)
+        if origins.unnumbered and any(finding.kind == "missing" for finding in findings):
+            # It may be among the records without numbers.
+            report.notes.append(Finding(kind="unproved", where=findings[0].where, message=origins.unnumbered))
+        elif taken.release == release.RELEASE:
+            report.findings += findings
+        else:
+            report.differences += findings
         report.steps += 1
         if findings:
             # The computed state now differs from the recorded one, so every later step would differ as well.

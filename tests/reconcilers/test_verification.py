@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.deciders import scheduling
-from engine.log import memory, sqlite
+from engine.log import memory, port, sqlite
 from engine.placement.requests import Request
 from engine.reconcilers import verification
 from events import catalogue, decisions, ids, keys, links, records, release, shapes, topics, works
@@ -71,6 +71,53 @@ async def test_untouched_log_is_clean(tmp_path: Path) -> None:
     assert (report.findings, report.differences) == ([], [])
     assert report.records == told.log.last_number()
     assert report.steps == count
+
+
+class GrowingLog(memory.MemoryLog):
+    """A log whose last records get numbers only when its reader waits for them, or never, as can be on Kafka."""
+
+    def __init__(self, numbered: int, refusal: str = "") -> None:
+        super().__init__()
+        self._numbered = numbered
+        self._refusal = refusal
+
+    def last_number(self) -> int:
+        return min(self._numbered, super().last_number())
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        return await super().read_all(after, min(limit, self.last_number() - after))
+
+    async def level(self) -> None:
+        if self._refusal:
+            raise port.UnnumberedError(self._refusal)
+        self._numbered = super().last_number()
+
+
+async def test_log_that_grows_during_the_proof_is_clean() -> None:
+    told = Story()
+    await play_history(told)
+    history = await everything(told)
+    steps = [record for record in history if is_event(record, decisions.StepTaken)]
+    for count, step in enumerate(steps[-12:], len(steps) - 11):
+        log = GrowingLog(step.number)
+        await log.append(history)
+        report = await verification.verify(log)
+        assert (report.steps, report.findings, report.notes) == (count, [], [])
+
+
+async def test_step_with_an_output_without_a_number_is_noted_as_unproved() -> None:
+    told = Story()
+    await play_history(told)
+    history = await everything(told)
+    output = await newest(told, works.WorkApplied)
+    log = GrowingLog(output.number - 1, refusal="2 records have no numbers")
+    await log.append(history)
+    report = await verification.verify(log)
+    assert report.is_clean
+    (note,) = report.notes
+    assert (note.kind, note.message) == ("unproved", "2 records have no numbers")
+    shard, _term, step = ids.step_of(output.headers["ce_id"])
+    assert note.where.startswith(f"shard {shard} step {step} ")
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,9 @@ _UNSEEN_S: Final = 0.05
 _REFUSED_WITHIN: Final = 64
 """A refusal must be among this many records after the refused extents; later ones have no effect."""
 
+_UNNUMBERED_S: Final = 5.0
+"""How long a log that does not extend the sequence waits for those that do."""
+
 _AFTER_FAILURE_S: Final = 0.5
 _READ: Final = 2_000
 _PUT_AWAY: Final = 8_192
@@ -155,11 +158,19 @@ class KafkaLog:
         return self._visible
 
     async def level(self) -> None:
-        """Return when everything appended before the call has numbers and is visible here."""
+        """Return when everything appended before the call has numbers and is visible here.
+
+        Raises UnnumberedError if this replica does not extend the sequence and no other one does.
+        """
         await self._followed.level()
         ends = self._followed_ends()
-        while any(self._visible.get(slot, 0) < end for slot, end in ends.items()):
-            await self._end.wait(self._end.number)
+        try:
+            async with asyncio.timeout(None if self._extends else _UNNUMBERED_S):
+                while any(self._visible.get(slot, 0) < end for slot, end in ends.items()):
+                    await self._end.wait(self._end.number)
+        except TimeoutError:
+            count = self.sequence_counts().unnumbered
+            raise port.UnnumberedError(f"{count} records have no numbers; start an API replica") from None
 
     def moves(self) -> int:
         return self._end.number
