@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -52,14 +52,14 @@ async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
 
 async def without(story: Story, lost: StoredRecord) -> memory.MemoryLog:
     """Return a copy of the story's log without one record."""
-    kept = [
-        records.record(each.topic, each.partition, each.key, each.headers, each.value)
-        for each in await everything(story)
-        if each is not lost
-    ]
     log = memory.MemoryLog()
-    await log.append(kept)
+    await log.append(as_new(each for each in await everything(story) if each is not lost))
     return log
+
+
+def as_new(stored: Iterable[StoredRecord]) -> list[records.Record]:
+    """Return stored records as they are appended."""
+    return [records.record(each.topic, each.partition, each.key, each.headers, each.value) for each in stored]
 
 
 async def test_untouched_log_is_clean(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ async def test_log_that_grows_during_the_proof_is_clean() -> None:
     steps = [record for record in history if is_event(record, decisions.StepTaken)]
     for count, step in enumerate(steps[-12:], len(steps) - 11):
         log = GrowingLog(step.number)
-        await log.append(history)
+        await log.append(as_new(history))
         report = await verification.verify(log)
         assert (report.steps, report.findings, report.notes) == (count, [], [])
 
@@ -111,7 +111,7 @@ async def test_step_with_an_output_without_a_number_is_noted_as_unproved() -> No
     history = await everything(told)
     output = await newest(told, works.WorkApplied)
     log = GrowingLog(output.number - 1, refusal="2 records have no numbers")
-    await log.append(history)
+    await log.append(as_new(history))
     report = await verification.verify(log)
     assert report.is_clean
     (note,) = report.notes
@@ -235,12 +235,7 @@ async def test_output_before_its_step_is_found() -> None:
     kept = [each for each in await everything(told) if each is not moved]
     place = next(i for i, each in enumerate(kept) if is_step(each, shard) and _number(each) == number)
     log = memory.MemoryLog()
-    await log.append(
-        [
-            records.record(each.topic, each.partition, each.key, each.headers, each.value)
-            for each in [*kept[:place], moved, *kept[place:]]
-        ]
-    )
+    await log.append(as_new([*kept[:place], moved, *kept[place:]]))
     (finding,) = [each for each in (await verification.verify(log)).findings if each.kind == "order"]
     assert finding.message.startswith(f"output {moved.headers['ce_id']} has a smaller number than its step")
 
@@ -252,12 +247,7 @@ async def test_step_before_its_inputs_is_found() -> None:
     all_ = await everything(told)
     moved = [each for each in all_ if (each.topic, each.partition) == (topics.SPECS, shard)][-1]
     log = memory.MemoryLog()
-    await log.append(
-        [
-            records.record(each.topic, each.partition, each.key, each.headers, each.value)
-            for each in [*(each for each in all_ if each is not moved), moved]
-        ]
-    )
+    await log.append(as_new([*(each for each in all_ if each is not moved), moved]))
     found = [each for each in (await verification.verify(log)).findings if each.kind == "order"]
     assert {each.where.rpartition("/")[0] for each in found} == {f"decisions/{shard}"}
     assert all("the last input of specs" in each.message for each in found)
