@@ -1,10 +1,10 @@
 """Table of placements: each is stored once under its digest, because all bindings of a policy share it."""
 
-import hashlib
 from typing import Final
 
 import msgspec
 
+from engine.domain.bindings import placement_digest
 from projections.port import Rows
 
 SCHEMA: Final = "CREATE TABLE placements (digest TEXT PRIMARY KEY, placement BLOB NOT NULL) WITHOUT ROWID;"
@@ -26,7 +26,7 @@ class Placements:
         body = bytes(placement)
         digest = self._known.get(body)
         if digest is None:
-            digest = hashlib.blake2b(body, digest_size=8).hexdigest()
+            digest = placement_digest(body)
             self._known[body] = digest
             self._new[digest] = body
         return digest

@@ -8,11 +8,10 @@ import hashlib
 
 import msgspec
 
-from engine.deciders import eviction_rules, needs
+from engine.deciders import needs
 from engine.deciders import state as states
 from engine.deciders.state import (
     Binding,
-    Claim,
     Declared,
     Dispatched,
     Observed,
@@ -20,10 +19,9 @@ from engine.deciders.state import (
     ShardState,
     Want,
 )
+from engine.domain import bindings
 from engine.objects import priorities
 from events import decisions, keys, shapes
-
-SUCCESS = "Success"
 
 
 def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
@@ -48,7 +46,7 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
         case decisions.CapacityWanted() | decisions.PreemptionDecided():
             _apply_capacity_request(shard, data)
         case decisions.BindingWithdrawn(key=key):
-            _withdraw(shard.bindings[key])
+            _withdraw(shard.bindings[key], data)
             needs.forget_applied(shard, key)
         case decisions.DependenciesDistributed() | decisions.BindingRequired():
             _apply_dependencies(shard, data)
@@ -119,11 +117,6 @@ def shown_digest(status: decisions.StatusAggregated) -> str:
     return hashlib.blake2b(msgspec.json.encode(status), digest_size=8).hexdigest()
 
 
-def placement_digest(placement: msgspec.Raw | bytes) -> str:
-    """Return the key of a placement in ``ShardState.placements``; bindings of one policy share the entry."""
-    return hashlib.blake2b(placement, digest_size=8).hexdigest()
-
-
 def _apply_claim(
     shard: ShardState,
     binding: Binding,
@@ -132,7 +125,7 @@ def _apply_claim(
     | decisions.BindingReleased
     | decisions.PriorityResolved,
 ) -> None:
-    binding.generation += 1
+    bindings.apply(binding, data)
     match data:
         case decisions.BindingDeclared():
             requests = None if data.requests is None else tuple(data.requests.items())
@@ -145,28 +138,10 @@ def _apply_claim(
                 data.replicas,
                 requests,
             )
-        case decisions.BindingClaimed():
-            digest = placement_digest(data.placement)
-            shard.placements.setdefault(digest, data.placement)
-            binding.claim = Claim(
-                policy=data.policy,
-                permanent_id=data.permanent_id,
-                version=data.version,
-                placement=digest,
-                suspended=data.suspended,
-                suspended_on=data.suspended_on,
-                purge_mode=data.purge_mode,
-                failover=data.failover,
-                propagate_deps=data.propagate_deps,
-                preserved=data.preserved,
-                schedule_priority=data.schedule_priority,
-            )
-            binding.preserves = data.preserve_on_deletion
-            binding.deletes_last_copy = data.deletes_last_copy
-        case decisions.BindingReleased():
-            binding.claim = None
-        case decisions.PriorityResolved():
-            binding.rank = None if data.priority is None else data
+        case decisions.BindingClaimed() if binding.claim is not None:
+            shard.placements.setdefault(binding.claim.placement, data.placement)
+        case _:
+            return
 
 
 def _apply_capacity_request(
@@ -191,26 +166,16 @@ def _apply_dependencies(
         case decisions.DependenciesDistributed():
             binding.distributed = data if data.dependencies else None
         case decisions.BindingRequired():
-            binding.generation += 1
+            bindings.apply(binding, data)
             needs.apply(
                 shard, data.key, ((required_by.by, required_by.clusters) for required_by in data.required_by)
             )
 
 
-def _withdraw(binding: Binding) -> None:
-    binding.generation = 0
+def _withdraw(binding: Binding, data: decisions.BindingWithdrawn) -> None:
+    bindings.apply(binding, data)
     binding.declared = None
-    binding.claim = None
-    binding.clusters = ()
-    binding.tasks = ()
-    binding.preserves = False
-    binding.deletes_last_copy = False
-    binding.applied = ""
-    binding.affinity = ""
-    binding.condition = ""
-    binding.message = ""
     binding.fresh = False
-    binding.rank = None
     _unblock(binding)
     binding.reports = {}
     binding.shown = ""
@@ -220,32 +185,18 @@ def _apply_schedule(
     binding: Binding,
     data: decisions.ScheduleDecided | decisions.ScheduleFailed | decisions.RescheduleTriggered,
 ) -> None:
-    placement = binding.claim.placement if binding.claim else binding.applied
+    bindings.apply(binding, data)
     match data:
         case decisions.RescheduleTriggered():
-            binding.generation += 1
             binding.fresh = True
         case decisions.ScheduleDecided():
-            targets = tuple((target.name, target.replicas) for target in data.clusters)
-            binding.generation += targets != binding.clusters
-            binding.clusters = targets
-            binding.applied = placement
-            binding.affinity = data.affinity
-            binding.condition = SUCCESS
-            binding.message = ""
             binding.fresh = False
             _unblock(binding)
         case decisions.ScheduleFailed():
-            binding.condition = data.reason
-            binding.message = data.message
             _unblock(binding)
             binding.blocked = data.retried
             binding.attempts = data.attempts
             binding.retry_at_ms = data.retry_at_ms
-            if data.emptied:
-                binding.generation += bool(binding.clusters)
-                binding.clusters = ()
-                binding.applied = placement
 
 
 def _unblock(binding: Binding) -> None:
@@ -256,28 +207,11 @@ def _unblock(binding: Binding) -> None:
 
 
 def _apply_eviction(binding: Binding, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
-    match data:
-        case decisions.EvictionStarted():
-            binding.generation += 1
-            task = eviction_rules.Task(
-                data.cluster,
-                data.replicas,
-                data.created_ms,
-                data.purge_mode,
-                data.grace_period_seconds,
-                data.suppress_deletion,
-                data.labels,
-                data.clusters_before,
-                data.held,
-            )
-            binding.clusters, binding.tasks = eviction_rules.evict(binding.clusters, binding.tasks, task)
-        case decisions.EvictionFinished():
-            binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
-            report = binding.reports.get(data.cluster)
-            if report is not None and report.unhealthy_ms:
-                # The time for which unhealthiness is tolerated starts again if the workload returns to the
-                # cluster.
-                binding.reports[data.cluster] = msgspec.structs.replace(report, unhealthy_ms=0)
+    bindings.apply(binding, data)
+    report = binding.reports.get(data.cluster)
+    if isinstance(data, decisions.EvictionFinished) and report is not None and report.unhealthy_ms:
+        # The time for which unhealthiness is tolerated starts again if the workload returns to the cluster.
+        binding.reports[data.cluster] = msgspec.structs.replace(report, unhealthy_ms=0)
 
 
 def _apply_dispatch(

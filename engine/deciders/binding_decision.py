@@ -5,7 +5,6 @@ Level-triggered: only the current state counts. The flags for which a key waits 
 
 from engine.deciders import (
     application_failover,
-    apply_decisions,
     dependency_requests,
     dispatch,
     preemption,
@@ -22,6 +21,7 @@ from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
+from engine.domain.bindings import SUCCESS
 
 _PROPAGATES = states.SPEC | states.POLICY
 _REQUIRES = _PROPAGATES | states.REQUIRED
@@ -50,7 +50,7 @@ def decide(
         if binding.key in emit.shard.preemptions:
             preemption_victims.decide(binding, emit)
     # A cluster whose eviction ended is a candidate again and may be the one that was missing.
-    is_changed = binding.generation != before or (is_freed and binding.condition != apply_decisions.SUCCESS)
+    is_changed = binding.generation != before or (is_freed and binding.condition != SUCCESS)
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
     if binding.rank is not None:
         preemption.decide(binding, facts, placements, emit)

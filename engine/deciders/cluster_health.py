@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 from engine.deciders import step_outputs
 from engine.deciders.facts import Facts
-from engine.deciders.member_facts import READY, UNKNOWN, Health
+from engine.deciders.member_facts import READY
 from engine.deciders.state import Watch
+from engine.domain.clusters import UNKNOWN, Health
 from engine.objects import clusters as manifests
 from engine.objects import taint_policies
 from events import clusters, decisions, times, vocabulary

@@ -12,9 +12,10 @@ state (see ``state_preservation``).
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from engine.deciders import eviction_rules, required_bindings, state_preservation, step_outputs
+from engine.deciders import required_bindings, state_preservation, step_outputs
 from engine.deciders.facts import Facts
-from engine.deciders.state import Binding, Claim, Declared, Dispatched
+from engine.deciders.state import Binding, Declared, Dispatched
+from engine.domain.bindings import Claim, Targets
 from engine.objects import workloads
 from engine.overrides import selection
 from events import decisions, shapes, vocabulary, works
@@ -80,7 +81,7 @@ def decide(
         )
 
 
-def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> eviction_rules.Targets:
+def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> Targets:
     """Return the clusters of the binding's own policy, if one claims it, and those in which others need it."""
     assigned = binding.clusters if binding.claim is not None else ()
     others = required - {name for name, _ in assigned}

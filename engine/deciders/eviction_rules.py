@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.domain.bindings import EvictionTask, Targets
 from engine.objects.clusters import Taint
 from engine.objects.placements import Toleration, Tolerations
 from events import times, vocabulary
@@ -26,43 +27,17 @@ RECOVERED: Final = "Recovered"
 REPLACEMENT_HEALTHY: Final = "ReplacementHealthy"
 
 
-Targets = tuple[tuple[str, int], ...]
-"""Pairs of cluster and replicas."""
-
-
-class Task(Struct, frozen=True, gc=False):
-    """A graceful eviction in progress: the cluster, its replicas and the start.
-
-    - ``created_ms``: None until the first assessment.
-    - ``grace_period_seconds``: None for the engine's default.
-    - ``suppress_deletion``: True keeps the work until a user allows its deletion, False ends the task,
-      None applies the rules.
-    - ``labels``: preserved state for a work in a cluster that is not among ``clusters_before``.
-    - ``held``: the task ends only with its period, even if the replacement is healthy (used by preemption).
-    """
-
-    cluster: str
-    replicas: int
-    created_ms: int | None
-    purge_mode: str
-    grace_period_seconds: int | None = None
-    suppress_deletion: bool | None = None
-    labels: dict[str, str] = {}
-    clusters_before: tuple[str, ...] = ()
-    held: bool = False
-
-
 class Ended(Struct, frozen=True, gc=False):
     """A task that has ended, with the reason."""
 
-    task: Task
+    task: EvictionTask
     reason: str
 
 
 class Assessment(Struct, frozen=True, gc=False):
     """Tasks that go on, tasks that have ended, and the next time at which one ends by time alone (None: never)."""
 
-    kept: tuple[Task, ...]
+    kept: tuple[EvictionTask, ...]
     ended: tuple[Ended, ...]
     due_ms: int | None
 
@@ -99,20 +74,8 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
     return _bounded(min(limits)) if limits else None
 
 
-def evict(clusters: Targets, tasks: tuple[Task, ...], task: Task) -> tuple[Targets, tuple[Task, ...]]:
-    """Return a binding's clusters and tasks after an eviction from one cluster.
-
-    Nothing changes if the binding is not in the cluster, and a cluster has at most one task, so a repeated
-    eviction changes nothing.
-    """
-    remaining = tuple(target for target in clusters if target[0] != task.cluster)
-    if len(remaining) == len(clusters) or any(other.cluster == task.cluster for other in tasks):
-        return remaining, tasks
-    return remaining, (*tasks, task)
-
-
 def assess(
-    tasks: Sequence[Task],
+    tasks: Sequence[EvictionTask],
     clusters: Targets,
     healthy: AbstractSet[str],
     *,
@@ -132,7 +95,7 @@ def assess(
     """
     verdicts = verdicts or {}
     is_replaced = is_scheduled and all(name in healthy for name, _ in clusters)
-    kept: list[Task] = []
+    kept: list[EvictionTask] = []
     ended: list[Ended] = []
     dues: list[int] = []
     for task in tasks:
@@ -152,7 +115,7 @@ def _matches(toleration: Toleration, taint: Taint) -> bool:
     return toleration.tolerates(taint.key, taint.value, taint.effect)
 
 
-def _end_reason(task: Task, due_ms: int | None, now_ms: int, *, is_replaced: bool) -> str:
+def _end_reason(task: EvictionTask, due_ms: int | None, now_ms: int, *, is_replaced: bool) -> str:
     if task.suppress_deletion is not None:
         return "" if task.suppress_deletion else DELETION_ALLOWED
     if due_ms is not None and due_ms <= now_ms:
@@ -160,7 +123,7 @@ def _end_reason(task: Task, due_ms: int | None, now_ms: int, *, is_replaced: boo
     return REPLACEMENT_HEALTHY if is_replaced and not task.held else ""
 
 
-def _due_ms(task: Task, now_ms: int, grace_period_ms: int) -> int | None:
+def _due_ms(task: EvictionTask, now_ms: int, grace_period_ms: int) -> int | None:
     """Return the first time after the grace period; None for never."""
     if task.suppress_deletion:
         return None

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.deciders import built_in_statuses, claims, member_facts
+from engine.domain.clusters import Health, health_after
 from engine.objects import clusters as manifests
 from engine.objects import interpreters as interpreter_objects
 from engine.objects import policies as policy_objects
@@ -59,7 +60,7 @@ class HealthReported(Struct, frozen=True, gc=False):
     """A health report of a cluster; ``is_change``: its status differs from the previous one."""
 
     name: str
-    health: member_facts.Health
+    health: Health
     is_change: bool
 
 
@@ -139,7 +140,7 @@ class FactsState(Struct):
     policies: list[KnownPolicy]
     interpreters: list[Interpreter]
     inputs: list[verdicts.PartitionState]
-    health: dict[str, member_facts.Health] = {}
+    health: dict[str, Health] = {}
     taint_policies: dict[str, taint_objects.TaintPolicy] = {}
     overrides: list[selection.KnownOverride] = []
     emptied: tuple[int, str] = (0, "")
@@ -178,7 +179,7 @@ class Facts:
         self.policies = claims.PolicyIndex()
         self.known_policies: dict[PolicyRef, KnownPolicy] = {}
         self.interpreters: dict[tuple[str, str], Interpreter] = {}
-        self.health: dict[str, member_facts.Health] = {}
+        self.health: dict[str, Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.overrides = selection.Overrides()
         self.emptied = (0, "")
@@ -255,9 +256,7 @@ class Facts:
         head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
         return head.uid if head else ""
 
-    def waiting(
-        self, is_waiting: Callable[[str, member_facts.Health, "Facts"], bool]
-    ) -> list[tuple[int, str]]:
+    def waiting(self, is_waiting: Callable[[str, Health, "Facts"], bool]) -> list[tuple[int, str]]:
         """Return (since_ms, name) of the clusters in trouble for which ``is_waiting`` holds, in order.
 
         The result is cached per cluster: ``is_waiting`` is evaluated again only for clusters that changed, so all
@@ -407,7 +406,7 @@ class Facts:
         Scheduling ignores health, as in the reference; only taints exclude a cluster.
         """
         previous = self.health.get(report.name)
-        health = member_facts.health_after(previous, report, at_ms)
+        health = health_after(previous, report, at_ms)
         if health is None:
             return []
         self._put_health(report.name, health)
@@ -458,7 +457,7 @@ class Facts:
         self._put_cluster(new)
         return [ClusterChanged(name, old, new)]
 
-    def _put_health(self, name: str, health: member_facts.Health) -> None:
+    def _put_health(self, name: str, health: Health) -> None:
         self.health[name] = health
         if health.status == member_facts.READY:
             self.troubled.discard(name)

@@ -143,7 +143,7 @@ def _apply_template(
     built_in = workloads.is_built_in(manifest.api_version, manifest.kind)
     binding = shard.bindings.get(taken.record.key)
     if binding is None:
-        binding = shard.bindings[taken.record.key] = Binding(taken.record.key)
+        binding = shard.bindings[taken.record.key] = Binding(key=taken.record.key)
     binding.template = Template(
         ref=manifest.reference,
         labels=manifest.metadata.labels,
@@ -246,7 +246,7 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
 def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
     match taken.data:
         case links.RescheduleRequested() as reschedule:
-            binding = shard.bindings.setdefault(reschedule.key, Binding(reschedule.key))
+            binding = shard.bindings.setdefault(reschedule.key, Binding(key=reschedule.key))
             request = states.RescheduleRequest(
                 reschedule.rebalancer,
                 reschedule.uid,

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.deciders import eviction_rules, step_outputs
-from engine.deciders.apply_decisions import SUCCESS
 from engine.deciders.state import Binding
+from engine.domain.bindings import SUCCESS
 from events import decisions, shapes, vocabulary
 
 UNCLAIMED: Final = "Unclaimed"

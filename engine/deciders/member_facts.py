@@ -1,37 +1,18 @@
-"""What the facts keep of a member cluster: the manifest that scheduling reads, and its health.
-
-Pure functions from the previous value and an input to the new value; ``facts`` calls them for each accepted
-input.
-"""
+"""What the facts keep of a member cluster: the manifest that scheduling reads, and its place in the queue."""
 
 import bisect
 from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
+from engine.domain import clusters as domain
 from engine.objects import clusters as manifests
 from events import clusters, times
 from events.validation import verdicts
 
 READY: Final = str(True)
 """Status of the Ready condition of a ready cluster."""
-
-UNKNOWN: Final = "Unknown"
-"""Status of the Ready condition of a cluster that has not reported within its grace period."""
-
-
-class Health(Struct, frozen=True, gc=False):
-    """Ready condition of a cluster (True, False, Unknown), its start and the time of the last report.
-
-    Times are those of the reports. The next report is due within ``grace_seconds`` (0: no limit).
-    """
-
-    status: str
-    since_ms: int
-    heard_ms: int
-    grace_seconds: int
 
 
 class Queue:
@@ -62,17 +43,6 @@ class Queue:
         return self._order
 
 
-def health_after(previous: Health | None, report: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
-    """Return a cluster's health after a report; None for a silence that a newer report or a departure has overtaken."""
-    if report.silent and (previous is None or previous.heard_ms > report.heard_ms):
-        return None
-    status = UNKNOWN if report.silent else str(report.ready)
-    since_ms = previous.since_ms if previous is not None and previous.status == status else at_ms
-    if report.silent and previous is not None:
-        return Health(status, since_ms, previous.heard_ms, previous.grace_seconds)
-    return Health(status, since_ms, at_ms, report.grace_seconds)
-
-
 def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> manifests.ClusterManifest:
     """Return the cluster's manifest after an input about it.
 
@@ -97,18 +67,11 @@ def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> man
         case clusters.ClusterDescribed(provider=provider, region=region, zones=zones):
             return replace(old, spec=replace(old.spec, provider=provider, region=region, zones=zones))
         case clusters.ClusterTainted(taint=taint):
-            replaced = [
-                other for other in old.spec.taints if (other.key, other.effect) == (taint.key, taint.effect)
-            ]
-            if replaced and replaced[0].value == taint.value:
-                return old
-            others = tuple(other for other in old.spec.taints if other not in replaced)
-            return replace(old, spec=replace(old.spec, taints=(*others, _taint(taint, taken.at_ms))))
+            taints = domain.with_taint(old.spec.taints, _taint(taint, taken.at_ms))
+            return old if taints is old.spec.taints else replace(old, spec=replace(old.spec, taints=taints))
         case clusters.ClusterUntainted(key=key, effect=effect):
-            kept = tuple(
-                other for other in old.spec.taints if other.key != key or effect not in ("", other.effect)
-            )
-            return replace(old, spec=replace(old.spec, taints=kept))
+            taints = domain.without_taint(old.spec.taints, key, effect)
+            return replace(old, spec=replace(old.spec, taints=taints))
         case _:
             message = f"{type(data).__name__} changes no cluster"
             raise TypeError(message)
@@ -153,7 +116,5 @@ def _joined(
 
 
 def _taint(taint: clusters.Taint, at_ms: int) -> manifests.Taint:
-    added_ms = at_ms if taint.time_added_ms is None else taint.time_added_ms
-    return manifests.Taint(
-        key=taint.key, effect=taint.effect, value=taint.value, time_added=times.to_text(added_ms)
-    )
+    added = times.to_text(domain.since(taint, at_ms).time_added_ms or 0)
+    return manifests.Taint(key=taint.key, effect=taint.effect, value=taint.value, time_added=added)

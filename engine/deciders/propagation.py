@@ -9,7 +9,8 @@ template.
 from engine.deciders import claims, step_outputs
 from engine.deciders import state as states
 from engine.deciders.facts import Facts, KnownPolicy
-from engine.deciders.state import Binding, Claim, Template
+from engine.deciders.state import Binding, Template
+from engine.domain.bindings import Claim
 from engine.objects import policies as policy_objects
 from engine.objects import workloads
 from events import decisions, enums, shapes

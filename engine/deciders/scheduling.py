@@ -12,11 +12,12 @@ from typing import Final
 
 import msgspec
 
-from engine.deciders import eviction_rules, preemption_victims, rebalance, step_outputs
+from engine.deciders import preemption_victims, rebalance, step_outputs
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
-from engine.deciders.state import Binding, Claim, Declared, RescheduleRequest
+from engine.deciders.state import Binding, Declared, RescheduleRequest
+from engine.domain.bindings import Claim, Targets
 from engine.objects import workloads
 from engine.placement import requests, schedule, triggers
 from engine.placement.decisions import SUCCESS, Decision
@@ -165,7 +166,7 @@ def _emit_decision(
         facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
 
 
-def _is_unchanged(targets: eviction_rules.Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
+def _is_unchanged(targets: Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
     """Whether a result equals the current assignment; replica numbers differ more often and are compared first."""
     return (
         len(targets) == len(names)

@@ -9,19 +9,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import eviction_rules
+from engine.domain import bindings
 from engine.objects import workloads
 from engine.objects.dependencies import Dependency
 from engine.objects.priorities import PriorityClass
-from events.decisions import (
-    ApplicationFailover,
-    ClusterJudged,
-    DependenciesDistributed,
-    PriorityResolved,
-    SchedulePriority,
-)
+from events.decisions import ClusterJudged, DependenciesDistributed
 from events.links import CapacityRequested, PreemptionRequested
-from events.shapes import Occupant, OverrideRef, PolicyRef, Reading, StateRule, WorkloadRef
+from events.shapes import Occupant, OverrideRef, Reading, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
 # Reasons for which a key waits to be decided (bit flags).
@@ -70,25 +64,6 @@ class Declared(Struct, frozen=True, gc=False):
     digest: str
     replicas: int | None
     requests: workloads.Requests | None
-
-
-class Claim(Struct, frozen=True, gc=False):
-    """The policy version that claims the template.
-
-    ``placement`` is the digest under which ``ShardState.placements`` holds the placement.
-    """
-
-    policy: PolicyRef
-    permanent_id: str
-    version: int
-    placement: str
-    suspended: bool
-    suspended_on: tuple[str, ...]
-    purge_mode: str
-    failover: ApplicationFailover | None = None
-    propagate_deps: bool = False
-    preserved: tuple[StateRule, ...] = ()
-    schedule_priority: SchedulePriority | None = None
 
 
 class Report(Struct, frozen=True, gc=False):
@@ -153,30 +128,18 @@ class Need(Struct, frozen=True, gc=False):
     applied: tuple[str, ...] = ()
 
 
-class Binding(Struct, gc=False):
+class Binding(bindings.Binding, kw_only=True, gc=False):
     """A template, its claim and its clusters; without ``declared`` only a template that no policy claims yet.
 
-    ``generation`` counts changes of the binding's spec. ``fresh``: a rebalancer asked, and no decision has
-    succeeded since. ``blocked``: the last decision failed and is to be retried; ``ready_to_retry``: since
-    then a fact changed that may have caused the failure. ``preserves`` and ``deletes_last_copy`` come from
-    the last policy that claimed it: whether deleting the template leaves the workload in its clusters, and
-    whether an eviction may delete the last running copy. ``distributed`` is the last decision on its
-    dependencies (None: it has none). ``rank`` is its resolved priority (None: it has none of its own).
-    ``timer_ms`` is the next time at which the passing of time alone may change a decision (0: never).
+    ``fresh``: a rebalancer asked, and no decision has succeeded since. ``blocked``: the last decision failed
+    and is to be retried; ``ready_to_retry``: since then a fact changed that may have caused the failure.
+    ``distributed`` is the last decision on its dependencies (None: it has none). ``timer_ms`` is the next
+    time at which the passing of time alone may change a decision (0: never).
     """
 
     key: str
     template: Template | None = None
     declared: Declared | None = None
-    claim: Claim | None = None
-    generation: int = 0
-    clusters: eviction_rules.Targets = ()
-    tasks: tuple[eviction_rules.Task, ...] = ()
-    preserves: bool = False
-    applied: str = ""
-    affinity: str = ""
-    condition: str = ""
-    message: str = ""
     fresh: bool = False
     blocked: bool = False
     attempts: int = 0
@@ -188,13 +151,23 @@ class Binding(Struct, gc=False):
     shown: str = ""
     timer_ms: int = 0
     distributed: DependenciesDistributed | None = None
-    rank: PriorityResolved | None = None
-    deletes_last_copy: bool = False
 
     @property
     def priority(self) -> int:
         """Priority of the binding, highest first; 0 without a priority of its own, as in the reference."""
         return 0 if self.rank is None or self.rank.priority is None else self.rank.priority
+
+    @property
+    def preserves(self) -> bool:
+        """Whether deleting the template leaves the workload in its clusters, by the last policy that claimed it."""
+        claim = self.last_claim
+        return claim is not None and claim.preserve_on_deletion
+
+    @property
+    def deletes_last_copy(self) -> bool:
+        """Whether an eviction may delete the last running copy, by the last policy that claimed it."""
+        claim = self.last_claim
+        return claim is not None and claim.deletes_last_copy
 
 
 class Want(Struct, gc=False):

@@ -12,7 +12,8 @@ from typing import Final
 
 from msgspec import structs
 
-from engine.deciders.state import Binding, Claim
+from engine.deciders.state import Binding
+from engine.domain.bindings import Claim
 from events import shapes, vocabulary
 from events.validation import names
 

@@ -9,10 +9,10 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from engine.deciders import eviction_rules, last_copy, state_preservation, step_outputs
-from engine.deciders.apply_decisions import SUCCESS
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding
+from engine.domain.bindings import SUCCESS
 from events import decisions, vocabulary
 
 GRACE_PERIOD_MS: Final = 600_000

@@ -10,13 +10,14 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
+from engine.domain.clusters import Spec, edited
 from engine.writing import operations as asks
 from engine.writing import targets as wishes
 from engine.writing.results import Result
 from events import clusters, enums, shapes, times
 from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds as kinds
-from projections.clusters import Cluster, Spec, edited
+from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents.clusters import FINALIZER
 

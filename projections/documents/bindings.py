@@ -5,9 +5,10 @@ from typing import Final, cast
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from engine.domain.bindings import SUCCESS, Claim, EvictionTask
 from events import decisions, json_paths, keys, shapes
 from events.json_values import Json
-from projections.bindings import SUCCESS, Binding, Claim, Scheduled, Status, Task
+from projections.bindings import Binding, Status
 from projections.documents import field_owners, kind_statuses
 from projections.documents.objects import claim_marks, identity, instant, put
 
@@ -104,18 +105,18 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
     if placement is not None:
         spec["placement"] = msgspec.Raw(placement)
     if binding.replicas is None:
-        spec["clusters"] = [_Cluster(target.name) for target in binding.clusters]
+        spec["clusters"] = [_Cluster(name) for name, _ in binding.clusters]
     else:
-        spec["clusters"] = [_Cluster(target.name, target.replicas) for target in binding.clusters]
+        spec["clusters"] = [_Cluster(name, replicas) for name, replicas in binding.clusters]
     if binding.triggered_ms:
         spec["rescheduleTriggeredAt"] = instant(binding.triggered_ms)
     if binding.tasks:
         spec["gracefulEvictionTasks"] = [_task(task) for task in binding.tasks]
     if binding.required:
         spec["requiredBy"] = [_snapshot(by, binding.required[by]) for by in sorted(binding.required)]
-    if binding.priority is not None:
-        spec["schedulePriority"] = _priority(binding.priority, binding.preemption_policy)
-    claim = binding.claim or binding.released
+    if binding.rank is not None:
+        spec["schedulePriority"] = _priority(binding.rank)
+    claim = binding.last_claim
     return spec if claim is None else {**spec, **_claimed(claim)}
 
 
@@ -133,9 +134,9 @@ def _claimed(claim: Claim) -> Json:
     return spec
 
 
-def _priority(priority: int, preemption_policy: str) -> Json:
-    rendered: Json = {"priority": priority}
-    return rendered | {"preemptionPolicy": preemption_policy} if preemption_policy else rendered
+def _priority(rank: decisions.PriorityResolved) -> Json:
+    rendered: Json = {"priority": rank.priority}
+    return rendered | {"preemptionPolicy": rank.preemption_policy} if rank.preemption_policy else rendered
 
 
 def _snapshot(by: str, clusters: tuple[str, ...]) -> Json:
@@ -148,7 +149,8 @@ def _plain(shape: shapes.Shape) -> Json:
     return cast("Json", msgspec.to_builtins(shape))
 
 
-def _task(task: Task) -> Json:
+def _task(task: EvictionTask) -> Json:
+    message = _message(task)
     return {
         "fromCluster": task.cluster,
         **({"replicas": task.replicas} if task.replicas else {}),
@@ -157,11 +159,20 @@ def _task(task: Task) -> Json:
         **({"purgeMode": task.purge_mode} if task.purge_mode else {}),
         **({} if task.grace_period_seconds is None else {"gracePeriodSeconds": task.grace_period_seconds}),
         **({} if task.suppress_deletion is None else {"suppressDeletion": task.suppress_deletion}),
-        **({"message": task.message} if task.message else {}),
+        **({"message": message} if message else {}),
         **({"preservedLabelState": task.labels} if task.labels else {}),
         **({"clustersBeforeFailover": list(task.clusters_before)} if task.clusters_before else {}),
-        "creationTimestamp": instant(task.created_ms),
+        **({} if task.created_ms is None else {"creationTimestamp": instant(task.created_ms)}),
     }
+
+
+def _message(task: EvictionTask) -> str:
+    """Return a message with the preempting binding and the state that is not preserved."""
+    preemption = (f"preempted by {task.by}",) if task.by else ()
+    missing = (
+        f"{label} is not preserved: {task.not_preserved[label]}" for label in sorted(task.not_preserved)
+    )
+    return "; ".join((*preemption, *missing))
 
 
 def _failover(claim: Claim) -> Json:
@@ -196,8 +207,8 @@ def _suspension(*, suspended: bool, on: tuple[str, ...]) -> Json:
 
 def _status(binding: Binding) -> Json:
     status: Json = {"conditions": _conditions(binding)}
-    if binding.scheduled is not None:
-        status["schedulerObservedGeneration"] = binding.scheduled.observed
+    if binding.condition:
+        status["schedulerObservedGeneration"] = binding.observed_generation
     if binding.scheduled_ms:
         status["lastScheduledTime"] = instant(binding.scheduled_ms)
     if binding.affinity:
@@ -209,20 +220,21 @@ def _status(binding: Binding) -> Json:
 
 def _conditions(binding: Binding) -> list[Json]:
     conditions: list[Json] = []
-    if binding.scheduled is not None:
-        conditions.append(_scheduled(binding.scheduled))
+    if binding.condition:
+        conditions.append(_scheduled(binding))
     if binding.status is not None:
         conditions.append(_fully_applied(binding.status))
     return conditions
 
 
-def _scheduled(scheduled: Scheduled) -> Json:
+def _scheduled(binding: Binding) -> Json:
+    is_success = binding.condition == SUCCESS
     return {
         "type": "Scheduled",
-        "status": "True" if scheduled.reason == SUCCESS else "False",
-        "reason": scheduled.reason,
-        "message": scheduled.message,
-        "lastTransitionTime": instant(scheduled.since_ms),
+        "status": "True" if is_success else "False",
+        "reason": binding.condition,
+        "message": "Binding has been scheduled successfully." if is_success else binding.message,
+        "lastTransitionTime": instant(binding.condition_since_ms),
     }
 
 

@@ -4,10 +4,11 @@ from typing import Final, cast
 
 import msgspec
 
+from engine.domain.clusters import Spec
 from events import clusters as events
 from events import keys, times
 from events.json_values import Json
-from projections.clusters import Cluster, ReportedCapacity, Spec
+from projections.clusters import Cluster, ReportedCapacity
 from projections.documents import field_owners
 from projections.documents.objects import identity, instant
 from projections.works import Work

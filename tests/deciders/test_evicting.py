@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.deciders import eviction_rules
+from engine.domain.bindings import EvictionTask, evict
 from engine.objects import clusters, placements
 from events import times
 from tests.deciders import strategies
@@ -17,13 +18,11 @@ def _key(deadline_ms: int | None) -> int:
     return _NEVER_MS if deadline_ms is None else deadline_ms
 
 
-def _task(cluster: str, created_ms: int | None = NOW_MS, **fields: int | bool) -> eviction_rules.Task:
-    return msgspec.structs.replace(eviction_rules.Task(cluster, 1, created_ms, "Gracefully"), **fields)
+def _task(cluster: str, created_ms: int | None = NOW_MS, **fields: int | bool) -> EvictionTask:
+    return msgspec.structs.replace(EvictionTask(cluster, 1, created_ms, "Gracefully"), **fields)
 
 
-def _assess(
-    task: eviction_rules.Task, at_ms: int, *, is_scheduled: bool = False
-) -> eviction_rules.Assessment:
+def _assess(task: EvictionTask, at_ms: int, *, is_scheduled: bool = False) -> eviction_rules.Assessment:
     return eviction_rules.assess(
         [task], (), set(), is_scheduled=is_scheduled, now_ms=at_ms, grace_period_ms=600_000
     )
@@ -86,8 +85,8 @@ def test_toleration_seconds_beyond_the_calendar_mean_never() -> None:
 def test_eviction_is_idempotent(placed: dict[str, int], cluster: str) -> None:
     targets = tuple(sorted(placed.items()))
     task = msgspec.structs.replace(_task(cluster), replicas=placed.get(cluster, 0))
-    once = eviction_rules.evict(targets, (), task)
-    assert eviction_rules.evict(*once, task) == once
+    once = evict(targets, (), task)
+    assert evict(*once, task) == once
     assert sum(count for _, count in once[0]) + sum(task.replicas for task in once[1]) == sum(placed.values())
 
 

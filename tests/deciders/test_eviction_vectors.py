@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from engine.deciders import eviction_rules
+from engine.domain.bindings import EvictionTask, Targets, evict
 from engine.objects import clusters, placements
 from events import times
 from tests import vectors
@@ -35,9 +36,9 @@ class _Task(msgspec.Struct, rename="camel"):
     suppress_deletion: bool | None = None
     purge_mode: str = ""
 
-    def known(self) -> eviction_rules.Task:
+    def known(self) -> EvictionTask:
         at = self.created_seconds_ago
-        return eviction_rules.Task(
+        return EvictionTask(
             cluster=self.from_cluster,
             replicas=0,
             created_ms=None if at is None else _NOW_MS - at * _SECOND_MS,
@@ -81,7 +82,7 @@ class _Answer(msgspec.Struct, rename="camel", frozen=True):
     new_task_replicas: int = 0
 
 
-def _targets(targets: list[_Target]) -> eviction_rules.Targets:
+def _targets(targets: list[_Target]) -> Targets:
     return tuple((target.name, target.replicas) for target in targets)
 
 
@@ -96,9 +97,7 @@ def _evict(raw: msgspec.Raw) -> _Answer:
     new, left = old, tasks
     if is_due:
         running = dict(old).get(case.cluster, 0)
-        new, left = eviction_rules.evict(
-            old, tasks, eviction_rules.Task(case.cluster, running, _NOW_MS, "Gracefully")
-        )
+        new, left = evict(old, tasks, EvictionTask(case.cluster, running, _NOW_MS, "Gracefully"))
     return _Answer(
         evict=is_due,
         tolerate_seconds=-1 if deadline_ms is None else max(deadline_ms - _NOW_MS, 0) // _SECOND_MS,

@@ -15,10 +15,14 @@ from projections.documents import bindings, objects
 REF = shapes.WorkloadRef(api_version="flink.example.io/v1", kind="FlinkJob", name="job", namespace="default")
 
 
+def binding(ref: shapes.WorkloadRef, replicas: int | None = None) -> Binding:
+    return Binding(template=ref, template_uid="uid", uid="uid", created_ms=0, replicas=replicas)
+
+
 def _binding(fields: dict[str, int | str], replicas: int | None = None) -> Binding:
     values = {"{.job.id}": "a1", ".replicas": "many", ".conditions[0].type": "Ready"}
     member = decisions.MemberStatus(cluster="member1", applied=True, replicas=2, ready=1, values=values)
-    found = Binding(REF, "uid", "uid", 0, replicas=replicas)
+    found = binding(REF, replicas)
     found.status = Status((member,), 3, fully_applied=True, since_ms=0, fields=fields)
     return found
 
@@ -53,7 +57,7 @@ def job(*ends: dict[str, str]) -> Json:
         decisions.MemberStatus(cluster=f"member{place}", applied=True, replicas=1, values=values)
         for place, values in enumerate(ends, start=1)
     )
-    found = Binding(ref, "uid", "uid", 0, replicas=len(ends))
+    found = binding(ref, len(ends))
     found.status = Status(members, 3, fully_applied=True, since_ms=0, fields={".succeeded": 5})
     return objects.template_status(found)
 
@@ -84,7 +88,7 @@ def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> Json
         decisions.MemberStatus(cluster=f"member{place}", applied=True, values=values)
         for place, values in enumerate(told, start=1)
     )
-    found = Binding(ref, "uid", "uid", 0, replicas=replicas)
+    found = binding(ref, replicas)
     found.status = Status(members, 3, fully_applied=True, since_ms=0)
     return objects.template_status(found)
 
@@ -170,7 +174,7 @@ def test_member_values_are_shown_in_the_binding() -> None:
 
 def test_member_values_of_a_builtin_kind_are_shown_in_its_fields() -> None:
     ref = shapes.WorkloadRef(api_version="v1", kind="Service", name="one", namespace="default")
-    found = Binding(ref, "uid", "uid", 0)
+    found = binding(ref)
     member = decisions.MemberStatus(
         cluster="member1", applied=True, values={status_values.ADDRESSES: "10.0.0.1"}
     )

@@ -10,6 +10,7 @@ import pytest
 
 from engine.deciders import cluster_health, eviction_rules, taint_manager
 from engine.deciders.state import Binding
+from engine.domain.bindings import EvictionTask, Targets
 from events import times, vocabulary
 from tests.rounds import ROUNDS
 from tests.simulation import profiles
@@ -85,7 +86,7 @@ async def test_eviction_finished_before_a_healthy_replacement_is_detected(
     real: Callable[..., eviction_rules.Assessment] = eviction_rules.assess
 
     def hasty(
-        tasks: Sequence[eviction_rules.Task], clusters: eviction_rules.Targets, _: object, **options: object
+        tasks: Sequence[EvictionTask], clusters: Targets, _: object, **options: object
     ) -> eviction_rules.Assessment:
         return real(tasks, clusters, {name for name, _ in clusters}, **options)
 

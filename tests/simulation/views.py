@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.deciders import state as states
+from engine.domain.bindings import Claim
 from engine.reconcilers import worker
 from events import specs, times, topics
 from events.validation import manifests, verdicts
@@ -224,7 +225,7 @@ def _held_binding(shard: states.ShardState, binding: states.Binding, declared: s
     )
 
 
-def _marks(claim: states.Claim) -> dict[str, str]:
+def _marks(claim: Claim) -> dict[str, str]:
     domain = f"{claim.policy.kind.lower()}.karmada.io"
     return {
         f"{domain}/permanent-id": claim.permanent_id,

@@ -1,0 +1,199 @@
+"""A binding: the claim of a policy on a template, its clusters, its evictions and the last scheduling result.
+
+``apply`` is the only fold of these facts; deciders and projections add their own facts to the struct.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import decisions, shapes
+
+SUCCESS: Final = "Success"
+"""Reason of the condition Scheduled of a scheduled binding."""
+
+_DIGEST_BYTES: Final = 8
+
+Targets = tuple[tuple[str, int], ...]
+"""Pairs of cluster and replicas."""
+
+
+class Claim(Struct, frozen=True, array_like=True, gc=False):
+    """The policy version that claims the template, and what the policy sets for its workloads.
+
+    ``placement`` is the digest of the placement, under which it is stored once for all bindings.
+    """
+
+    policy: shapes.PolicyRef
+    permanent_id: str
+    version: int
+    placement: str
+    suspended: bool
+    suspended_on: tuple[str, ...]
+    purge_mode: str
+    conflict_resolution: str
+    preserve_on_deletion: bool
+    deletes_last_copy: bool
+    failover: decisions.ApplicationFailover | None = None
+    propagate_deps: bool = False
+    preserved: tuple[shapes.StateRule, ...] = ()
+    schedule_priority: decisions.SchedulePriority | None = None
+
+
+class EvictionTask(Struct, frozen=True, array_like=True, gc=False):
+    """A graceful eviction in progress: the cluster, its replicas and the start.
+
+    - ``created_ms``: None until the first assessment.
+    - ``grace_period_seconds``: None for the engine's default.
+    - ``suppress_deletion``: True keeps the work until a user allows its deletion, False ends the task,
+      None applies the rules.
+    - ``labels``: preserved state for a work in a cluster that is not among ``clusters_before``;
+      ``not_preserved`` has, by label, the reason why a value is missing.
+    - ``held``: the task ends only with its period, even if the replacement is healthy (used by preemption).
+    - ``by``: key of the preempting binding.
+    """
+
+    cluster: str
+    replicas: int
+    created_ms: int | None
+    purge_mode: str
+    grace_period_seconds: int | None = None
+    suppress_deletion: bool | None = None
+    labels: dict[str, str] = {}
+    clusters_before: tuple[str, ...] = ()
+    held: bool = False
+    reason: str = ""
+    producer: str = ""
+    by: str = ""
+    not_preserved: dict[str, str] = {}
+
+
+class Binding(Struct):
+    """Facts of a binding that events set.
+
+    - ``generation``: number of changes of the binding's spec.
+    - ``released``: the last claim while no policy claims the template.
+    - ``applied``: digest of the placement that the last decision used.
+    - ``condition``, ``message``: SUCCESS, or why the binding could not be scheduled; empty before the first
+      decision.
+    - ``rank``: its resolved priority; None if it has none of its own.
+    """
+
+    generation: int = 0
+    claim: Claim | None = None
+    released: Claim | None = None
+    rank: decisions.PriorityResolved | None = None
+    clusters: Targets = ()
+    tasks: tuple[EvictionTask, ...] = ()
+    applied: str = ""
+    affinity: str = ""
+    condition: str = ""
+    message: str = ""
+
+    @property
+    def last_claim(self) -> Claim | None:
+        """The claim, or the last one of a template that no policy claims any longer: the spec keeps showing it."""
+        return self.claim or self.released
+
+
+_UNBOUND: Final = Binding()
+
+
+def apply(binding: Binding, data: shapes.Event) -> None:
+    """Apply a decision about the binding; other events change nothing."""
+    match data:
+        case decisions.ScheduleDecided():
+            clusters = tuple((target.name, target.replicas) for target in data.clusters)
+            _schedule(binding, clusters)
+            binding.affinity = data.affinity
+            binding.condition, binding.message = SUCCESS, ""
+        case decisions.ScheduleFailed():
+            if data.emptied:
+                _schedule(binding, ())
+            binding.condition, binding.message = data.reason, data.message
+        case decisions.EvictionStarted():
+            binding.generation += 1
+            binding.clusters, binding.tasks = evict(binding.clusters, binding.tasks, _task(data))
+        case decisions.EvictionFinished():
+            binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
+        case decisions.BindingClaimed():
+            binding.generation += 1
+            binding.claim, binding.released = _claim(data), None
+        case decisions.BindingReleased():
+            binding.generation += 1
+            binding.claim, binding.released = None, binding.claim
+        case decisions.PriorityResolved():
+            binding.generation += 1
+            binding.rank = None if data.priority is None else data
+        case decisions.BindingDeclared() | decisions.RescheduleTriggered() | decisions.BindingRequired():
+            binding.generation += 1
+        case decisions.BindingWithdrawn():
+            for name in Binding.__struct_fields__:
+                setattr(binding, name, getattr(_UNBOUND, name))
+        case _:
+            return
+
+
+def evict(
+    clusters: Targets, tasks: tuple[EvictionTask, ...], task: EvictionTask
+) -> tuple[Targets, tuple[EvictionTask, ...]]:
+    """Return a binding's clusters and tasks after an eviction from one cluster.
+
+    Nothing changes if the binding is not in the cluster, and a cluster has at most one task, so a repeated
+    eviction changes nothing.
+    """
+    remaining = tuple(target for target in clusters if target[0] != task.cluster)
+    if len(remaining) == len(clusters) or any(other.cluster == task.cluster for other in tasks):
+        return remaining, tasks
+    return remaining, (*tasks, task)
+
+
+def placement_digest(placement: msgspec.Raw | bytes) -> str:
+    """Return the digest of a placement; bindings of one policy share the placement."""
+    return hashlib.blake2b(placement, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _schedule(binding: Binding, clusters: Targets) -> None:
+    binding.generation += clusters != binding.clusters
+    binding.clusters = clusters
+    if binding.claim is not None:
+        binding.applied = binding.claim.placement
+
+
+def _claim(data: decisions.BindingClaimed) -> Claim:
+    return Claim(
+        policy=data.policy,
+        permanent_id=data.permanent_id,
+        version=data.version,
+        placement=placement_digest(data.placement),
+        suspended=data.suspended,
+        suspended_on=data.suspended_on,
+        purge_mode=data.purge_mode,
+        conflict_resolution=data.conflict_resolution,
+        preserve_on_deletion=data.preserve_on_deletion,
+        deletes_last_copy=data.deletes_last_copy,
+        failover=data.failover,
+        propagate_deps=data.propagate_deps,
+        preserved=data.preserved,
+        schedule_priority=data.schedule_priority,
+    )
+
+
+def _task(data: decisions.EvictionStarted) -> EvictionTask:
+    return EvictionTask(
+        data.cluster,
+        data.replicas,
+        data.created_ms,
+        data.purge_mode,
+        data.grace_period_seconds,
+        data.suppress_deletion,
+        data.labels,
+        data.clusters_before,
+        data.held,
+        data.reason,
+        data.producer,
+        data.by,
+        data.not_preserved,
+    )

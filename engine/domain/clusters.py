@@ -1,0 +1,133 @@
+"""A member cluster: its spec as clients set it, its taints and its health, and how inputs change them."""
+
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from events import clusters, enums, shapes
+
+UNKNOWN: Final = "Unknown"
+"""Status of the Ready condition of a cluster that has not reported within its grace period."""
+
+
+class Spec(Struct, frozen=True, array_like=True):
+    """Fields set by clients."""
+
+    labels: dict[str, str]
+    provider: str
+    region: str
+    zones: tuple[str, ...]
+    taints: tuple[clusters.Taint, ...]
+    apis: tuple[clusters.ApiKind, ...]
+    resource_models: tuple[clusters.ResourceGrade, ...]
+    sync_mode: enums.SyncMode
+    api_endpoint: str
+    id: str = ""
+    proxy_url: str = ""
+    secret_ref: clusters.SecretRef | None = None
+    impersonator_secret_ref: clusters.SecretRef | None = None
+    kubernetes_version: str = ""
+    annotations: dict[str, str] = {}
+    managed_fields: tuple[shapes.FieldsOwner, ...] = ()
+
+
+class Health(Struct, frozen=True, array_like=True, gc=False):
+    """Health of the cluster's control plane.
+
+    ``status`` is that of the condition Ready: True, False, or Unknown if its reporter missed its grace period.
+    ``since_ms`` is when the status last changed, ``heard_ms`` the time of the last report. The next report is
+    due within ``grace_seconds`` (0: no limit).
+    """
+
+    status: str
+    reason: str
+    message: str
+    since_ms: int
+    heard_ms: int
+    grace_seconds: int
+
+
+def health_after(previous: Health | None, report: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
+    """Return a cluster's health after a report; None for a silence that a newer report or a departure has overtaken."""
+    if report.silent and (previous is None or previous.heard_ms > report.heard_ms):
+        return None
+    status = UNKNOWN if report.silent else str(report.ready)
+    since_ms = previous.since_ms if previous is not None and previous.status == status else at_ms
+    if report.silent and previous is not None:
+        heard_ms, grace_seconds = previous.heard_ms, previous.grace_seconds
+    else:
+        heard_ms, grace_seconds = at_ms, report.grace_seconds
+    return Health(status, report.reason, report.message, since_ms, heard_ms, grace_seconds)
+
+
+def joined(data: clusters.ClusterJoined, at_ms: int) -> Spec:
+    """Return the spec of a cluster that joins; taints without a time get that of the event."""
+    return Spec(
+        data.labels,
+        data.provider,
+        data.region,
+        data.zones,
+        tuple(since(taint, at_ms) for taint in data.taints),
+        data.apis,
+        data.resource_models,
+        data.sync_mode,
+        data.api_endpoint,
+        data.id,
+        data.proxy_url,
+        data.secret_ref,
+        data.impersonator_secret_ref,
+        data.kubernetes_version,
+        data.annotations,
+        data.managed_fields,
+    )
+
+
+def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
+    """Return the spec after an event that changes one of its parts."""
+    replace = msgspec.structs.replace
+    match data:
+        case clusters.ClusterLabelled(labels=labels):
+            edited_spec = replace(spec, labels=labels)
+        case clusters.ClusterDescribed():
+            edited_spec = replace(spec, provider=data.provider, region=data.region, zones=data.zones)
+        case clusters.ClusterTainted(taint=taint):
+            edited_spec = replace(spec, taints=with_taint(spec.taints, since(taint, at_ms)))
+        case clusters.ClusterUntainted(key=key, effect=effect):
+            edited_spec = replace(spec, taints=without_taint(spec.taints, key, effect))
+        case _:
+            return spec
+    return replace(edited_spec, managed_fields=data.managed_fields or spec.managed_fields)
+
+
+class _Taint(Protocol):
+    @property
+    def key(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    @property
+    def effect(self) -> str: ...
+
+
+_TaintT = TypeVar("_TaintT", bound=_Taint)
+
+
+def with_taint(taints: tuple[_TaintT, ...], taint: _TaintT) -> tuple[_TaintT, ...]:
+    """Return the taints with one more, which replaces that of its key and effect.
+
+    An unchanged taint keeps its original time.
+    """
+    replaced = [old for old in taints if (old.key, old.effect) == (taint.key, taint.effect)]
+    if replaced and replaced[0].value == taint.value:
+        return taints
+    return (*(old for old in taints if old not in replaced), taint)
+
+
+def without_taint(taints: tuple[_TaintT, ...], key: str, effect: str) -> tuple[_TaintT, ...]:
+    """Return the taints without those of a key and effect; an empty effect means any."""
+    return tuple(old for old in taints if old.key != key or effect not in ("", old.effect))
+
+
+def since(taint: clusters.Taint, at_ms: int) -> clusters.Taint:
+    """Return the taint with a time: its own, else the given one."""
+    return taint if taint.time_added_ms is not None else msgspec.structs.replace(taint, time_added_ms=at_ms)
