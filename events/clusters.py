@@ -48,13 +48,22 @@ class SecretRef(shapes.Shape, frozen=True, kw_only=True):
     name: str
 
 
-class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
+class ClusterEvent(shapes.Event, frozen=True, kw_only=True):
+    """Base of the events about one cluster."""
+
+    name: str
+
+    @property
+    def record_key(self) -> str:
+        return self.name
+
+
+class ClusterJoined(ClusterEvent, frozen=True, kw_only=True):
     """A cluster is a member from now on; said again, it replaces everything but reports and health.
 
     ``managed_fields`` lists the field owners of the Cluster object; it has no influence on decisions.
     """
 
-    name: str
     labels: dict[str, str] = {}
     provider: str = ""
     region: str = ""
@@ -74,48 +83,44 @@ class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
-class ClusterLeaving(shapes.Event, frozen=True, kw_only=True):
+class ClusterLeaving(ClusterEvent, frozen=True, kw_only=True):
     """A cluster is to leave: nothing comes to it, and what it was given goes; then it is no member any more.
 
     A request to remove the cluster: no new bindings are scheduled to it, its works are removed, and once none
     is left the engine writes ``ClusterLeft``.
     """
 
-    name: str
     expects: shapes.Count | None = None
 
 
-class ClusterLeft(shapes.Event, frozen=True, kw_only=True):
+class ClusterLeft(ClusterEvent, frozen=True, kw_only=True):
     """A cluster is no member any more; with a ``uid`` only the one that has it.
 
     The Cluster object is deleted. ``uid`` protects a cluster that joined later with the same name.
     """
 
-    name: str
     uid: str = ""
     expects: shapes.Count | None = None
 
 
-class ClusterLabelled(shapes.Event, frozen=True, kw_only=True):
+class ClusterLabelled(ClusterEvent, frozen=True, kw_only=True):
     """All labels that the cluster has now.
 
     ``managed_fields``, here and in the events below, replaces the field owners of the Cluster object; if
     empty, they do not change.
     """
 
-    name: str
     labels: dict[str, str]
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
 
-class ClusterDescribed(shapes.Event, frozen=True, kw_only=True):
+class ClusterDescribed(ClusterEvent, frozen=True, kw_only=True):
     """Where the cluster stands now.
 
     Provider, region and zones of the cluster; replaces all three.
     """
 
-    name: str
     provider: str = ""
     region: str = ""
     zones: tuple[str, ...] = ()
@@ -123,36 +128,33 @@ class ClusterDescribed(shapes.Event, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
-class ClusterTainted(shapes.Event, frozen=True, kw_only=True):
+class ClusterTainted(ClusterEvent, frozen=True, kw_only=True):
     """The cluster has this taint now; it replaces one with the same key and effect."""
 
-    name: str
     taint: Taint
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
 
-class ClusterUntainted(shapes.Event, frozen=True, kw_only=True):
+class ClusterUntainted(ClusterEvent, frozen=True, kw_only=True):
     """The cluster has no taint with this key (and effect, where one is named) any more.
 
     Removes the taint with this key and effect, or all taints with this key if ``effect`` is empty.
     """
 
-    name: str
     key: str
     effect: str = ""
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
 
-class CapacityReported(shapes.Event, frozen=True, kw_only=True):
+class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
     """What the cluster has, has given away, and is about to give away, as Kubernetes quantities.
 
     The resource summary of the cluster, by resource. ``modelings`` are its free nodes by grade. ``nodes`` is
     the number of all nodes, ``nodes_ready`` that of ready nodes.
     """
 
-    name: str
     allocatable: dict[str, str]
     allocated: dict[str, str] = {}
     allocating: dict[str, str] = {}
@@ -161,7 +163,7 @@ class CapacityReported(shapes.Event, frozen=True, kw_only=True):
     nodes_ready: shapes.Count = 0
 
 
-class ClusterHealthChanged(shapes.Event, frozen=True, kw_only=True):
+class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):
     """Whether the cluster's own control plane answers; said again, it tells that who watches the cluster is alive.
 
     Also a heartbeat: a reporter that sets ``grace_seconds`` must report again within that time; without it,
@@ -170,7 +172,6 @@ class ClusterHealthChanged(shapes.Event, frozen=True, kw_only=True):
     overrides the event.
     """
 
-    name: str
     ready: bool
     reason: str = ""
     message: str = ""

@@ -6,7 +6,7 @@ works and rejections whose ids name the step.
 
 import msgspec
 
-from events import clusters, enums, shapes
+from events import clusters, enums, keys, shapes
 
 
 class StepTaken(shapes.Event, frozen=True, kw_only=True):
@@ -33,7 +33,38 @@ class StepTaken(shapes.Event, frozen=True, kw_only=True):
     declared: str = ""
 
 
-class BindingDeclared(shapes.Event, frozen=True, kw_only=True):
+class BindingDecision(shapes.Event, frozen=True, kw_only=True):
+    """Base of the decisions about a binding."""
+
+    key: str
+
+    @property
+    def subject(self) -> str:
+        return self.key
+
+
+class RebalancerDecision(shapes.Event, frozen=True, kw_only=True):
+    """Base of the decisions about a rebalancer."""
+
+    name: str
+    uid: str
+
+    @property
+    def subject(self) -> str:
+        return keys.rebalancer_key(self.name)
+
+
+class ClusterDecision(shapes.Event, frozen=True, kw_only=True):
+    """Base of the decisions about a cluster."""
+
+    name: str
+
+    @property
+    def subject(self) -> str:
+        return self.name
+
+
+class BindingDeclared(BindingDecision, frozen=True, kw_only=True):
     """Replicas of a template and the resource requests of each replica.
 
     ``offset`` is the template's offset in the shard's partition of ``specs``, ``digest`` that of its
@@ -41,7 +72,6 @@ class BindingDeclared(shapes.Event, frozen=True, kw_only=True):
     nothing.
     """
 
-    key: str
     template: shapes.WorkloadRef
     uid: str
     generation: shapes.Count
@@ -71,7 +101,7 @@ class SchedulePriority(shapes.Shape, frozen=True, kw_only=True):
     name: str = ""
 
 
-class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
+class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     """The policy, and its version, that places the template from now on.
 
     Without ``failover`` an unhealthy workload is never evicted. With ``propagate_deps`` the objects it refers
@@ -80,7 +110,6 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     its grace period even if that deletes the workload's last running copy.
     """
 
-    key: str
     policy: shapes.PolicyRef
     permanent_id: str
     version: shapes.Count
@@ -97,43 +126,39 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     deletes_last_copy: bool = False
 
 
-class PriorityResolved(shapes.Event, frozen=True, kw_only=True):
+class PriorityResolved(BindingDecision, frozen=True, kw_only=True):
     """The binding's priority from now on, and the PriorityClass it comes from; None if the policy sets no priority.
 
     With the ``preemption_policy`` Never the binding does not preempt others. ``fault`` is the reason why the
     class does not exist; until it does, the priority is 0.
     """
 
-    key: str
     priority: shapes.Whole | None = None
     preemption_policy: str = ""
     class_name: str = ""
     fault: str = ""
 
 
-class BindingReleased(shapes.Event, frozen=True, kw_only=True):
+class BindingReleased(BindingDecision, frozen=True, kw_only=True):
     """The policy of the template is deleted or no longer selects it; running workloads stay."""
 
-    key: str
     policy: shapes.PolicyRef
     reason: str
 
 
-class BindingWithdrawn(shapes.Event, frozen=True, kw_only=True):
+class BindingWithdrawn(BindingDecision, frozen=True, kw_only=True):
     """The template is deleted, and the binding with it."""
 
-    key: str
     reason: str
 
 
-class ScheduleDecided(shapes.Event, frozen=True, kw_only=True):
+class ScheduleDecided(BindingDecision, frozen=True, kw_only=True):
     """The clusters of the binding from now on.
 
     ``available`` are the available replicas of the chosen clusters when decided, ``excluded`` the number of
     other clusters by reason. ``mode`` is Steady or Fresh.
     """
 
-    key: str
     generation: shapes.Count
     trigger: str
     mode: str
@@ -143,14 +168,13 @@ class ScheduleDecided(shapes.Event, frozen=True, kw_only=True):
     excluded: dict[str, shapes.Count] = {}
 
 
-class ScheduleFailed(shapes.Event, frozen=True, kw_only=True):
+class ScheduleFailed(BindingDecision, frozen=True, kw_only=True):
     """The binding cannot be scheduled, with ``reason`` and ``message``.
 
     ``emptied`` means that its previous clusters were removed. ``retried`` means that scheduling is retried
     when a fact that blocked it changes, but not before ``retry_at_ms``.
     """
 
-    key: str
     generation: shapes.Count
     trigger: str
     mode: str
@@ -178,25 +202,23 @@ class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
     reading: shapes.Reading | None = None
 
 
-class BindingDispatched(shapes.Event, frozen=True, kw_only=True):
+class BindingDispatched(BindingDecision, frozen=True, kw_only=True):
     """The works of the binding that were written in this step."""
 
-    key: str
     digest: str
     works: tuple[DispatchedWork, ...]
 
 
-class RescheduleTriggered(shapes.Event, frozen=True, kw_only=True):
+class RescheduleTriggered(BindingDecision, frozen=True, kw_only=True):
     """A rebalancer requests a fresh scheduling decision for the binding."""
 
-    key: str
     rebalancer: str
     uid: str
     generation: shapes.Count
     at_ms: shapes.Instant
 
 
-class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
+class EvictionStarted(BindingDecision, frozen=True, kw_only=True):
     """The eviction of a binding from a cluster; a graceful one keeps the workload until its replacement is healthy.
 
     ``grace_period_seconds`` None means the engine's default. ``suppress_deletion`` keeps the workload in the
@@ -206,7 +228,6 @@ class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
     cluster for the whole grace period, or until a rebalancer requests a fresh decision.
     """
 
-    key: str
     cluster: str
     reason: str
     producer: str
@@ -222,82 +243,74 @@ class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
     held: bool = False
 
 
-class EvictionFinished(shapes.Event, frozen=True, kw_only=True):
+class EvictionFinished(BindingDecision, frozen=True, kw_only=True):
     """The eviction is over; the cluster may be chosen again."""
 
-    key: str
     cluster: str
     reason: str
 
 
-class ClusterSilenced(shapes.Event, frozen=True, kw_only=True):
+class ClusterSilenced(ClusterDecision, frozen=True, kw_only=True):
     """A cluster's reporter missed its grace period; the owner then writes the cluster's health as an input."""
 
-    name: str
     heard_ms: shapes.Instant
     grace_seconds: shapes.Seconds
 
 
-class ClusterJudged(shapes.Event, frozen=True, kw_only=True):
+class ClusterJudged(ClusterDecision, frozen=True, kw_only=True):
     """Taints to add to and remove from a cluster, by the ClusterTaintPolicies and the status of its condition Ready.
 
     The owner then writes the changes as inputs. ``version`` is the write version of the cluster that was
     evaluated.
     """
 
-    name: str
     status: str
     version: shapes.Count
     added: tuple[clusters.Taint, ...] = ()
     removed: tuple[clusters.Taint, ...] = ()
 
 
-class ClusterVacated(shapes.Event, frozen=True, kw_only=True):
+class ClusterVacated(ClusterDecision, frozen=True, kw_only=True):
     """No shard has a work left in a cluster that is leaving; the owner then writes ``ClusterLeft`` as an input."""
 
-    name: str
     uid: str
 
 
-class RebalanceStarted(shapes.Event, frozen=True, kw_only=True):
+class RebalanceStarted(RebalancerDecision, frozen=True, kw_only=True):
     """The start of a rebalancer's generation.
 
     ``asked`` are the workloads requested now, ``dropped`` those removed from its list.
     """
 
-    name: str
-    uid: str
     generation: shapes.Count
     at_ms: shapes.Instant
     asked: tuple[shapes.WorkloadRef, ...] = ()
     dropped: tuple[shapes.WorkloadRef, ...] = ()
 
 
-class WorkloadRebalanced(shapes.Event, frozen=True, kw_only=True):
+class WorkloadRebalanced(RebalancerDecision, frozen=True, kw_only=True):
     """The result for one workload of a rebalancer: Successful, or Failed with a reason."""
 
-    name: str
-    uid: str
     generation: shapes.Count
     workload: shapes.WorkloadRef
     result: str
     reason: str = ""
 
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (keys.binding_key(self.workload.kind, self.workload.namespace, self.workload.name),)
 
-class RebalanceFinished(shapes.Event, frozen=True, kw_only=True):
+
+class RebalanceFinished(RebalancerDecision, frozen=True, kw_only=True):
     """All workloads of this generation of the rebalancer have a result."""
 
-    name: str
-    uid: str
     generation: shapes.Count
     finish_ms: shapes.Instant
 
 
-class RebalancerExpired(shapes.Event, frozen=True, kw_only=True):
+class RebalancerExpired(RebalancerDecision, frozen=True, kw_only=True):
     """The rebalancer's ``ttlSecondsAfterFinished`` has passed, which deletes it."""
 
-    name: str
-    uid: str
     generation: shapes.Count
 
 
@@ -319,26 +332,24 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     values: dict[str, str] = {}
 
 
-class StatusAggregated(shapes.Event, frozen=True, kw_only=True):
+class StatusAggregated(BindingDecision, frozen=True, kw_only=True):
     """The status of the workload over all clusters; ``observed_generation`` is the template's.
 
     ``fields`` are values aggregated from the members' statuses as the kind's interpreter declares, by path.
     """
 
-    key: str
     members: tuple[MemberStatus, ...]
     observed_generation: shapes.Count = 0
     fully_applied: bool = False
     fields: dict[str, shapes.Whole | str] = {}
 
 
-class DependenciesDistributed(shapes.Event, frozen=True, kw_only=True):
+class DependenciesDistributed(BindingDecision, frozen=True, kw_only=True):
     """All objects that the workload depends on, and their clusters; links notify the objects' owner shards.
 
     Without ``dependencies`` the workload depends on nothing from now on.
     """
 
-    key: str
     dependencies: tuple[shapes.WorkloadRef, ...] = ()
     clusters: tuple[str, ...] = ()
 
@@ -356,13 +367,12 @@ class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
 
-class BindingRequired(shapes.Event, frozen=True, kw_only=True):
+class BindingRequired(BindingDecision, frozen=True, kw_only=True):
     """Changes of the bindings that depend on this object and of their clusters, to which the object is propagated.
 
     Bindings that are not listed depend on it as before.
     """
 
-    key: str
     required_by: tuple[RequiredBy, ...]
 
     def fold(self, required: dict[str, tuple[str, ...]]) -> None:
@@ -374,7 +384,7 @@ class BindingRequired(shapes.Event, frozen=True, kw_only=True):
                 required.pop(each.by, None)
 
 
-class CapacityWanted(shapes.Event, frozen=True, kw_only=True):
+class CapacityWanted(BindingDecision, frozen=True, kw_only=True):
     """The binding lacks capacity and asks all shards, by links, for bindings of lower priority.
 
     ``number`` is the shard's step, which the answers repeat. ``missing`` are the replicas without capacity,
@@ -382,7 +392,6 @@ class CapacityWanted(shapes.Event, frozen=True, kw_only=True):
     earliest; ``attempt`` counts from 1.
     """
 
-    key: str
     number: shapes.Count
     priority: shapes.Whole
     missing: shapes.Count
@@ -391,14 +400,13 @@ class CapacityWanted(shapes.Event, frozen=True, kw_only=True):
     attempt: shapes.Count = 1
 
 
-class PreemptionDecided(shapes.Event, frozen=True, kw_only=True):
+class PreemptionDecided(BindingDecision, frozen=True, kw_only=True):
     """The preemption victims of the binding, chosen from all shards' answers; without ``victims``, the reason.
 
     Each victim's shard is asked by a link that is valid until ``again_ms``; until then the binding asks no
     others.
     """
 
-    key: str
     number: shapes.Count
     again_ms: shapes.Instant
     victims: tuple[shapes.Occupant, ...] = ()

@@ -30,6 +30,10 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     fault: Annotated[str, Meta(max_length=FAULT_CHARS_MAX)] = ""
     values: shapes.Values = {}
 
+    @property
+    def record_key(self) -> str:
+        return self.key
+
 
 class WorkloadGone(shapes.Event, frozen=True, kw_only=True):
     """The workload was removed from the cluster."""
@@ -38,3 +42,7 @@ class WorkloadGone(shapes.Event, frozen=True, kw_only=True):
     key: str
     term: shapes.Count
     step: shapes.Count
+
+    @property
+    def record_key(self) -> str:
+        return self.key

@@ -1,6 +1,6 @@
 """Topic ``links``: requests and answers between shards."""
 
-from events import shapes
+from events import keys, shapes
 
 
 class RescheduleRequested(shapes.Event, frozen=True, kw_only=True):
@@ -17,6 +17,14 @@ class RescheduleRequested(shapes.Event, frozen=True, kw_only=True):
     key: str
     workload: shapes.WorkloadRef
 
+    @property
+    def record_key(self) -> str:
+        return self.key
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (keys.rebalancer_key(self.rebalancer),)
+
 
 class RescheduleAnswered(shapes.Event, frozen=True, kw_only=True):
     """The answer of the workload's owner shard, in the same step as its decision."""
@@ -27,6 +35,14 @@ class RescheduleAnswered(shapes.Event, frozen=True, kw_only=True):
     workload: shapes.WorkloadRef
     result: str
     reason: str = ""
+
+    @property
+    def record_key(self) -> str:
+        return keys.rebalancer_key(self.rebalancer)
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (keys.binding_key(self.workload.kind, self.workload.namespace, self.workload.name),)
 
 
 class DependencyNeeded(shapes.Event, frozen=True, kw_only=True):
@@ -41,6 +57,14 @@ class DependencyNeeded(shapes.Event, frozen=True, kw_only=True):
     number: shapes.Count
     clusters: tuple[str, ...]
 
+    @property
+    def record_key(self) -> str:
+        return keys.binding_key(self.dependency.kind, self.dependency.namespace, self.dependency.name)
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (self.by,)
+
 
 class DependencyDropped(shapes.Event, frozen=True, kw_only=True):
     """A workload no longer needs the object anywhere; with ``preserved``, members keep what already runs."""
@@ -49,6 +73,14 @@ class DependencyDropped(shapes.Event, frozen=True, kw_only=True):
     by: str
     number: shapes.Count
     preserved: bool = False
+
+    @property
+    def record_key(self) -> str:
+        return keys.binding_key(self.dependency.kind, self.dependency.namespace, self.dependency.name)
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (self.by,)
 
 
 class CapacityRequested(shapes.Event, frozen=True, kw_only=True):
@@ -63,6 +95,14 @@ class CapacityRequested(shapes.Event, frozen=True, kw_only=True):
     priority: shapes.Whole
     clusters: tuple[str, ...]
 
+    @property
+    def record_key(self) -> str:
+        return keys.capacity_key(self.shard)
+
+    @property
+    def subject(self) -> str:
+        return self.key
+
 
 class CapacityOffered(shapes.Event, frozen=True, kw_only=True):
     """The answer to ``CapacityRequested``: a limited number of the shard's bindings of lower priority, lowest first."""
@@ -71,6 +111,10 @@ class CapacityOffered(shapes.Event, frozen=True, kw_only=True):
     number: shapes.Count
     shard: shapes.Count
     occupants: tuple[shapes.Occupant, ...] = ()
+
+    @property
+    def record_key(self) -> str:
+        return self.key
 
 
 class PreemptionRequested(shapes.Event, frozen=True, kw_only=True):
@@ -87,6 +131,14 @@ class PreemptionRequested(shapes.Event, frozen=True, kw_only=True):
     priority: shapes.Whole
     until_ms: shapes.Instant
 
+    @property
+    def record_key(self) -> str:
+        return self.key
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (self.by,)
+
 
 class ClusterCleared(shapes.Event, frozen=True, kw_only=True):
     """A shard reports to the owner shard of a leaving cluster that it has no work left there.
@@ -97,3 +149,7 @@ class ClusterCleared(shapes.Event, frozen=True, kw_only=True):
     cluster: str
     uid: str
     shard: shapes.Count
+
+    @property
+    def record_key(self) -> str:
+        return self.cluster

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from events import enums, shapes
+from events import enums, keys, shapes
 
 
 class PolicyApplied(shapes.Event, frozen=True, kw_only=True):
@@ -18,6 +18,10 @@ class PolicyDeleted(shapes.Event, frozen=True, kw_only=True):
     policy: shapes.PolicyRef
     expects: shapes.Count | None = None
 
+    @property
+    def record_key(self) -> str:
+        return keys.object_key(self.policy.kind, self.policy.namespace, self.policy.name)
+
 
 class NamespaceApplied(shapes.Event, frozen=True, kw_only=True):
     """A Namespace of the control plane: the whole object."""
@@ -32,6 +36,10 @@ class NamespaceDeleted(shapes.Event, frozen=True, kw_only=True):
     name: str
     expects: shapes.Count | None = None
 
+    @property
+    def record_key(self) -> str:
+        return keys.object_key("Namespace", "", self.name)
+
 
 class InterpreterApplied(shapes.Event, frozen=True, kw_only=True):
     """How a custom kind is read: a ReplicaInterpreter object (``config.reballast.io/v1alpha1``)."""
@@ -45,6 +53,10 @@ class InterpreterDeleted(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     expects: shapes.Count | None = None
+
+    @property
+    def record_key(self) -> str:
+        return keys.object_key("ReplicaInterpreter", "", self.name)
 
 
 class ConfigurationApplied(shapes.Event, frozen=True, kw_only=True):
@@ -66,6 +78,10 @@ class ConfigurationDeleted(shapes.Event, frozen=True, kw_only=True):
     object: shapes.WorkloadRef
     expects: shapes.Count | None = None
 
+    @property
+    def record_key(self) -> str:
+        return keys.object_key(self.object.kind, self.object.namespace, self.object.name)
+
 
 class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
     """The whole status of such an object, as a controller of somebody else sees it.
@@ -78,6 +94,10 @@ class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
     status: shapes.Object
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
+
+    @property
+    def record_key(self) -> str:
+        return keys.object_key(self.object.kind, self.object.namespace, self.object.name)
 
 
 class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
@@ -93,6 +113,10 @@ class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
     global_default: bool = False
     preemption_policy: enums.PreemptionPolicy = enums.PreemptionPolicy.PREEMPT_LOWER_PRIORITY
 
+    @property
+    def record_key(self) -> str:
+        return keys.object_key("PriorityClass", "", self.name)
+
 
 class PriorityClassGone(shapes.Event, frozen=True, kw_only=True):
     """A PriorityClass that is there no more; what named it keeps the priority that it has.
@@ -102,3 +126,7 @@ class PriorityClassGone(shapes.Event, frozen=True, kw_only=True):
     """
 
     name: str
+
+    @property
+    def record_key(self) -> str:
+        return keys.object_key("PriorityClass", "", self.name)

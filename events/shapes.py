@@ -32,6 +32,26 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     New fields get defaults and meanings never change; a new meaning is a new type.
     """
 
+    @property
+    def record_key(self) -> str:
+        """Key of the event's record, which determines its partition.
+
+        Raises TypeError for events whose fields do not determine it: objects are named by their manifests,
+        and the records of decisions by their shard.
+        """
+        message = f"{type(self).__name__} is no input with a key of its own"
+        raise TypeError(message)
+
+    @property
+    def subject(self) -> str:
+        """Key of the binding, rebalancer, cluster or object that the event is about: its CloudEvents subject."""
+        return self.record_key
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        """Keys of others on whose timeline the event appears."""
+        return ()
+
 
 class Shape(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """Base of the structs nested in events."""
@@ -44,6 +64,11 @@ class WorkloadRef(Shape, frozen=True, kw_only=True):
     kind: str
     name: str
     namespace: str = ""
+
+    @property
+    def sort_key(self) -> str:
+        """Sort key of observedWorkloads: one string; an empty namespace leaves two spaces."""
+        return f"{self.api_version} {self.kind} {self.namespace} {self.name}"
 
 
 class PolicyRef(Shape, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from events import shapes
+from events import keys, shapes
 
 
 class TemplateApplied(shapes.Event, frozen=True, kw_only=True):
@@ -25,6 +25,10 @@ class TemplateDeleted(shapes.Event, frozen=True, kw_only=True):
     template: shapes.WorkloadRef
     expects: shapes.Count | None = None
 
+    @property
+    def record_key(self) -> str:
+        return keys.binding_key(self.template.kind, self.template.namespace, self.template.name)
+
 
 class RebalancerApplied(shapes.Event, frozen=True, kw_only=True):
     """A WorkloadRebalancer as it is wanted now: the whole object."""
@@ -38,6 +42,10 @@ class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     expects: shapes.Count | None = None
+
+    @property
+    def record_key(self) -> str:
+        return keys.rebalancer_key(self.name)
 
 
 class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
@@ -53,6 +61,10 @@ class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
+    @property
+    def record_key(self) -> str:
+        return keys.binding_key(self.template.kind, self.template.namespace, self.template.name)
+
 
 class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
     """What a template left in a cluster until somebody decides may be deleted there: ``suppressDeletion`` is false.
@@ -63,3 +75,7 @@ class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
 
     template: shapes.WorkloadRef
     cluster: str
+
+    @property
+    def record_key(self) -> str:
+        return keys.binding_key(self.template.kind, self.template.namespace, self.template.name)

@@ -7,7 +7,22 @@ is the (term, step) of the deciding shard; agents keep the newest version of eac
 from events import shapes
 
 
-class WorkApplied(shapes.Event, frozen=True, kw_only=True):
+class _WorkEvent(shapes.Event, frozen=True, kw_only=True):
+    """Base of the events about the work of a binding, named by its key, in one cluster."""
+
+    cluster: str
+    key: str
+
+    @property
+    def record_key(self) -> str:
+        return self.cluster
+
+    @property
+    def subject(self) -> str:
+        return self.key
+
+
+class WorkApplied(_WorkEvent, frozen=True, kw_only=True):
     """The cluster must run this workload; ``replicas`` is absent for kinds without replicas.
 
     The manifest is made from the template by setting the replicas, then adding the ``labels``, which carry
@@ -15,8 +30,6 @@ class WorkApplied(shapes.Event, frozen=True, kw_only=True):
     member how to read its status, beyond the built-in knowledge of its kind.
     """
 
-    cluster: str
-    key: str
     template: shapes.WorkloadRef
     shard: shapes.Count
     offset: shapes.Count
@@ -29,20 +42,16 @@ class WorkApplied(shapes.Event, frozen=True, kw_only=True):
     reading: shapes.Reading | None = None
 
 
-class WorkRemoved(shapes.Event, frozen=True, kw_only=True):
+class WorkRemoved(_WorkEvent, frozen=True, kw_only=True):
     """The cluster must no longer run this workload; with ``preserved`` it keeps what already runs."""
 
-    cluster: str
-    key: str
     term: shapes.Count
     step: shapes.Count
     preserved: bool = False
 
 
-class WorkSuspended(shapes.Event, frozen=True, kw_only=True):
+class WorkSuspended(_WorkEvent, frozen=True, kw_only=True):
     """The cluster keeps its current version of the workload until a new work arrives."""
 
-    cluster: str
-    key: str
     term: shapes.Count
     step: shapes.Count

@@ -50,14 +50,6 @@ _NAMES: Final = {entry.struct: f"{entry.topic}.{entry.name}" for entry in catalo
 Reported = dict[str, tuple[bool, str]]
 """By cluster: whether it has applied the newest work of a binding, and the message if not."""
 
-_OF_CLUSTERS: Final = (decisions.ClusterSilenced, decisions.ClusterJudged, decisions.ClusterVacated)
-_OF_REBALANCERS: Final = (
-    decisions.RebalanceStarted,
-    decisions.WorkloadRebalanced,
-    decisions.RebalanceFinished,
-    decisions.RebalancerExpired,
-)
-
 
 def _reported(binding: Binding | None) -> Reported:
     status = None if binding is None else binding.status
@@ -132,30 +124,14 @@ class Fold:
 
     def _apply(self, taken: verdicts.Taken) -> None:
         record, data = taken.record, taken.data
-        match data:
-            case links.RescheduleRequested(key=key, rebalancer=name):
-                self._touch(key, record.number)
-                self._touch(keys.rebalancer_key(name), record.number)
-                return
-            case links.CapacityRequested() | links.CapacityOffered() | links.ClusterCleared():
-                # Only the requesting binding's decisions are shown on its timeline, not these links.
-                return
-            case (
-                links.DependencyNeeded(by=by)
-                | links.DependencyDropped(by=by)
-                | links.PreemptionRequested(by=by)
-            ):
-                self._touch(record.key, record.number)
-                self._touch(by, record.number)
-                return
-            case links.RescheduleAnswered(workload=ref):
-                self._touch(keys.binding_key(ref.kind, ref.namespace, ref.name), record.number)
-            case _:
-                pass
         if record.topic == topics.CLUSTERS:
             self._apply_cluster(taken)
             return
+        if isinstance(data, links.CapacityRequested | links.CapacityOffered | links.ClusterCleared):
+            # Only the requesting binding's decisions are shown on its timeline, not these links.
+            return
         key_id = self._touch(record.key, record.number)
+        self._touch_related(data, record.number)
         match data:
             case (
                 specs.TemplateApplied(manifest=raw)
@@ -221,19 +197,20 @@ class Fold:
             for early in self._steps.due(record.partition):
                 self._apply_output(early, record.number)
             return
-        if isinstance(data, _OF_REBALANCERS):
-            self._take_rebalance(record, data)
-        elif isinstance(data, _OF_CLUSTERS):
-            # The effect follows as an input; the decision itself only appears on the cluster's timeline.
-            self._touch(keys.cluster_key(data.name), record.number)
-        else:
-            self._take_placement(record, decoded, data)
+        match data:
+            case decisions.BindingDecision():
+                self._take_placement(record, decoded, data)
+            case decisions.RebalancerDecision():
+                self._take_rebalance(record, data)
+            case decisions.ClusterDecision():
+                # The effect follows as an input; the decision itself only appears on the cluster's timeline.
+                self._touch(keys.cluster_key(data.name), record.number)
+            case _:
+                self._counts.add("decisions.misplaced")
 
-    def _take_placement(self, record: StoredRecord, decoded: codec.Decoded, data: shapes.Event) -> None:
-        key: object = getattr(data, "key", None)
-        if not isinstance(key, str):
-            self._counts.add("decisions.misplaced")
-            return
+    def _take_placement(
+        self, record: StoredRecord, decoded: codec.Decoded, data: decisions.BindingDecision
+    ) -> None:
         match data:
             case decisions.ScheduleDecided(trigger=trigger):
                 self._counts.add(f"triggers.{trigger}")
@@ -242,7 +219,7 @@ class Fold:
                 self._counts.add(f"failures.{reason}")
             case _:
                 pass
-        key_id = self._touch(key, record.number)
+        key_id = self._touch(data.key, record.number)
         at_ms = self._steps.time_ms(record.partition)
         before = self._bindings.get(key_id)
         # Read before the fold, which changes the binding in place.
@@ -275,19 +252,10 @@ class Fold:
             self._works.touch(where, number)
             self._changed_objects.work_touched(where, number)
 
-    def _take_rebalance(
-        self,
-        record: StoredRecord,
-        data: decisions.RebalanceStarted
-        | decisions.WorkloadRebalanced
-        | decisions.RebalanceFinished
-        | decisions.RebalancerExpired,
-    ) -> None:
-        key = keys.rebalancer_key(data.name)
+    def _take_rebalance(self, record: StoredRecord, data: decisions.RebalancerDecision) -> None:
+        key = data.subject
         key_id = self._touch(key, record.number)
-        if isinstance(data, decisions.WorkloadRebalanced):
-            ref = data.workload
-            self._touch(keys.binding_key(ref.kind, ref.namespace, ref.name), record.number)
+        self._touch_related(data, record.number)
         head = self.inputs.head(topics.SPECS, partitioning.partition_of(key, topics.SHARDS), key)
         if head is None or not self._rebalancers.take(key_id, record.number, head.uid, data):
             self._counts.add("decisions.unfounded")
@@ -346,6 +314,10 @@ class Fold:
                 self._works.report(where, number, applied=said[0], message=said[1])
         after = self._works.get(where)
         self._changed_objects.work_changed(where, number, data.cluster, before, after)
+
+    def _touch_related(self, data: shapes.Event, number: int) -> None:
+        for key in data.related:
+            self._touch(key, number)
 
     def _touch(self, key: str, number: int) -> int:
         """Add the record to the key's timeline; return the key's id."""

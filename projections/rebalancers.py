@@ -39,11 +39,6 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Rebalancer).decode
 
 
-def workload_order(ref: shapes.WorkloadRef) -> str:
-    """Sort key of observedWorkloads, one string; an empty namespace leaves two spaces."""
-    return f"{ref.api_version} {ref.kind} {ref.namespace} {ref.name}"
-
-
 class Rebalancers:
     """Folds decisions about rebalancers."""
 
@@ -65,7 +60,7 @@ class Rebalancers:
                 _start(rebalancer, data)
             case decisions.WorkloadRebalanced() if data.uid == uid:
                 observed = Observed(data.workload, data.result, data.reason)
-                rebalancer.observed[workload_order(data.workload)] = observed
+                rebalancer.observed[data.workload.sort_key] = observed
             case decisions.RebalanceFinished() if data.uid == uid:
                 rebalancer.finish_ms = data.finish_ms
             case decisions.RebalancerExpired() if data.uid == uid:
@@ -98,6 +93,6 @@ class Rebalancers:
 def _start(rebalancer: Rebalancer, data: decisions.RebalanceStarted) -> None:
     rebalancer.observed_generation = data.generation
     for ref in data.dropped:
-        rebalancer.observed.pop(workload_order(ref), None)
+        rebalancer.observed.pop(ref.sort_key, None)
     for ref in data.asked:
-        rebalancer.observed[workload_order(ref)] = Observed(ref)
+        rebalancer.observed[ref.sort_key] = Observed(ref)

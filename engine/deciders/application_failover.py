@@ -45,7 +45,7 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
             clusters_before=before,
             not_preserved=state.missing,
         )
-        emit.decide(started, binding.key)
+        emit.decide(started)
 
 
 def due_ms(binding: Binding) -> int:

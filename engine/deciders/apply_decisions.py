@@ -9,7 +9,6 @@ import hashlib
 import msgspec
 
 from engine.deciders import needs
-from engine.deciders import state as states
 from engine.deciders.state import (
     Binding,
     Declared,
@@ -50,14 +49,9 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             needs.forget_applied(shard, key)
         case decisions.DependenciesDistributed() | decisions.BindingRequired():
             _apply_dependencies(shard, data)
-        case (
-            decisions.RebalanceStarted()
-            | decisions.WorkloadRebalanced()
-            | decisions.RebalanceFinished()
-            | decisions.RebalancerExpired()
-        ):
+        case decisions.RebalancerDecision():
             _apply_rebalance(shard, data)
-        case decisions.ClusterSilenced() | decisions.ClusterJudged() | decisions.ClusterVacated():
+        case decisions.ClusterDecision():
             _apply_to_cluster(shard, data)
         case _:
             return
@@ -254,10 +248,7 @@ def forget_removal(shard: ShardState, cluster: str, key: str) -> None:
             del shard.removals[cluster]
 
 
-def _apply_to_cluster(
-    shard: ShardState,
-    data: decisions.ClusterSilenced | decisions.ClusterJudged | decisions.ClusterVacated,
-) -> None:
+def _apply_to_cluster(shard: ShardState, data: decisions.ClusterDecision) -> None:
     watch, departure = shard.watches.get(keys.cluster_key(data.name)), shard.departures.get(data.name)
     match data:
         case decisions.ClusterSilenced() if watch is not None:
@@ -270,21 +261,15 @@ def _apply_to_cluster(
             return
 
 
-def _apply_rebalance(
-    shard: ShardState,
-    data: decisions.RebalanceStarted
-    | decisions.WorkloadRebalanced
-    | decisions.RebalanceFinished
-    | decisions.RebalancerExpired,
-) -> None:
-    rebalancer = shard.rebalancers.get(keys.rebalancer_key(data.name))
+def _apply_rebalance(shard: ShardState, data: decisions.RebalancerDecision) -> None:
+    rebalancer = shard.rebalancers.get(data.subject)
     if rebalancer is None or rebalancer.uid != data.uid:
         return
     match data:
         case decisions.RebalanceStarted():
             _start(rebalancer, data)
         case decisions.WorkloadRebalanced(workload=workload, result=result, reason=reason):
-            order = states.workload_order(workload)
+            order = workload.sort_key
             requested = rebalancer.observed[order]
             observed = rebalancer.observed[order] = Observed(workload, requested.generation, result, reason)
             if observed in rebalancer.answers:
@@ -294,11 +279,13 @@ def _apply_rebalance(
             rebalancer.finish_ms = data.finish_ms
         case decisions.RebalancerExpired():
             rebalancer.expired = True
+        case _:
+            return
 
 
 def _start(rebalancer: Rebalancer, data: decisions.RebalanceStarted) -> None:
     rebalancer.started = data.generation
     for ref in data.dropped:
-        rebalancer.observed.pop(states.workload_order(ref), None)
+        rebalancer.observed.pop(ref.sort_key, None)
     for ref in data.asked:
-        rebalancer.observed[states.workload_order(ref)] = Observed(ref, data.generation)
+        rebalancer.observed[ref.sort_key] = Observed(ref, data.generation)

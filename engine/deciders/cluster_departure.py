@@ -26,11 +26,11 @@ def decide(facts: Facts, indexes: Indexes, emit: step_outputs.Emitter) -> None:
         uid = facts.uid_of(name)
         emit.set_cause(departure.cause)
         if not departure.is_told and _is_clear(name, shard, facts, indexes):
-            emit.send(links.ClusterCleared(cluster=name, uid=uid, shard=shard.shard), name, name)
+            emit.send(links.ClusterCleared(cluster=name, uid=uid, shard=shard.shard))
         cleared = sum(cleared_uid == uid for cleared_uid in departure.cleared.values())
         if cleared == topics.SHARDS and not departure.is_decided:
-            emit.decide(decisions.ClusterVacated(name=name, uid=uid), name)
-            emit.fact(clusters.ClusterLeft(name=name, uid=uid), name)
+            emit.decide(decisions.ClusterVacated(name=name, uid=uid))
+            emit.fact(clusters.ClusterLeft(name=name, uid=uid))
 
 
 def settle(shard: ShardState, facts: Facts, indexes: Indexes) -> None:

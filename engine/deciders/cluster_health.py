@@ -71,11 +71,11 @@ def decide(watch: Watch, facts: Facts, emit: step_outputs.Emitter) -> None:
     if judged == watch.judged:
         # Decided on this version of the cluster before; the change is written and not read back yet.
         return
-    emit.decide(judged, watch.name)
+    emit.decide(judged)
     for taint in plan.removed:
-        emit.fact(clusters.ClusterUntainted(name=watch.name, key=taint.key, effect=taint.effect), watch.name)
+        emit.fact(clusters.ClusterUntainted(name=watch.name, key=taint.key, effect=taint.effect))
     for taint in plan.added:
-        emit.fact(clusters.ClusterTainted(name=watch.name, taint=taint), watch.name)
+        emit.fact(clusters.ClusterTainted(name=watch.name, taint=taint))
 
 
 def begin(watch: Watch, at_ms: int) -> None:
@@ -108,7 +108,7 @@ def next_to_empty(facts: Facts) -> str:
 def _silence(watch: Watch, emit: step_outputs.Emitter) -> None:
     grace = watch.grace_ms // times.SECOND_MS
     silenced = decisions.ClusterSilenced(name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace)
-    emit.decide(silenced, watch.name)
+    emit.decide(silenced)
     report = clusters.ClusterHealthChanged(
         name=watch.name,
         ready=False,
@@ -117,7 +117,7 @@ def _silence(watch: Watch, emit: step_outputs.Emitter) -> None:
         silent=True,
         heard_ms=watch.heard_ms,
     )
-    emit.fact(report, watch.name)
+    emit.fact(report)
 
 
 def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:

@@ -13,7 +13,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
 from engine.objects import interpreters
 from engine.objects.dependencies import Dependency
-from events import decisions, json_paths, keys, limits, links, shapes, vocabulary
+from events import decisions, json_paths, limits, links, shapes, vocabulary
 from events.validation import names
 
 
@@ -30,7 +30,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preser
     if refs == previous_refs and (previous is None or previous.clusters == clusters):
         return
     distributed = decisions.DependenciesDistributed(key=binding.key, dependencies=refs, clusters=clusters)
-    emit.decide(distributed, binding.key)
+    emit.decide(distributed)
     unchanged = (
         frozenset(previous_refs)
         if previous is not None and previous.clusters == clusters
@@ -39,14 +39,14 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preser
     for ref in refs:
         if ref not in unchanged:
             need = links.DependencyNeeded(dependency=ref, by=binding.key, number=emit.step, clusters=clusters)
-            _send(need, ref, emit)
+            emit.send(need)
     kept = frozenset(refs)
     for ref in previous_refs:
         if ref not in kept:
             dropped = links.DependencyDropped(
                 dependency=ref, by=binding.key, number=emit.step, preserved=preserved
             )
-            _send(dropped, ref, emit)
+            emit.send(dropped)
 
 
 def _current_dependencies(
@@ -95,12 +95,3 @@ def _reference(dependency: Dependency) -> shapes.WorkloadRef:
         name=dependency.name,
         namespace=dependency.namespace,
     )
-
-
-def _send(
-    link: links.DependencyNeeded | links.DependencyDropped,
-    ref: shapes.WorkloadRef,
-    emit: step_outputs.Emitter,
-) -> None:
-    key = keys.binding_key(ref.kind, ref.namespace, ref.name)
-    emit.send(link, key, key)

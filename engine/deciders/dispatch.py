@@ -76,9 +76,7 @@ def decide(
                 _send(emit, binding.key, cluster, new_work, declared=declared)
     if dispatched:
         digest = declared.digest if declared else ""
-        emit.decide(
-            decisions.BindingDispatched(key=binding.key, digest=digest, works=tuple(dispatched)), binding.key
-        )
+        emit.decide(decisions.BindingDispatched(key=binding.key, digest=digest, works=tuple(dispatched)))
 
 
 def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> Targets:
@@ -124,9 +122,9 @@ def _send(
     term, step = emit.term, emit.step
     if work is None or declared is None:
         removed = works.WorkRemoved(cluster=cluster, key=key, term=term, step=step, preserved=preserved)
-        emit.send(removed, cluster, key)
+        emit.send(removed)
     elif work.told == "suspended":
-        emit.send(works.WorkSuspended(cluster=cluster, key=key, term=term, step=step), cluster, key)
+        emit.send(works.WorkSuspended(cluster=cluster, key=key, term=term, step=step))
     else:
         applied = works.WorkApplied(
             cluster=cluster,
@@ -142,4 +140,4 @@ def _send(
             labels=work.labels,
             reading=work.reading,
         )
-        emit.send(applied, cluster, key)
+        emit.send(applied)

@@ -176,7 +176,7 @@ def _apply_rebalancer(
 ) -> None:
     key = taken.record.key
     spec = _REBALANCER.decode(raw).spec
-    distinct = {states.workload_order(ref): ref for ref in spec.workloads}
+    distinct = {ref.sort_key: ref for ref in spec.workloads}
     workloads_wanted = tuple(distinct[order] for order in sorted(distinct))
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is None or rebalancer.uid != head.uid:

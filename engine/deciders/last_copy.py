@@ -56,7 +56,7 @@ def decide_unclaimed(
             ),
             affinity=binding.affinity,
         )
-        emit.decide(decided, binding.key)
+        emit.decide(decided)
         return
     if binding.clusters or binding.condition not in {SUCCESS, UNCLAIMED}:
         return
@@ -71,7 +71,7 @@ def decide_unclaimed(
         reason=UNCLAIMED,
         message=message,
     )
-    emit.decide(failed, binding.key)
+    emit.decide(failed)
 
 
 def _runs(binding: Binding, cluster: str) -> bool:

@@ -14,7 +14,7 @@ from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, Want
 from engine.objects import priorities
 from engine.placement import missing_capacity, requests
-from events import decisions, keys, links, shapes, topics
+from events import decisions, links, shapes, topics
 
 CLUSTERS_MAX: Final = 1_024
 """Clusters in one request, the first in name order."""
@@ -102,12 +102,12 @@ def _request_capacity(
         again_ms=emit.time_ms + _pause_ms(attempt),
         attempt=attempt,
     )
-    emit.decide(capacity_wanted, binding.key)
+    emit.decide(capacity_wanted)
     for shard in range(topics.SHARDS):
         request = links.CapacityRequested(
             shard=shard, key=binding.key, number=emit.step, priority=binding.priority, clusters=clusters
         )
-        emit.send(request, keys.capacity_key(shard), binding.key)
+        emit.send(request)
 
 
 def _choose(
@@ -125,7 +125,7 @@ def _choose(
     decided = decisions.PreemptionDecided(
         key=binding.key, number=want.number, again_ms=again_ms, victims=chosen, reason=reason
     )
-    emit.decide(decided, binding.key)
+    emit.decide(decided)
     for victim in chosen:
         request = links.PreemptionRequested(
             key=victim.key,
@@ -135,7 +135,7 @@ def _choose(
             priority=binding.priority,
             until_ms=again_ms,
         )
-        emit.send(request, victim.key, victim.key)
+        emit.send(request)
 
 
 def _pause_ms(attempt: int) -> int:

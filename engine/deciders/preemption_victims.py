@@ -31,7 +31,7 @@ def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
         offered = links.CapacityOffered(
             key=key, number=request.number, shard=emit.shard.shard, occupants=tuple(candidates[:OFFERS_MAX])
         )
-        emit.send(offered, key, key)
+        emit.send(offered)
 
 
 def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
@@ -57,7 +57,7 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
             by=request.by,
             held=True,
         )
-        emit.decide(started, binding.key)
+        emit.decide(started)
 
 
 def release(binding: Binding, emit: step_outputs.Emitter) -> None:
@@ -65,7 +65,7 @@ def release(binding: Binding, emit: step_outputs.Emitter) -> None:
     for task in binding.tasks:
         if task.held:
             finished = decisions.EvictionFinished(key=binding.key, cluster=task.cluster, reason=RESCHEDULED)
-            emit.decide(finished, binding.key)
+            emit.decide(finished)
 
 
 def occupants(

@@ -26,7 +26,7 @@ def announce(key: str, template: Template | None, facts: Facts, emit: step_outpu
         return
     if priority_class is None:
         deleted = policies.PriorityClassGone(name=name)
-        emit.fact(deleted, keys.object_key(priorities.KIND, "", name))
+        emit.fact(deleted)
         return
     declared = policies.PriorityClassDeclared(
         name=name,
@@ -36,7 +36,7 @@ def announce(key: str, template: Template | None, facts: Facts, emit: step_outpu
         # be written out and change the recorded bytes.
         preemption_policy=enums.PreemptionPolicy(priority_class.preemption_policy),
     )
-    emit.fact(declared, keys.object_key(priorities.KIND, "", name))
+    emit.fact(declared)
 
 
 def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
@@ -46,7 +46,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
         return
     resolved = _resolve(binding.key, claim.schedule_priority, template, facts)
     if resolved != (binding.rank or decisions.PriorityResolved(key=binding.key)):
-        emit.decide(resolved, binding.key)
+        emit.decide(resolved)
 
 
 def priority_of(binding: Binding, facts: Facts) -> int:

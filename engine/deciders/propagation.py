@@ -31,7 +31,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
             released = decisions.BindingReleased(
                 key=binding.key, policy=binding.claim.policy, reason=_reason(binding.claim, facts)
             )
-            emit.decide(released, binding.key)
+            emit.decide(released)
         return False
     declare(binding, template, facts, emit)
     _claim(binding, chosen, emit)
@@ -50,7 +50,7 @@ def _withdraw(binding: Binding, emit: step_outputs.Emitter) -> bool:
     if binding.declared is None:
         return False
     preserved = binding.preserves
-    emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="TemplateDeleted"), binding.key)
+    emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="TemplateDeleted"))
     return preserved
 
 
@@ -79,7 +79,7 @@ def declare(binding: Binding, template: Template, facts: Facts, emit: step_outpu
         replicas=size.replicas,
         requests=None if size.requests is None else dict(size.requests),
     )
-    emit.decide(declared, binding.key)
+    emit.decide(declared)
 
 
 def _size(template: Template, facts: Facts) -> workloads.Size:
@@ -123,7 +123,7 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter) ->
         schedule_priority=schedule_priority(spec),
         deletes_last_copy=chosen.policy.deletes_last_copy,
     )
-    emit.decide(claimed, binding.key)
+    emit.decide(claimed)
 
 
 def schedule_priority(spec: policy_objects.PolicySpec) -> decisions.SchedulePriority | None:

@@ -8,7 +8,6 @@ all workloads of the current generation have a result.
 from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import state as states
 from engine.deciders import step_outputs
 from engine.deciders.state import Rebalancer
 from events import decisions, keys, links, shapes, specs, times
@@ -32,7 +31,7 @@ def decide(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
             generation=rebalancer.started,
             finish_ms=emit.time_ms,
         )
-        emit.decide(finish, rebalancer.key)
+        emit.decide(finish)
     due_ms = expires_ms(rebalancer)
     if due_ms and due_ms <= emit.time_ms:
         _expire(rebalancer, emit)
@@ -47,7 +46,7 @@ def expires_ms(rebalancer: Rebalancer) -> int:
 
 
 def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
-    workloads = {states.workload_order(ref): ref for ref in rebalancer.workloads}
+    workloads = {ref.sort_key: ref for ref in rebalancer.workloads}
     added = tuple(ref for order, ref in workloads.items() if order not in rebalancer.observed)
     dropped = tuple(
         observed.workload
@@ -65,7 +64,7 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
         asked=added,
         dropped=dropped,
     )
-    emit.decide(start, rebalancer.key)
+    emit.decide(start)
     for ref in added:
         key = binding_key(ref)
         request = links.RescheduleRequested(
@@ -76,14 +75,14 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
             key=key,
             workload=ref,
         )
-        emit.send(request, key, key)
+        emit.send(request)
         yield
 
 
 def _count_answers(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
     # Iterate over a copy: each result removes its answer; the remaining answers count as ignored.
     for answer in tuple(rebalancer.answers):
-        observed = rebalancer.observed.get(states.workload_order(answer.workload))
+        observed = rebalancer.observed.get(answer.workload.sort_key)
         if observed is None or observed.result or observed.generation != answer.generation:
             continue
         result = decisions.WorkloadRebalanced(
@@ -94,7 +93,7 @@ def _count_answers(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterat
             result=answer.result,
             reason=answer.reason,
         )
-        emit.decide(result, rebalancer.key)
+        emit.decide(result)
         yield
 
 
@@ -102,11 +101,11 @@ def _expire(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> None:
     expired = decisions.RebalancerExpired(
         name=rebalancer.name, uid=rebalancer.uid, generation=rebalancer.generation
     )
-    emit.decide(expired, rebalancer.key)
+    emit.decide(expired)
     # An ordinary write with ``expects``: if the rebalancer was edited meanwhile, the deletion is refused as
     # late.
     deleted = specs.RebalancerDeleted(name=rebalancer.name, expects=rebalancer.version)
-    emit.send(deleted, rebalancer.key, rebalancer.key)
+    emit.send(deleted)
 
 
 def binding_key(ref: shapes.WorkloadRef) -> str:

@@ -39,9 +39,9 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozen
     needs.ref = template.ref
     changed = tuple(_changed(needs, sorted(examined), template))
     for portion in _portions(changed):
-        emit.decide(decisions.BindingRequired(key=binding.key, required_by=portion), binding.key)
+        emit.decide(decisions.BindingRequired(key=binding.key, required_by=portion))
     if changed and not is_required and binding.claim is None and not (binding.clusters or binding.tasks):
-        emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="NotRequired"), binding.key)
+        emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="NotRequired"))
     return preserved
 
 

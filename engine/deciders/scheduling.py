@@ -21,7 +21,7 @@ from engine.domain.bindings import Claim, Targets
 from engine.objects import workloads
 from engine.placement import requests, schedule, triggers
 from engine.placement.decisions import SUCCESS, Decision
-from events import decisions, keys, links, shapes
+from events import decisions, links, shapes
 
 _RETRY_MS: Final = 1_000
 _RETRY_MS_MAX: Final = 60_000
@@ -54,7 +54,7 @@ def decide(
             generation=request.generation,
             at_ms=request.at_ms,
         )
-        emit.decide(triggered, binding.key)
+        emit.decide(triggered)
     if reschedules:
         preemption_victims.release(binding, emit)
     want = emit.shard.wants.get(binding.key) if emit.shard.wants else None
@@ -161,7 +161,7 @@ def _emit_decision(
         available=decision.available,
         excluded=dict(decision.excluded),
     )
-    emit.decide(decided, binding.key)
+    emit.decide(decided)
     if decision.chosen is not None:
         facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
 
@@ -198,7 +198,7 @@ def _emit_failure(
         retry_at_ms=emit.time_ms + delay_ms if decision.retry else 0,
         excluded=dict(decision.excluded),
     )
-    emit.decide(failed, binding.key)
+    emit.decide(failed)
 
 
 def _answer(request: RescheduleRequest, result: str, reason: str, emit: step_outputs.Emitter) -> None:
@@ -210,5 +210,4 @@ def _answer(request: RescheduleRequest, result: str, reason: str, emit: step_out
         result=result,
         reason=reason,
     )
-    key = keys.rebalancer_key(request.rebalancer)
-    emit.send(answer, key, key)
+    emit.send(answer)

@@ -335,8 +335,3 @@ class ShardState(Struct):
     removals: dict[str, dict[str, tuple[int, int]]] = {}
     departures: dict[str, Departure] = {}
     is_crowd: bool = False
-
-
-def workload_order(ref: WorkloadRef) -> str:
-    """Sort key of observedWorkloads: one string; an empty namespace leaves two spaces."""
-    return f"{ref.api_version} {ref.kind} {ref.namespace} {ref.name}"

@@ -35,7 +35,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
     if not members and not binding.shown:
         return
     if apply_decisions.shown_digest(aggregated) != binding.shown:
-        emit.decide(aggregated, binding.key)
+        emit.decide(aggregated)
 
 
 def _fields(

@@ -50,18 +50,22 @@ class Emitter:
         """Set the input that causes everything emitted from now on."""
         self._cause = cause
 
-    def decide(self, data: shapes.Event, subject: str) -> None:
+    def decide(self, data: shapes.Event) -> None:
         """Emit a decision of this shard and apply it to the state."""
-        self.outputs.append(Output(data, self.shard.shard, self._decisions_key, subject, self._cause))
+        self._put(data, self.shard.shard, self._decisions_key)
         apply_decisions.apply(self.shard, data, self.term, self.step)
 
-    def send(self, data: shapes.Event, key: str, subject: str) -> None:
-        """Emit a link, a work or an input of the shard's own; ``key`` is the receiver's record key."""
-        self.outputs.append(Output(data, keys.shard_of(key), key, subject, self._cause))
+    def send(self, data: shapes.Event) -> None:
+        """Emit a link, a work or an input of the shard's own."""
+        key = data.record_key
+        self._put(data, keys.shard_of(key), key)
 
-    def fact(self, data: shapes.Event, key: str) -> None:
+    def fact(self, data: shapes.Event) -> None:
         """Emit a fact, an input that every shard reads."""
-        self.outputs.append(Output(data, 0, key, key, self._cause))
+        self._put(data, 0, data.record_key)
+
+    def _put(self, data: shapes.Event, partition: int, key: str) -> None:
+        self.outputs.append(Output(data, partition, key, data.subject, self._cause))
 
     def reject(self, data: shapes.Event, topic: str, cause: Cause) -> None:
         """Emit the rejection of an input of ``topic``."""

@@ -41,7 +41,7 @@ def decide(
         finished = decisions.EvictionFinished(
             key=binding.key, cluster=eviction.task.cluster, reason=eviction.reason
         )
-        emit.decide(finished, binding.key)
+        emit.decide(finished)
     replicas = dict(binding.clusters)
     rules = binding.claim.preserved if binding.claim else ()
     before = state_preservation.clusters_before(binding, rules)
@@ -63,7 +63,7 @@ def decide(
             clusters_before=before,
             not_preserved=state.missing,
         )
-        emit.decide(started, binding.key)
+        emit.decide(started)
     if binding.claim is None:
         last_copy.decide_unclaimed(binding, ended_evictions, emit)
     return bool(ended_evictions)

@@ -16,11 +16,9 @@ from events import (
     catalogue,
     clusters,
     codec,
-    health,
     ids,
     keys,
     limits,
-    links,
     objects,
     partitioning,
     policies,
@@ -146,46 +144,8 @@ _CLUSTER: Final = objects.Manifest()
 
 def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
     """Return the key that an input must have; raises TypeError for an event that is not an input."""
-    if manifest is not None:
-        return _key_of_object(data, manifest)
-    key = ""
-    match data:
-        case (
-            specs.TemplateDeleted(template=ref)
-            | specs.TemplateStatusWritten(template=ref)
-            | specs.DeletionAllowed(template=ref)
-            | links.DependencyNeeded(dependency=ref)
-            | links.DependencyDropped(dependency=ref)
-        ):
-            key = keys.binding_key(ref.kind, ref.namespace, ref.name)
-        case specs.RebalancerDeleted(name=name) | links.RescheduleAnswered(rebalancer=name):
-            key = keys.rebalancer_key(name)
-        case links.CapacityRequested(shard=shard):
-            key = keys.capacity_key(shard)
-        case policies.PolicyDeleted(policy=ref):
-            key = keys.object_key(ref.kind, ref.namespace, ref.name)
-        case policies.ConfigurationDeleted(object=ref) | policies.ConfigurationStatusWritten(object=ref):
-            key = keys.object_key(ref.kind, ref.namespace, ref.name)
-        case policies.NamespaceDeleted(name=name):
-            key = keys.object_key("Namespace", "", name)
-        case policies.InterpreterDeleted(name=name):
-            key = keys.object_key("ReplicaInterpreter", "", name)
-        case policies.PriorityClassDeclared(name=name) | policies.PriorityClassGone(name=name):
-            key = keys.object_key("PriorityClass", "", name)
-        case (
-            health.WorkloadReported(key=key)
-            | health.WorkloadGone(key=key)
-            | links.RescheduleRequested(key=key)
-            | links.CapacityOffered(key=key)
-            | links.PreemptionRequested(key=key)
-        ):
-            pass
-        case _:
-            key = _cluster_key(data)
-    return key
-
-
-def _key_of_object(data: shapes.Event, manifest: objects.Manifest) -> str:
+    if manifest is None:
+        return data.record_key
     name, namespace = manifest.metadata.name, manifest.metadata.namespace
     match data:
         case specs.TemplateApplied():
@@ -194,26 +154,6 @@ def _key_of_object(data: shapes.Event, manifest: objects.Manifest) -> str:
             return keys.rebalancer_key(name)
         case _:
             return keys.object_key(manifest.kind, namespace, name)
-
-
-def _cluster_key(data: shapes.Event) -> str:
-    match data:
-        case (
-            clusters.ClusterJoined(name=name)
-            | clusters.ClusterLeaving(name=name)
-            | clusters.ClusterLeft(name=name)
-            | clusters.ClusterLabelled(name=name)
-            | clusters.ClusterDescribed(name=name)
-            | clusters.ClusterTainted(name=name)
-            | clusters.ClusterUntainted(name=name)
-            | clusters.CapacityReported(name=name)
-            | clusters.ClusterHealthChanged(name=name)
-            | links.ClusterCleared(cluster=name)
-        ):
-            return name
-        case _:
-            message = f"{type(data).__name__} is no input"
-            raise TypeError(message)
 
 
 class PartitionFold:

@@ -13,7 +13,7 @@ from events import decisions, job_statuses, json_paths, times
 from events.json_values import Json
 from projections.bindings import Binding
 from projections.documents import field_owners, kind_statuses
-from projections.rebalancers import Observed, Rebalancer, workload_order
+from projections.rebalancers import Observed, Rebalancer
 
 _JOB: Final = ("batch/v1", "Job")
 _POLICY_DOMAINS: Final = {
@@ -237,7 +237,7 @@ def _own(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None
 
 
 def _order(observed: Observed) -> str:
-    return workload_order(observed.workload)
+    return observed.workload.sort_key
 
 
 def _observed(observed: Observed) -> Json:
