@@ -59,7 +59,7 @@ class ClusterEvent(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterJoined(ClusterEvent, frozen=True, kw_only=True):
-    """A cluster is a member from now on; said again, it replaces everything but reports and health.
+    """A cluster joins; for a member it replaces everything but its capacity and health.
 
     ``managed_fields`` lists the field owners of the Cluster object; it has no influence on decisions.
     """
@@ -84,19 +84,18 @@ class ClusterJoined(ClusterEvent, frozen=True, kw_only=True):
 
 
 class ClusterLeaving(ClusterEvent, frozen=True, kw_only=True):
-    """A cluster is to leave: nothing comes to it, and what it was given goes; then it is no member any more.
+    """A request to remove a cluster: no bindings are scheduled to it, and its works are removed.
 
-    A request to remove the cluster: no new bindings are scheduled to it, its works are removed, and once none
-    is left the engine writes ``ClusterLeft``.
+    Once it has no works left, the engine writes ``ClusterLeft``.
     """
 
     expects: shapes.Count | None = None
 
 
 class ClusterLeft(ClusterEvent, frozen=True, kw_only=True):
-    """A cluster is no member any more; with a ``uid`` only the one that has it.
+    """A cluster has left, and its Cluster object is deleted.
 
-    The Cluster object is deleted. ``uid`` protects a cluster that joined later with the same name.
+    ``uid`` protects a cluster that joined later with the same name.
     """
 
     uid: str = ""
@@ -104,7 +103,7 @@ class ClusterLeft(ClusterEvent, frozen=True, kw_only=True):
 
 
 class ClusterLabelled(ClusterEvent, frozen=True, kw_only=True):
-    """All labels that the cluster has now.
+    """All labels of a cluster; they replace the previous ones.
 
     ``managed_fields``, here and in the events below, replaces the field owners of the Cluster object; if
     empty, they do not change.
@@ -116,10 +115,7 @@ class ClusterLabelled(ClusterEvent, frozen=True, kw_only=True):
 
 
 class ClusterDescribed(ClusterEvent, frozen=True, kw_only=True):
-    """Where the cluster stands now.
-
-    Provider, region and zones of the cluster; replaces all three.
-    """
+    """Provider, region and zones of a cluster; they replace the previous ones."""
 
     provider: str = ""
     region: str = ""
@@ -129,7 +125,7 @@ class ClusterDescribed(ClusterEvent, frozen=True, kw_only=True):
 
 
 class ClusterTainted(ClusterEvent, frozen=True, kw_only=True):
-    """The cluster has this taint now; it replaces one with the same key and effect."""
+    """A taint is added to a cluster; it replaces one with the same key and effect."""
 
     taint: Taint
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
@@ -137,10 +133,7 @@ class ClusterTainted(ClusterEvent, frozen=True, kw_only=True):
 
 
 class ClusterUntainted(ClusterEvent, frozen=True, kw_only=True):
-    """The cluster has no taint with this key (and effect, where one is named) any more.
-
-    Removes the taint with this key and effect, or all taints with this key if ``effect`` is empty.
-    """
+    """The taint with this key and effect is removed from a cluster; with an empty effect all with this key."""
 
     key: str
     effect: str = ""
@@ -149,10 +142,10 @@ class ClusterUntainted(ClusterEvent, frozen=True, kw_only=True):
 
 
 class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
-    """What the cluster has, has given away, and is about to give away, as Kubernetes quantities.
+    """Allocatable, allocated and soon allocated resources of a cluster, as Kubernetes quantities.
 
-    The resource summary of the cluster, by resource. ``modelings`` are its free nodes by grade. ``nodes`` is
-    the number of all nodes, ``nodes_ready`` that of ready nodes.
+    ``modelings`` are its free nodes by grade. ``nodes`` is the number of all nodes, ``nodes_ready`` that of
+    ready nodes.
     """
 
     allocatable: dict[str, str]
@@ -164,9 +157,9 @@ class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
 
 
 class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):
-    """Whether the cluster's own control plane answers; said again, it tells that who watches the cluster is alive.
+    """Whether the control plane of a cluster answers; also a heartbeat of its reporter.
 
-    Also a heartbeat: a reporter that sets ``grace_seconds`` must report again within that time; without it,
+    A reporter that sets ``grace_seconds`` must report again within that time; without it,
     no timeout applies. The engine itself writes the event with ``silent`` when the last report, at
     ``heard_ms``, is older than that: the cluster's health is then Unknown, and any report received in between
     overrides the event.

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class ConflictResolution(StrEnum):
-    """What happens to an object that already exists in a member cluster; UNSET is read as ABORT."""
+    """Treatment of an object that already exists in a member cluster; UNSET is read as ABORT."""
 
     ABORT = "Abort"
     OVERWRITE = "Overwrite"
@@ -33,7 +33,7 @@ class PreemptionPolicy(StrEnum):
 
 
 class SyncMode(StrEnum):
-    """Who applies works: the control plane (PUSH) or an agent in the cluster (PULL)."""
+    """The side that applies works: the control plane (PUSH) or an agent in the cluster (PULL)."""
 
     PUSH = "Push"
     PULL = "Pull"

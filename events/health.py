@@ -10,9 +10,9 @@ FAULT_CHARS_MAX: Final = 1_024
 
 
 class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
-    """How a workload stands in one cluster.
+    """A member's report on a workload: its replicas and its health.
 
-    A member's report on a workload. ``term`` and ``step`` are the version of the reported work; a report of
+    ``term`` and ``step`` are the version of the reported work; a report of
     an older version than a known one is ignored. ``fault`` is the reason why the work could not be applied;
     the previous version keeps running. ``values`` are the status values that the work requested, as far as
     they exist.

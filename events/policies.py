@@ -6,14 +6,14 @@ from events import enums, keys, shapes
 
 
 class PolicyApplied(shapes.Event, frozen=True, kw_only=True):
-    """A PropagationPolicy or ClusterPropagationPolicy as it is wanted now: the whole object."""
+    """A PropagationPolicy or ClusterPropagationPolicy, the whole object."""
 
     manifest: msgspec.Raw
     expects: shapes.Count | None = None
 
 
 class PolicyDeleted(shapes.Event, frozen=True, kw_only=True):
-    """A policy that is gone; what it placed keeps running."""
+    """The deletion of a policy; the workloads that it placed keep running."""
 
     policy: shapes.PolicyRef
     expects: shapes.Count | None = None
@@ -24,14 +24,14 @@ class PolicyDeleted(shapes.Event, frozen=True, kw_only=True):
 
 
 class NamespaceApplied(shapes.Event, frozen=True, kw_only=True):
-    """A Namespace of the control plane: the whole object."""
+    """A Namespace of the control plane, the whole object."""
 
     manifest: msgspec.Raw
     expects: shapes.Count | None = None
 
 
 class NamespaceDeleted(shapes.Event, frozen=True, kw_only=True):
-    """A Namespace that is gone."""
+    """The deletion of a Namespace."""
 
     name: str
     expects: shapes.Count | None = None
@@ -42,14 +42,14 @@ class NamespaceDeleted(shapes.Event, frozen=True, kw_only=True):
 
 
 class InterpreterApplied(shapes.Event, frozen=True, kw_only=True):
-    """How a custom kind is read: a ReplicaInterpreter object (``config.reballast.io/v1alpha1``)."""
+    """A ReplicaInterpreter (``config.reballast.io/v1alpha1``), which declares how to read a custom kind."""
 
     manifest: msgspec.Raw
     expects: shapes.Count | None = None
 
 
 class InterpreterDeleted(shapes.Event, frozen=True, kw_only=True):
-    """An interpreter that is gone; the kind is read as one without replicas."""
+    """The deletion of a ReplicaInterpreter; its kind is read as one without replicas."""
 
     name: str
     expects: shapes.Count | None = None
@@ -60,9 +60,9 @@ class InterpreterDeleted(shapes.Event, frozen=True, kw_only=True):
 
 
 class ConfigurationApplied(shapes.Event, frozen=True, kw_only=True):
-    """An object of the control plane that is kept as it is wanted, and never propagated: overrides, quotas, taints.
+    """An object of the control plane that is not propagated, such as an override or taint policy: the whole object.
 
-    The whole object. Override and taint policies affect decisions; the other kinds are stored only.
+    Override and taint policies affect decisions; the other kinds are stored only.
     """
 
     manifest: msgspec.Raw
@@ -70,10 +70,7 @@ class ConfigurationApplied(shapes.Event, frozen=True, kw_only=True):
 
 
 class ConfigurationDeleted(shapes.Event, frozen=True, kw_only=True):
-    """Such an object that is gone.
-
-    The deletion of an object that a ``ConfigurationApplied`` event created.
-    """
+    """The deletion of an object that a ``ConfigurationApplied`` event created."""
 
     object: shapes.WorkloadRef
     expects: shapes.Count | None = None
@@ -84,9 +81,9 @@ class ConfigurationDeleted(shapes.Event, frozen=True, kw_only=True):
 
 
 class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
-    """The whole status of such an object, as a controller of somebody else sees it.
+    """The whole status of such an object, written by an external controller.
 
-    Written by an external controller; replaces the previous status. ``managed_fields`` are the owners of its
+    ``managed_fields`` are the owners of its
     fields.
     """
 
@@ -101,9 +98,9 @@ class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
 
 
 class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
-    """What a PriorityClass says now: the shard of its template tells it to all others.
+    """A PriorityClass, from the owner shard of its template to all shards.
 
-    The owner shard of a PriorityClass writes this event, so that all shards know the class. Bindings with a
+    Bindings with a
     higher ``value`` are scheduled first. ``global_default`` applies the class to workloads that name none.
     With the ``preemption_policy`` Never its workloads do not preempt others.
     """
@@ -119,10 +116,9 @@ class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
 
 
 class PriorityClassGone(shapes.Event, frozen=True, kw_only=True):
-    """A PriorityClass that is there no more; what named it keeps the priority that it has.
+    """The deletion of a PriorityClass; bindings that used the class keep their priority.
 
-    Written by the owner shard of the class after its deletion. Bindings that used the class keep their
-    priority.
+    The owner shard of the class writes it.
     """
 
     name: str

@@ -6,7 +6,7 @@ from events import keys, shapes
 
 
 class TemplateApplied(shapes.Event, frozen=True, kw_only=True):
-    """A template as it is wanted now: the whole object.
+    """A template, the whole object.
 
     ``expects`` is the write version (offset + 1) of the last write that the writer has seen, 0 to create
     only, and absent if the last write wins.
@@ -17,10 +17,7 @@ class TemplateApplied(shapes.Event, frozen=True, kw_only=True):
 
 
 class TemplateDeleted(shapes.Event, frozen=True, kw_only=True):
-    """A template that is not wanted any more; what runs of it is withdrawn everywhere.
-
-    The deletion of a template; all its works are removed.
-    """
+    """The deletion of a template; all its works are removed."""
 
     template: shapes.WorkloadRef
     expects: shapes.Count | None = None
@@ -31,14 +28,14 @@ class TemplateDeleted(shapes.Event, frozen=True, kw_only=True):
 
 
 class RebalancerApplied(shapes.Event, frozen=True, kw_only=True):
-    """A WorkloadRebalancer as it is wanted now: the whole object."""
+    """A WorkloadRebalancer, the whole object."""
 
     manifest: msgspec.Raw
     expects: shapes.Count | None = None
 
 
 class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
-    """A WorkloadRebalancer that was deleted; what it moved stays."""
+    """The deletion of a WorkloadRebalancer; the workloads that it moved stay where they are."""
 
     name: str
     expects: shapes.Count | None = None
@@ -49,9 +46,9 @@ class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
 
 
 class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
-    """The whole status of a template, as somebody beside the engine sees it; what members report is shown over it.
+    """The whole status of a template, written by an external client.
 
-    Written by an external client; replaces the previous status. Fields aggregated from members' reports
+    Fields aggregated from members' reports
     override it when the object is rendered. ``managed_fields`` are the owners of the status fields; they have
     no influence on decisions.
     """
@@ -67,10 +64,9 @@ class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
 
 
 class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
-    """What a template left in a cluster until somebody decides may be deleted there: ``suppressDeletion`` is false.
+    """Permission to delete the workload that an eviction with ``suppressDeletion`` kept in a cluster.
 
-    Ends an eviction with ``suppressDeletion``: the workload that it kept in the cluster may be deleted. No
-    effect if no such eviction of the template is pending in the cluster.
+    It has no effect if no such eviction of the template is pending in the cluster.
     """
 
     template: shapes.WorkloadRef

@@ -26,8 +26,8 @@ class WorkApplied(_WorkEvent, frozen=True, kw_only=True):
     """The cluster must run this workload; ``replicas`` is absent for kinds without replicas.
 
     The manifest is made from the template by setting the replicas, then adding the ``labels``, which carry
-    preserved state from previous clusters, then applying the ``overrides`` in order. ``reading`` tells the
-    member how to read its status, beyond the built-in knowledge of its kind.
+    preserved state from previous clusters, then applying the ``overrides`` in order. ``reading`` is how
+    the member reads its status, beyond the built-in knowledge of its kind.
     """
 
     template: shapes.WorkloadRef

@@ -255,7 +255,7 @@ def _environment(where: str) -> dict[str, str]:
 
 
 def _fresh(where: str) -> str:
-    """The same brokers with a new topic prefix."""
+    """Return the address of the same brokers with a new topic prefix."""
     base, _, query = where.partition("?")
     scheme, _, rest = base.partition("://")
     servers = rest.partition("/")[0]

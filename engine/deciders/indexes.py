@@ -89,7 +89,7 @@ class Templates:
         return selected
 
     def move(self, key: str, old: Template | None, new: Template | None) -> None:
-        """Replace a key's template; None stands for no template."""
+        """Replace a key's template; None means no template."""
         if old is not None:
             groups = self._groups[old.ref.api_version, old.ref.kind]
             group = groups[old.ref.namespace]

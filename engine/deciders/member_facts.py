@@ -1,4 +1,4 @@
-"""What the facts keep of a member cluster: the manifest that scheduling reads, and its place in the queue."""
+"""Facts of a member cluster: the manifest that scheduling reads, and its place in the queue."""
 
 import bisect
 from collections.abc import Callable, Iterable

@@ -260,7 +260,7 @@ class Watch(Struct, gc=False):
 
 
 class Departure(Struct, gc=False):
-    """What a shard keeps of a leaving cluster.
+    """State of a leaving cluster in a shard.
 
     ``is_told``: this shard has reported to the cluster's owner shard that none of its works is left there.
     The owner shard collects these reports in ``cleared`` (shard to the cluster's uid at that time);

@@ -1,1 +1,1 @@
-"""What a binding and a cluster are, and how events change them: one fold for deciders and projections."""
+"""Bindings and clusters, and how events change them: one fold for deciders and projections."""

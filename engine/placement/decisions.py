@@ -165,7 +165,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> Columns:
-        """The same as two columns, names and replicas; cheaper than pairs for thousands of clusters."""
+        """The targets as two columns, names and replicas; cheaper than pairs for thousands of clusters."""
         if self.chosen is None:
             return tuple(name for name, _ in self.current), tuple(replicas for _, replicas in self.current)
         return self.chosen.columns()

@@ -145,7 +145,7 @@ def _give_rest(
 
 
 def _divide_few(votes: list[float], seats: int, *, descending: bool) -> list[int]:
-    """The same division in plain Python, faster for few parties."""
+    """Division in plain Python with the same result, faster for few parties."""
     total = sum(votes)
     if seats <= 0 or not total:
         return [0] * len(votes)

@@ -58,7 +58,7 @@ def _score_few(
     clusters: placements.SpreadConstraint,
     ranks: tuple[list[str], encoded_columns.Integers],
 ) -> tuple[encoded_columns.Integers, list[combinations.Region]]:
-    """The same as `_score` for few candidates."""
+    """Equivalent of ``_score`` for few candidates."""
     names, codes = ranks
     coded = codes[context.index].tolist()
     members: dict[int, list[int]] = {}
@@ -149,7 +149,7 @@ def _divided_scores(
     starts: encoded_columns.Integers,
     sizes: encoded_columns.Integers,
 ) -> list[int]:
-    """The same as `_divided_score` for all regions at once."""
+    """Equivalent of ``_divided_score`` for all regions at once."""
     sums = _prefix_sums(context.available[by_region])
     current = _prefix_sums(context.current[by_region])
     reached = np.searchsorted(sums[1:], sums[starts] + target) - starts + 1

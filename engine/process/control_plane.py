@@ -66,7 +66,7 @@ class Options(Struct, frozen=True, kw_only=True):
     - ``tolerated``: for how long policies without tolerations of their own tolerate failing clusters.
     - ``on_ready``: called with the endpoint and the ports of the last run that were not free.
 
-    Port 0 stands for the port of the last run if it is free, else any.
+    Port 0 means the port of the last run if it is free, else any.
     """
 
     directory: Path

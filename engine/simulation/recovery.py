@@ -24,7 +24,7 @@ EARLIER_MAX: Final = 16
 
 
 class WorkloadHistory(Struct):
-    """What the log says of one workload: its newest work that may run, and the ages of its replicas.
+    """One workload according to the log: its newest work that may run, and the ages of its replicas.
 
     ``earlier`` holds the works before it, newest first, while it is unknown whether it could be applied.
     ``settle`` decides that before the workload is restored: then ``applied`` is the work that runs, if any,
@@ -45,7 +45,7 @@ class WorkloadHistory(Struct):
 
 
 class History(Struct):
-    """What the log says of one member.
+    """One member according to the log.
 
     ``down_since`` is the number of the record that reported it as down (0: it is up).
     """

@@ -14,7 +14,7 @@ from events.json_values import Json, as_list, as_object
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 CLUSTER: Final = "resource.karmada.io/cluster"
-"""Annotation that tells usage of several clusters apart, as in the reference."""
+"""Annotation that distinguishes the usage of several clusters, as in the reference."""
 
 _WINDOW: Final = "15s"
 _RESOURCES: Final = ("cpu", "memory")

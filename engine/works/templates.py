@@ -1,4 +1,4 @@
-"""What a member needs of a template in order to run its replicas.
+"""The part of a template that a member needs to run its replicas.
 
 Kinds with replicas, built-in or custom, are read by their pod template at ``spec.template``; replicas of a
 kind without one request nothing.

@@ -131,7 +131,7 @@ def _status(cluster: Cluster) -> Json:
 
 
 def _enablements(cluster: Cluster) -> Json:
-    """The condition that tells whether the served kinds are known; without them the built-in kinds are assumed."""
+    """The condition whether the served kinds are known; without them the built-in kinds are assumed."""
     is_known = bool(cluster.spec.apis)
     return {
         "type": "CompleteAPIEnablements",

@@ -34,7 +34,7 @@ class Namespaces:
     async def end(self, target: wishes.Target, precheck: Precheck) -> tuple[Result, Removal]:
         """Mark a namespace and delete its contents.
 
-        Returns the result and the removal; its ``is_marked`` tells whether the namespace still exists.
+        Returns the result and the removal; its ``is_marked`` is whether the namespace still exists.
         """
         marking = Removal(target=target, precheck=precheck, now_ms=self._clock_ms(), is_kept=True)
         result = await self._write_api.change(marking, dry_run=False, source=SOURCE)
