@@ -6,9 +6,9 @@ The spec is in the objects' table; this one holds the status, for one uid.
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
-from events import decisions, shapes
+from engine.domain import rebalancers as domain
+from events import decisions
 from projections.port import Row, Rows
 from projections.working_set import WorkingSet
 
@@ -17,22 +17,11 @@ SCHEMA: Final = (
 )
 
 
-class Observed(Struct, frozen=True, array_like=True, gc=False):
-    """A workload and its result; ``result`` is empty until there is one."""
-
-    workload: shapes.WorkloadRef
-    result: str = ""
-    reason: str = ""
-
-
-class Rebalancer(Struct, array_like=True):
-    """The status of a rebalancer; ``finish_ms`` is 0 until it finishes for the first time."""
+class Rebalancer(domain.Rebalancer, kw_only=True, array_like=True):
+    """The status of a rebalancer with this uid; ``number`` is that of the last record that changed it."""
 
     uid: str
     number: int = 0
-    observed_generation: int = 0
-    finish_ms: int = 0
-    observed: dict[str, Observed] = {}
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -50,25 +39,17 @@ class Rebalancers:
         """Return the current status; callers must not modify it."""
         return self._documents.get(key_id)
 
-    def take(self, key_id: int, number: int, uid: str, data: shapes.Event) -> bool:
+    def take(self, key_id: int, number: int, uid: str, data: decisions.RebalancerDecision) -> bool:
         """Fold a counted decision; return False if it is not about the rebalancer that has this ``uid`` now."""
+        if data.uid != uid:
+            return False
         rebalancer = self._documents.get(key_id)
         if rebalancer is None or rebalancer.uid != uid:
-            rebalancer = Rebalancer(uid)
-        match data:
-            case decisions.RebalanceStarted() if data.uid == uid:
-                _start(rebalancer, data)
-            case decisions.WorkloadRebalanced() if data.uid == uid:
-                observed = Observed(data.workload, data.result, data.reason)
-                rebalancer.observed[data.workload.sort_key] = observed
-            case decisions.RebalanceFinished() if data.uid == uid:
-                rebalancer.finish_ms = data.finish_ms
-            case decisions.RebalancerExpired() if data.uid == uid:
-                return True
-            case _:
-                return False
-        rebalancer.number = number
-        self._documents.put(key_id, rebalancer)
+            rebalancer = Rebalancer(uid=uid)
+        if not isinstance(data, decisions.RebalancerExpired):
+            domain.apply(rebalancer, data)
+            rebalancer.number = number
+            self._documents.put(key_id, rebalancer)
         return True
 
     def remove(self, key_id: int) -> None:
@@ -88,11 +69,3 @@ class Rebalancers:
     def _load(self, key_id: int) -> Rebalancer | None:
         rows = self._rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
         return decode(rows[0][0]) if rows else None
-
-
-def _start(rebalancer: Rebalancer, data: decisions.RebalanceStarted) -> None:
-    rebalancer.observed_generation = data.generation
-    for ref in data.dropped:
-        rebalancer.observed.pop(ref.sort_key, None)
-    for ref in data.asked:
-        rebalancer.observed[ref.sort_key] = Observed(ref)

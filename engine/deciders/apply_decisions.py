@@ -13,12 +13,10 @@ from engine.deciders.state import (
     Binding,
     Declared,
     Dispatched,
-    Observed,
-    Rebalancer,
     ShardState,
     Want,
 )
-from engine.domain import bindings
+from engine.domain import bindings, rebalancers
 from engine.objects import priorities
 from events import decisions, keys, shapes
 
@@ -265,27 +263,8 @@ def _apply_rebalance(shard: ShardState, data: decisions.RebalancerDecision) -> N
     rebalancer = shard.rebalancers.get(data.subject)
     if rebalancer is None or rebalancer.uid != data.uid:
         return
-    match data:
-        case decisions.RebalanceStarted():
-            _start(rebalancer, data)
-        case decisions.WorkloadRebalanced(workload=workload, result=result, reason=reason):
-            order = workload.sort_key
-            requested = rebalancer.observed[order]
-            observed = rebalancer.observed[order] = Observed(workload, requested.generation, result, reason)
-            if observed in rebalancer.answers:
-                rebalancer.answers.remove(observed)
-        case decisions.RebalanceFinished():
-            rebalancer.finished = data.generation
-            rebalancer.finish_ms = data.finish_ms
-        case decisions.RebalancerExpired():
-            rebalancer.expired = True
-        case _:
-            return
-
-
-def _start(rebalancer: Rebalancer, data: decisions.RebalanceStarted) -> None:
-    rebalancer.started = data.generation
-    for ref in data.dropped:
-        rebalancer.observed.pop(ref.sort_key, None)
-    for ref in data.asked:
-        rebalancer.observed[ref.sort_key] = Observed(ref, data.generation)
+    rebalancers.apply(rebalancer, data)
+    if isinstance(data, decisions.WorkloadRebalanced):
+        observed = rebalancer.observed[data.workload.sort_key]
+        if observed in rebalancer.answers:
+            rebalancer.answers.remove(observed)

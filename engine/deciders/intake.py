@@ -14,6 +14,7 @@ import msgspec
 from engine.deciders import apply_decisions, needs
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
+from engine.domain.rebalancers import Observed
 from engine.objects import dependencies, priorities, workloads
 from events import health, links, objects, shapes, specs, topics
 from events.validation import verdicts
@@ -274,7 +275,7 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
     if rebalancer is None or rebalancer.uid != answer.uid:
         shard.counters.answers_ignored += 1
         return
-    observed = states.Observed(answer.workload, answer.generation, answer.result, answer.reason)
+    observed = Observed(answer.workload, answer.generation, answer.result, answer.reason)
     rebalancer.answers.append(observed)
     touch(shard, rebalancer.key, states.REQUESTED, taken)
 

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.domain import bindings
+from engine.domain import bindings, rebalancers
 from engine.objects import workloads
 from engine.objects.dependencies import Dependency
 from engine.objects.priorities import PriorityClass
@@ -190,24 +190,8 @@ class Want(Struct, gc=False):
         return self.again_ms if self.has_victims else 0
 
 
-class Observed(Struct, frozen=True, gc=False):
-    """The result for one workload of a rebalancer; ``result`` is empty until the answer arrives.
-
-    ``generation`` is the rebalancer's generation that asked for the workload.
-    """
-
-    workload: WorkloadRef
-    generation: int
-    result: str = ""
-    reason: str = ""
-
-
-class Rebalancer(Struct, gc=False):
-    """A WorkloadRebalancer.
-
-    ``started`` and ``finished`` are the generations that were last started and finished; ``version`` is the
-    write version of its last write.
-    """
+class Rebalancer(rebalancers.Rebalancer, kw_only=True, gc=False):
+    """A WorkloadRebalancer; ``version`` is the write version of its last write."""
 
     key: str
     name: str
@@ -218,12 +202,7 @@ class Rebalancer(Struct, gc=False):
     version: int
     workloads: tuple[WorkloadRef, ...]
     ttl_seconds: int | None
-    observed: dict[str, Observed] = {}
-    started: int = 0
-    finished: int = 0
-    finish_ms: int = 0
-    expired: bool = False
-    answers: list[Observed] = []
+    answers: list[rebalancers.Observed] = []
     timer_ms: int = 0
 
 

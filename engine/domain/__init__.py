@@ -1,1 +1,1 @@
-"""Bindings and clusters, and how events change them: one fold for deciders and projections."""
+"""Bindings, clusters and rebalancers, and how events change them: one fold for deciders and projections."""

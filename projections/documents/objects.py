@@ -9,11 +9,12 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
+from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, times
 from events.json_values import Json
 from projections.bindings import Binding
 from projections.documents import field_owners, kind_statuses
-from projections.rebalancers import Observed, Rebalancer
+from projections.rebalancers import Rebalancer
 
 _JOB: Final = ("batch/v1", "Job")
 _POLICY_DOMAINS: Final = {
@@ -119,7 +120,7 @@ def rebalancer_status(rebalancer: Rebalancer) -> Json:
     observed = sorted(rebalancer.observed.values(), key=_order)
     return {
         **finish,
-        "observedGeneration": rebalancer.observed_generation,
+        "observedGeneration": rebalancer.started,
         "observedWorkloads": [_observed(workload) for workload in observed],
     }
 

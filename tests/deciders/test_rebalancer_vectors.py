@@ -15,7 +15,7 @@ import pytest
 
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
-from engine.deciders.state import Observed
+from engine.domain.rebalancers import Observed
 from engine.reconcilers import recovery
 from events import codec, keys, links, records, shapes, specs, topics
 from events.envelope import Envelope

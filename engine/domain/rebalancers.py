@@ -1,0 +1,50 @@
+"""A WorkloadRebalancer's progress: the result for each workload; ``apply`` is the only fold of it."""
+
+from msgspec import Struct
+
+from events import decisions, shapes
+
+
+class Observed(Struct, frozen=True, array_like=True, gc=False):
+    """A workload and the result for it; ``result`` is empty until the answer arrives.
+
+    ``generation`` is the rebalancer's generation that asked for the workload.
+    """
+
+    workload: shapes.WorkloadRef
+    generation: int
+    result: str = ""
+    reason: str = ""
+
+
+class Rebalancer(Struct):
+    """Facts of a rebalancer that decisions set.
+
+    ``started`` and ``finished`` are the generations that were last started and finished, ``finish_ms`` the
+    time of the latter; 0 before the first. ``observed`` is by the workloads' sort keys.
+    """
+
+    started: int = 0
+    finished: int = 0
+    finish_ms: int = 0
+    expired: bool = False
+    observed: dict[str, Observed] = {}
+
+
+def apply(rebalancer: Rebalancer, data: decisions.RebalancerDecision) -> None:
+    """Apply a decision about the rebalancer."""
+    match data:
+        case decisions.RebalanceStarted():
+            rebalancer.started = data.generation
+            for ref in data.dropped:
+                rebalancer.observed.pop(ref.sort_key, None)
+            for ref in data.asked:
+                rebalancer.observed[ref.sort_key] = Observed(ref, data.generation)
+        case decisions.WorkloadRebalanced(workload=ref):
+            rebalancer.observed[ref.sort_key] = Observed(ref, data.generation, data.result, data.reason)
+        case decisions.RebalanceFinished():
+            rebalancer.finished, rebalancer.finish_ms = data.generation, data.finish_ms
+        case decisions.RebalancerExpired():
+            rebalancer.expired = True
+        case _:
+            return
