@@ -18,6 +18,14 @@ DEPTH_MAX: Final = 64
 RECORD_DEPTH_MAX: Final = DEPTH_MAX + 2
 """Deepest nesting of a record's value: an object inside event data inside a structured envelope."""
 
+NAME_CHARS_MAX: Final = 253
+"""Length of an object's name: that of a DNS subdomain."""
+
+LABEL_CHARS_MAX: Final = 63
+"""Length of a DNS label."""
+
+PORT_MAX: Final = 65_535
+
 SHOWN_CHARS_MAX: Final = 80
 """Characters of a foreign value that a message quotes."""
 

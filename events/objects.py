@@ -10,7 +10,6 @@ from msgspec import Struct
 from events import limits, shapes
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9_.:]*[a-zA-Z0-9])?")
-_NAME_CHARS_MAX: Final = 253
 _OUTSIDE_SPEC: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
@@ -102,8 +101,8 @@ def spec_digest(raw: msgspec.Raw) -> str:
 def _check_name(field: str, name: str) -> None:
     if not name:
         raise Refusal(field, "required")
-    if len(name) > _NAME_CHARS_MAX:
-        raise Refusal(field, f"{len(name)} characters; at most {_NAME_CHARS_MAX}")
+    if len(name) > limits.NAME_CHARS_MAX:
+        raise Refusal(field, f"{len(name)} characters; at most {limits.NAME_CHARS_MAX}")
     if not _NAME.fullmatch(name):
         raise Refusal(
             field,

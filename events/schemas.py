@@ -12,7 +12,7 @@ from events.json_values import Json
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _ASYNCAPI: Final = "3.0.0"
-_REF: Final = "#/components/schemas/{name}"
+REF: Final = "#/components/schemas/{name}"
 
 
 def json_schemas() -> dict[str, Json]:
@@ -32,7 +32,7 @@ def json_schemas() -> dict[str, Json]:
 def asyncapi(version: str) -> Json:
     """Return the AsyncAPI 3 document of all topics and messages; ``version`` is the product's release."""
     structs = [entry.struct for entry in catalogue.EVENT_TYPES]
-    roots, schemas = msgspec.json.schema_components(structs, ref_template=_REF)
+    roots, schemas = msgspec.json.schema_components(structs, ref_template=REF)
     messages = {
         entry.type: {
             "name": entry.type,

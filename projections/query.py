@@ -22,7 +22,7 @@ from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value
 
 LIMIT_MAX: Final = 1_000
-_LOOKED_AT_MAX: Final = 20_000
+LOOKED_AT_MAX: Final = 20_000
 """Most rows read for one page, for filters that few rows match."""
 
 _OBJECT_FIELDS: Final = """
@@ -230,7 +230,7 @@ def _page(
     items: list[Json] = []
     mark = ""
     for rows_read, row in enumerate(rows.scan(statement, where)):
-        if len(items) == limit or rows_read == _LOOKED_AT_MAX:
+        if len(items) == limit or rows_read == LOOKED_AT_MAX:
             return Page(items, mark)
         mark, item = show(row)
         if item is not None:

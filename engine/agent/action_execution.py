@@ -3,6 +3,7 @@
 An existing object that is not ours is never changed, unless the policy says Overwrite.
 """
 
+from http import HTTPStatus
 from typing import Final, Protocol
 
 import msgspec
@@ -20,7 +21,6 @@ from events import shapes
 from events.json_values import Json
 from events.shapes import WorkloadRef
 
-_NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 _OVERWRITE: Final = "Overwrite"
 _log = diagnostics.logger("agent")
@@ -158,7 +158,7 @@ class ActionExecutor:
         try:
             message = await self._control.manifest(work.key, work.version)
         except RefusedError as error:
-            if error.code == _NOT_FOUND:
+            if error.code == HTTPStatus.NOT_FOUND:
                 raise SupersededError(str(error)) from None
             raise
         if message.fault:
@@ -176,7 +176,7 @@ class ActionExecutor:
         try:
             return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
         except RefusedError as error:
-            if error.code != _NOT_FOUND or not namespace:
+            if error.code != HTTPStatus.NOT_FOUND or not namespace:
                 raise
         await self._make_namespace(namespace)
         return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))

@@ -1,6 +1,7 @@
 """HTTP client of the gateway for one cluster's agent."""
 
 from collections.abc import AsyncGenerator, Sequence
+from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import quote
 
@@ -16,9 +17,6 @@ _QUIET_SECONDS: Final = 60.0
 """The feed sends a line at least every 15 s (``gateway.agents``); a silence this long means a dead connection."""
 
 _FOLLOW_TIMEOUT: Final = httpx.Timeout(10.0, read=_QUIET_SECONDS)
-_REFUSED: Final = 400
-_TOO_MANY: Final = 429
-_FAILED: Final = 500
 _LINE: Final = msgspec.json.Decoder(messages.Line)
 _Answer = TypeVar("_Answer", bound=messages.Shape)
 
@@ -60,7 +58,7 @@ class Control:
             async with self._http.stream(
                 "GET", f"{self._path}/works", params=query, timeout=_FOLLOW_TIMEOUT
             ) as response:
-                if response.status_code >= _REFUSED:
+                if response.status_code >= HTTPStatus.BAD_REQUEST:
                     await response.aread()
                     _raise(response)
                 async for line in response.aiter_lines():
@@ -81,7 +79,7 @@ class Control:
             response = await self._http.request(method, self._path + path, params=query, content=body)
         except httpx.HTTPError as error:
             raise UnreachableError(f"{method} {path}: {error or type(error).__name__}") from None
-        if response.status_code >= _REFUSED:
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
             _raise(response)
         try:
             return msgspec.json.decode(response.content, type=shape)
@@ -95,8 +93,8 @@ def _raise(response: httpx.Response) -> None:
     """Raise the error that matches a failure response."""
     code = response.status_code
     message = f"{response.request.method} {response.request.url.path}: {code} {response.text[:500]}"
-    if code == _TOO_MANY:
+    if code == HTTPStatus.TOO_MANY_REQUESTS:
         raise ThrottledError(message, 1.0)
-    if code >= _FAILED:
+    if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise UnreachableError(message)
     raise RefusedError(code, "", message)

@@ -5,6 +5,7 @@ It maps failures to ``api_errors`` but neither waits nor retries; ``call_limits`
 
 import ssl
 from collections.abc import AsyncGenerator, Mapping
+from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -29,12 +30,6 @@ _MERGE: Final = "application/merge-patch+json"
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 _WATCH_SECONDS: Final = 290
 _WATCH_TIMEOUT: Final = httpx.Timeout(10.0, read=_WATCH_SECONDS + 30.0)
-_TOO_MANY: Final = 429
-_GONE: Final = 410
-_NOT_FOUND: Final = 404
-_UNAUTHORIZED: Final = 401
-_REFUSED: Final = 400
-_FAILED: Final = 500
 _MESSAGE_CHARS: Final = 500
 _DISCOVERY: Final = "APIGroupDiscoveryList"
 _AGGREGATED: Final = f"{envelope.JSON};g=apidiscovery.k8s.io;v=v2;as={_DISCOVERY},{envelope.JSON}"
@@ -96,7 +91,7 @@ class MemberApi:
         try:
             await self._send("GET", "/readyz", limit=limit)
         except RefusedError as error:
-            if error.code != _NOT_FOUND:
+            if error.code != HTTPStatus.NOT_FOUND:
                 raise
             await self._send("GET", "/version", limit=limit)
 
@@ -137,7 +132,7 @@ class MemberApi:
         try:
             return await self._json("GET", resource.path(namespace, name))
         except RefusedError as error:
-            if error.code == _NOT_FOUND:
+            if error.code == HTTPStatus.NOT_FOUND:
                 return None
             raise
 
@@ -168,7 +163,7 @@ class MemberApi:
         try:
             await self._send("DELETE", resource.path(namespace, name), body=body)
         except RefusedError as error:
-            if error.code != _NOT_FOUND:
+            if error.code != HTTPStatus.NOT_FOUND:
                 raise
 
     async def list(self, resource: Resource, labels: str = "") -> Listed:
@@ -204,7 +199,7 @@ class MemberApi:
                 timeout=_WATCH_TIMEOUT,
                 extensions=self._extensions,
             ) as response:
-                if response.status_code >= _REFUSED:
+                if response.status_code >= HTTPStatus.BAD_REQUEST:
                     await response.aread()
                     self._raise(response)
                 async for line in response.aiter_lines():
@@ -255,7 +250,7 @@ class MemberApi:
             )
         except httpx.HTTPError as error:
             raise UnreachableError(f"{method} {path}: {_error_text(error)}") from None
-        if response.status_code >= _REFUSED:
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
             self._raise(response)
         return response
 
@@ -280,13 +275,13 @@ class MemberApi:
         status = _status(response.content)
         message = str(status.get("message") or response.reason_phrase)[:_MESSAGE_CHARS]
         text = f"{response.request.method} {response.request.url.path}: {code} {message}"
-        if code == _UNAUTHORIZED:
+        if code == HTTPStatus.UNAUTHORIZED:
             self._credentials.forget()
-        if code == _TOO_MANY:
+        if code == HTTPStatus.TOO_MANY_REQUESTS:
             raise ThrottledError(text, _seconds(response.headers.get("retry-after", "")))
-        if code == _GONE:
+        if code == HTTPStatus.GONE:
             raise ExpiredError(text)
-        if code >= _FAILED:
+        if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise UnreachableError(text)
         raise RefusedError(code, str(status.get("reason", "")), message)
 
@@ -328,7 +323,7 @@ def _change(line: str) -> Change:
     kind = str(event.get("type", ""))
     if kind == "ERROR":
         message = str(value.get("message", ""))[:_MESSAGE_CHARS]
-        if value.get("code") == _GONE:
+        if value.get("code") == HTTPStatus.GONE:
             raise ExpiredError(message)
         raise UnreachableError(f"watch: {message}")
     return Change(kind, value)

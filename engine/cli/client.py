@@ -3,6 +3,7 @@
 import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
 
@@ -20,7 +21,6 @@ _PREFIX: Final = "/api/v1/"
 _KUBERNETES: Final = "/kubernetes/"
 """Path of the Kubernetes API on the query server; all objects are written there."""
 _STATUS_ERROR: Final = 400
-_STATUS_NOT_FOUND: Final = 404
 _STATUSES_UNABLE: Final = frozenset({401, 429})
 _STATUS_SERVER_ERROR: Final = 500
 _STATUS_UNKNOWN: Final = 504
@@ -70,7 +70,7 @@ class Client:
     def find(self, path: str, **query: object) -> Json | None:
         """GET an object; None if it does not exist. Raises Failure for other errors."""
         response = self._send("GET", path, query=query)
-        if response.status_code == _STATUS_NOT_FOUND:
+        if response.status_code == HTTPStatus.NOT_FOUND:
             return None
         if response.status_code >= _STATUS_ERROR:
             raise _failure(response)

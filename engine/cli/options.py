@@ -10,10 +10,9 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter, Token, validators
 
 from engine.cli.client import Client
-from events import times
+from events import limits, times
 
 Format = Literal["table", "wide", "yaml", "json", "name"]
-PORT_MAX: Final = 65_535
 _AGO: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
 _MINUTE_MS: Final = 60 * times.SECOND_MS
 _HOUR_MS: Final = 60 * _MINUTE_MS
@@ -22,7 +21,7 @@ MetricsPort = Annotated[
     int | None,
     Parameter(
         help="Port for /metrics, /healthz and /readyz; none is opened without it, 0 takes a free one.",
-        validator=validators.Number(gte=0, lte=PORT_MAX),
+        validator=validators.Number(gte=0, lte=limits.PORT_MAX),
     ),
 ]
 Host = Annotated[

@@ -23,6 +23,7 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
 from engine.process import control_plane
+from events import limits
 from projections import store
 
 LOG_VARIABLE: Final = "REBALLAST_LOG"
@@ -34,14 +35,14 @@ Port = Annotated[
     int,
     Parameter(
         help="Port to listen on; 0 takes that of the last run, or a free one.",
-        validator=validators.Number(gte=0, lte=options.PORT_MAX),
+        validator=validators.Number(gte=0, lte=limits.PORT_MAX),
     ),
 ]
 KubePort = Annotated[
     int,
     Parameter(
         help="Port of the Kubernetes API; 0 takes that of the last run, or a free one.",
-        validator=validators.Number(gte=0, lte=options.PORT_MAX),
+        validator=validators.Number(gte=0, lte=limits.PORT_MAX),
     ),
 ]
 AsJson = Annotated[

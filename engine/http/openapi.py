@@ -13,11 +13,10 @@ from engine.http.query.queries import QUESTIONS, Question
 from engine.http.query.routes import PREFIX
 from engine.simulation.faults import MemberStatus
 from engine.simulation.lists import Pod, WorkloadStatus
-from events import envelope
+from events import envelope, schemas
 from events.json_values import Json
 from events.release import RELEASE
 
-_REF: Final = "#/components/schemas/{name}"
 _TEXT: Final = "text/plain"
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
@@ -41,7 +40,7 @@ def document() -> Json:
         messages.Line,
         messages.Reports,
     ]
-    _, schemas = msgspec.json.schema_components(structs, schema_hook=_anything, ref_template=_REF)
+    _, components = msgspec.json.schema_components(structs, schema_hook=_anything, ref_template=schemas.REF)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -58,7 +57,7 @@ def document() -> Json:
             **_other_paths(),
         },
         "components": {
-            "schemas": schemas,
+            "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -107,7 +106,7 @@ def _member_paths() -> Json:
             "responses": _responses(_items(route.gives), 400, 404, 413),
         }
         if route.request is not None:
-            schema = {"$ref": _REF.format(name=route.request.__name__)}
+            schema = {"$ref": schemas.REF.format(name=route.request.__name__)}
             operation["requestBody"] = {"required": True, "content": {envelope.JSON: {"schema": schema}}}
         paths[PREFIX + route.path] = {route.method.lower(): operation}
     return paths
@@ -121,7 +120,7 @@ def _agent_paths() -> Json:
         if route.is_feed:
             content = {
                 "description": "The stream, one JSON object per line.",
-                "content": {routes.NDJSON: {"schema": {"$ref": _REF.format(name=route.gives)}}},
+                "content": {routes.NDJSON: {"schema": {"$ref": schemas.REF.format(name=route.gives)}}},
             }
         operation: Json = {
             "summary": route.summary,
@@ -130,7 +129,7 @@ def _agent_paths() -> Json:
             "responses": _responses(content, 400, 401, 403, 404, 413, 422, 429, 503),
         }
         if route.request is not None:
-            schema = {"$ref": _REF.format(name=route.request.__name__)}
+            schema = {"$ref": schemas.REF.format(name=route.request.__name__)}
             operation["requestBody"] = {"required": True, "content": {envelope.JSON: {"schema": schema}}}
         paths.setdefault(PREFIX + route.path, {route.method.lower(): operation})
     return paths
@@ -138,7 +137,7 @@ def _agent_paths() -> Json:
 
 def _items(name: str) -> Json:
     """The response schema of a list of this type."""
-    items: Json = {"type": "array", "items": {"$ref": _REF.format(name=name)}}
+    items: Json = {"type": "array", "items": {"$ref": schemas.REF.format(name=name)}}
     schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
     return {"description": "The response.", "content": {envelope.JSON: {"schema": schema}}}
 
@@ -181,7 +180,7 @@ def _parameters(query: type[msgspec.Struct]) -> list[Json]:
 def _content(name: str) -> Json:
     return {
         "description": "The response.",
-        "content": {envelope.JSON: {"schema": {"$ref": _REF.format(name=name)}}},
+        "content": {envelope.JSON: {"schema": {"$ref": schemas.REF.format(name=name)}}},
     }
 
 

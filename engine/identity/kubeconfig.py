@@ -16,12 +16,12 @@ from engine import private_files
 FILE: Final = "kubeconfig"
 CONTROL_PLANE: Final = "karmada-apiserver"
 _USER: Final = "reballast"
-_PROXY: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
+PROXY: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
 
 
 def write(directory: Path, url: str, token: str, authority: bytes, members: Sequence[str]) -> Path:
     """Write the file, readable by its owner only, and return its path."""
-    servers = {CONTROL_PLANE: url, **{name: url + _PROXY.format(name) for name in members}}
+    servers = {CONTROL_PLANE: url, **{name: url + PROXY.format(name) for name in members}}
     data = base64.b64encode(authority).decode()
     config: dict[str, object] = {
         "apiVersion": "v1",

@@ -7,6 +7,7 @@ from typing import Final
 
 from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
+from engine.objects import policies
 from events import times
 from events.json_values import Json, as_list, as_object, as_objects
 from events.validation import known_kinds
@@ -19,7 +20,6 @@ _POLICY: Final[Json] = {
 }
 _GRACEFUL: Final = ("Gracefully", "Graciously")
 _GRACE_SECONDS: Final = 600
-_TOLERATION_SECONDS: Final = 300
 _POLICY_KINDS: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 _OVERRIDE_KINDS: Final = ("OverridePolicy", "ClusterOverridePolicy")
 
@@ -120,7 +120,10 @@ def _failover(failover: Json) -> Json:
         application = {"purgeMode": "Gracefully", **application}
         conditions = as_object(application.get("decisionConditions"))
         if conditions is not None:
-            application["decisionConditions"] = {"tolerationSeconds": _TOLERATION_SECONDS, **conditions}
+            application["decisionConditions"] = {
+                "tolerationSeconds": policies.TOLERATION_SECONDS,
+                **conditions,
+            }
         if application["purgeMode"] in _GRACEFUL:
             application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
         filled["application"] = application

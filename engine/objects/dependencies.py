@@ -14,6 +14,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct
 
+from events import limits
 from events.json_values import Json, as_list
 
 CONFIG_MAP: Final = "ConfigMap"
@@ -22,8 +23,7 @@ SERVICE_ACCOUNT: Final = "ServiceAccount"
 VOLUME_CLAIM: Final = "PersistentVolumeClaim"
 
 _API_VERSION: Final = "v1"
-_DEFAULT_ACCOUNT: Final = "default"
-_NAME_CHARS_MAX: Final = 253
+DEFAULT_ACCOUNT: Final = "default"
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 _POD_PATHS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
@@ -82,7 +82,7 @@ def dependencies(
     needed_objects = {
         Dependency(_API_VERSION, dependency_kind, namespace, name)
         for dependency_kind, name in references
-        if isinstance(name, str) and len(name) <= _NAME_CHARS_MAX and _NAME.fullmatch(name)
+        if isinstance(name, str) and len(name) <= limits.NAME_CHARS_MAX and _NAME.fullmatch(name)
     }
     return tuple(sorted(needed_objects))
 
@@ -126,7 +126,7 @@ def _workload(kind: str, root: object, pod_path: tuple[str, ...]) -> _References
 
 def _pod(pod: object) -> _References:
     account = _field_at(pod, "serviceAccountName")
-    if account != _DEFAULT_ACCOUNT:
+    if account != DEFAULT_ACCOUNT:
         yield SERVICE_ACCOUNT, account
     for entry in as_list(_field_at(pod, "imagePullSecrets")) or []:
         yield SECRET, _field_at(entry, "name")

@@ -22,7 +22,7 @@ _MODES: Final = {
     "Graciously": vocabulary.PURGE_GRACEFULLY,
     "Immediately": "Directly",
 }
-_TOLERATION_SECONDS: Final = 300
+TOLERATION_SECONDS: Final = 300
 
 
 class Annotations(Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ class ClusterFailover(Struct, frozen=True, kw_only=True, rename="camel"):
 class DecisionConditions(Struct, frozen=True, kw_only=True, rename="camel"):
     """How long a workload may be unhealthy before it is evicted."""
 
-    toleration_seconds: int = _TOLERATION_SECONDS
+    toleration_seconds: int = TOLERATION_SECONDS
 
 
 class ApplicationFailover(Struct, frozen=True, kw_only=True, rename="camel"):

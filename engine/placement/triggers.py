@@ -15,7 +15,6 @@ PLACEMENT_CHANGED: Final = "PlacementChanged"
 REPLICAS_CHANGED: Final = "ReplicasChanged"
 RESCHEDULE_TRIGGERED: Final = "RescheduleTriggered"
 NON_WORKLOAD: Final = "NonWorkload"
-DUPLICATED: Final = "Duplicated"
 CLUSTER_TERMINATING: Final = "ClusterTerminating"
 NONE: Final = "None"
 
@@ -35,7 +34,7 @@ def trigger(request: requests.Request, applied: placements.Placement | None, fle
     if not request.is_workload and not request.components:
         return NON_WORKLOAD
     if compiled.strategy(request.placement.replica_scheduling) == compiled.DUPLICATED:
-        return DUPLICATED
+        return compiled.DUPLICATED
     if _any_terminating((name for name, _ in request.current), fleet):
         return CLUSTER_TERMINATING
     return NONE

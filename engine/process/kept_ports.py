@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from engine import private_files
+from events import limits
 
 _FILE: Final = "ports.json"
-_PORT_MAX: Final = 65_535
 
 
 class Ports(Struct, frozen=True, kw_only=True):
@@ -25,7 +25,11 @@ def read(directory: Path) -> Ports:
         stored = msgspec.json.decode((directory / _FILE).read_bytes(), type=Ports)
     except (OSError, msgspec.MsgspecError):
         return Ports()
-    return stored if all(0 <= number <= _PORT_MAX for number in (stored.port, stored.kube_port)) else Ports()
+    return (
+        stored
+        if all(0 <= number <= limits.PORT_MAX for number in (stored.port, stored.kube_port))
+        else Ports()
+    )
 
 
 def keep(directory: Path, ports: Ports) -> None:

@@ -36,9 +36,6 @@ from aiokafka.structs import RecordMetadata
 from events import limits, objects, records, shapes, topics
 from events.client import broken_connections, connection_options, statements
 
-PREFIX: Final = "reballast."
-"""Prefix of the topics' names on Kafka."""
-
 PENDING_BYTES_MAX: Final = 32 * 1024 * 1024
 """Most bytes that may wait for their acknowledgement; the default of Kafka's Java client."""
 
@@ -104,7 +101,7 @@ class Producer:
         servers: str,
         *,
         source: str,
-        prefix: str = PREFIX,
+        prefix: str = topics.PREFIX,
         security: connection_options.Security = connection_options.NO_SECURITY,
         pending_bytes_max: int = PENDING_BYTES_MAX,
         acknowledged_ms_max: int = ACKNOWLEDGED_MS_MAX,

@@ -5,12 +5,10 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from events import objects
+from events import limits, objects
 from events.validation.schema import Fault, Text
 
-_SUBDOMAIN_CHARS_MAX: Final = 253
-_LABEL_CHARS_MAX: Final = 63
-_LABEL_NAME_CHARS_MAX: Final = _SUBDOMAIN_CHARS_MAX + 1 + _LABEL_CHARS_MAX
+_LABEL_NAME_CHARS_MAX: Final = limits.NAME_CHARS_MAX + 1 + limits.LABEL_CHARS_MAX
 _QUANTITY_CHARS_MAX: Final = 64
 _CACHED_LABELS_MAX: Final = 65_536
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -53,11 +51,11 @@ def is_label_name(name: str) -> bool:
 
 def is_object_name(name: str) -> bool:
     """Return whether an object of most kinds may have this name: a DNS subdomain."""
-    return len(name) <= _SUBDOMAIN_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
+    return len(name) <= limits.NAME_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
 
 
 def is_label_value(value: str) -> bool:
-    return len(value) <= _LABEL_CHARS_MAX and _is_label_value(value)
+    return len(value) <= limits.LABEL_CHARS_MAX and _is_label_value(value)
 
 
 def is_quantity(value: str) -> bool:
@@ -68,7 +66,7 @@ def is_quantity(value: str) -> bool:
 @lru_cache(maxsize=_CACHED_LABELS_MAX)
 def _is_label_name(name: str) -> bool:
     prefix, slash, last = name.rpartition("/")
-    if slash and (len(prefix) > _SUBDOMAIN_CHARS_MAX or not _SUBDOMAIN.fullmatch(prefix)):
+    if slash and (len(prefix) > limits.NAME_CHARS_MAX or not _SUBDOMAIN.fullmatch(prefix)):
         return False
     return _LABEL_NAME.fullmatch(last) is not None
 
@@ -85,7 +83,7 @@ def _is_quantity(value: str) -> bool:
 
 def is_dns_name(name: str) -> bool:
     """Return whether a cluster or an object may have this name: a DNS subdomain in lower case."""
-    return len(name) <= _SUBDOMAIN_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
+    return len(name) <= limits.NAME_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
 
 
 def label_faults(labels: Mapping[str, str], path: str) -> Iterator[Fault]:

@@ -183,7 +183,7 @@ async def test_killed_brokers_under_load_lose_and_repeat_nothing() -> None:
 @pytest.mark.slow
 async def test_documented_access_control_lists_permit_writing_inputs_only() -> None:
     with processes.LocalBrokers(users={"shop": PASSWORD, "reballast": PASSWORD}) as brokers:
-        await clients.create_log(brokers.servers, producer.PREFIX)
+        await clients.create_log(brokers.servers, topics.PREFIX)
         await asyncio.to_thread(rights.grant, brokers, wire_tables.rights())
         secret = connection_options.Security(mechanism="PLAIN", username="shop", password=PASSWORD)
         async with producer.Producer(brokers.secured_servers, source=SOURCE, security=secret) as shop:
@@ -208,7 +208,7 @@ async def test_producer_connects_only_to_brokers_with_a_trusted_certificate(tmp_
         tls=True, ca_file=authority, mechanism="PLAIN", username="reballast", password=PASSWORD
     )
     with processes.LocalBrokers(users={"reballast": PASSWORD}, properties=properties) as brokers:
-        await clients.create_log(brokers.servers, producer.PREFIX)
+        await clients.create_log(brokers.servers, topics.PREFIX)
         grant, *_ = [command for command in wire_tables.rights() if "User:reballast" in command]
         await asyncio.to_thread(rights.grant, brokers, [grant])
         async with producer.Producer(brokers.secured_servers, source=SOURCE, security=trusting) as shop:

@@ -23,7 +23,7 @@ from events import (
     specs,
     topics,
 )
-from events.client import producer, statements
+from events.client import statements
 from events.validation import verdicts
 from tests.events import builders
 from tests.golden import samples
@@ -58,7 +58,7 @@ def _topics() -> str:
         ("topic", "partitions", "key", "written by", "carries"),
         *(
             (
-                f"`{producer.PREFIX}{topic.name}`",
+                f"`{topics.PREFIX}{topic.name}`",
                 topic.partitions,
                 topic.key,
                 "you, and the engine's doors" if topic.name in statements.INPUT_TOPICS else "the engine",

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from engine.log.kafka.address import PASSWORD_VARIABLE
-from events import keys, shapes
+from events import keys, shapes, topics
 from events.client import connection_options, producer
 from tests.brokers import certificates, rights
 from tests.brokers.processes import LocalBrokers
@@ -75,7 +75,7 @@ async def until_decided(brokers: LocalBrokers) -> dict[str, int]:
     """Return the decided placement of the Deployment, once its shard has decided."""
     until_s = time.monotonic() + _DECIDED_S
     while True:
-        found = await asyncio.to_thread(history.read, brokers.servers, producer.PREFIX.removesuffix("."))
+        found = await asyncio.to_thread(history.read, brokers.servers, topics.PREFIX.removesuffix("."))
         for entry in found.entries["decisions", SHARD]:
             if entry.kind == "schedule-decided":
                 return {each["name"]: each["replicas"] for each in entry.data["clusters"]}

@@ -5,6 +5,7 @@ Requests are authenticated by token and authorized by RBAC; errors are Status ob
 
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final, cast
 
 from starlette.applications import Starlette
@@ -39,7 +40,6 @@ from projections.port import NotKeptError, ProjectionError
 _log: Final = diagnostics.logger("gateway.kube")
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
-_TOO_MANY: Final = 429
 
 
 def create_app(
@@ -110,7 +110,7 @@ def create_app(
 
 def _status(error: StatusError) -> Response:
     response = rendering.answer(error.body, error.code)
-    if error.code == _TOO_MANY:
+    if error.code == HTTPStatus.TOO_MANY_REQUESTS:
         response.headers["retry-after"] = str((error.details or {}).get("retryAfterSeconds", 1))
     return response
 

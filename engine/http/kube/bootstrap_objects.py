@@ -14,6 +14,7 @@ from engine.http.services import Services
 from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.schema.resources import Resource
 from engine.log.port import LogCutError
+from engine.objects import dependencies
 from engine.writing.execution import BUILT_IN_NAMESPACES
 from events import ids, times
 from events.json_values import Json, as_object
@@ -28,11 +29,13 @@ CONFIG_MAP: Final = object_tables.Kind("v1", "ConfigMap")
 OF_NAMESPACES: Final = (ACCOUNT, CONFIG_MAP)
 """Kinds of which every namespace contains one object."""
 
-DEFAULT_ACCOUNT: Final = "default"
 ROOT_AUTHORITY: Final = "kube-root-ca.crt"
 _SOURCE: Final = "/reballast/given"
 _MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
-_NAMES: Final[dict[object_tables.Kind, str]] = {ACCOUNT: DEFAULT_ACCOUNT, CONFIG_MAP: ROOT_AUTHORITY}
+_NAMES: Final[dict[object_tables.Kind, str]] = {
+    ACCOUNT: dependencies.DEFAULT_ACCOUNT,
+    CONFIG_MAP: ROOT_AUTHORITY,
+}
 
 
 def _roles() -> dict[tuple[str, str], Json]:

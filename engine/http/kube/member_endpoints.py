@@ -13,6 +13,7 @@ import anyio
 from engine import diagnostics
 from engine.http.kube.derived_fields import MEMBER, MEMBER_UID
 from engine.http.services import Services
+from engine.identity import kubeconfig
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
@@ -25,7 +26,6 @@ from projections.clusters import Cluster
 from projections.port import ProjectionError
 
 NAMESPACE: Final = "karmada-cluster"
-PROXY: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
 _SOURCE: Final = "/reballast/server"
 _JOIN_SECONDS: Final = 60.0
 _log: Final = diagnostics.logger("gateway.kube")
@@ -46,7 +46,7 @@ async def connect(services: Services, names: Iterable[str], url: str, authority:
                     if not await services.is_more(after):
                         return
                     after = services.views.folded
-            await _register(services, cluster, url + PROXY.format(name), authority)
+            await _register(services, cluster, url + kubeconfig.PROXY.format(name), authority)
         except TimeoutError:
             _log.info("member endpoint not registered: cluster has not joined", cluster=name)
         except (StatusError, LogError, ProjectionError) as error:

@@ -10,9 +10,9 @@ from engine.http.query.record_json import Entry, entry
 from engine.log.port import LogCutError, NumberedLog
 from events import topics
 from events.records import StoredRecord
+from projections.query import LOOKED_AT_MAX
 
 _BATCH_RECORDS: Final = 512
-_LOOKED_AT_MAX: Final = 20_000
 _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
@@ -62,7 +62,7 @@ async def behind(log: NumberedLog, query: parameters.LogQuery) -> response_types
             if fits(record, query.topic, query.key):
                 items.append(entry(record))
                 size += len(record.value)
-            if len(items) == query.limit or size > _PAGE_BYTES_MAX or looked_at == _LOOKED_AT_MAX:
+            if len(items) == query.limit or size > _PAGE_BYTES_MAX or looked_at == LOOKED_AT_MAX:
                 return response_types.Entries(items=items, after=after if after < log.last_number() else 0)
     return response_types.Entries(items=items)
 

@@ -7,6 +7,7 @@ it back with defaults changes nothing (``same``).
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from engine.kubeapi.admission.rules import rbac
 from events.json_values import Json, as_list, as_object
 
 _MODE: Final = 420
@@ -25,7 +26,6 @@ _CONTAINER: Final[Json] = {
     "resources": {},
 }
 _LATEST: Final = "latest"
-_RIGHTS: Final = "rbac.authorization.k8s.io"
 
 _METRICS: Final = (
     {
@@ -221,7 +221,7 @@ def _binding(value: Json) -> Json:
 
 def _subject(subject: Json) -> Json:
     is_named = subject.get("kind") in ("User", "Group")
-    return {"apiGroup": _RIGHTS, **subject} if is_named else subject
+    return {"apiGroup": rbac.RIGHTS, **subject} if is_named else subject
 
 
 def _strategy(value: object, rolling: Json) -> Json:

@@ -6,11 +6,9 @@ from typing import Final
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
+from events import limits
 from events.json_values import Json, as_list, as_object
 
-_LABEL_CHARS_MAX: Final = 63
-_SUBDOMAIN_CHARS_MAX: Final = 253
-_PORT_MAX: Final = 65_535
 _PORT_NAME_CHARS_MAX: Final = 15
 _ANNOTATIONS_BYTES_MAX: Final = 262_144
 
@@ -62,17 +60,17 @@ IMMUTABLE: Final = "field is immutable"
 
 def label_faults(text: str) -> list[str]:
     """Return the errors of a text as an RFC 1123 label."""
-    return _texts(text, _LABEL, _LABEL_WORDS, _LABEL_CHARS_MAX)
+    return _texts(text, _LABEL, _LABEL_WORDS, limits.LABEL_CHARS_MAX)
 
 
 def old_label_faults(text: str) -> list[str]:
     """Return the errors of a text as a DNS-1035 label."""
-    return _texts(text, _OLD_LABEL, _OLD_LABEL_WORDS, _LABEL_CHARS_MAX)
+    return _texts(text, _OLD_LABEL, _OLD_LABEL_WORDS, limits.LABEL_CHARS_MAX)
 
 
 def subdomain_faults(text: str) -> list[str]:
     """Return the errors of a text as an RFC 1123 subdomain."""
-    return _texts(text, _SUBDOMAIN, _SUBDOMAIN_WORDS, _SUBDOMAIN_CHARS_MAX)
+    return _texts(text, _SUBDOMAIN, _SUBDOMAIN_WORDS, limits.NAME_CHARS_MAX)
 
 
 def segment_faults(text: str) -> list[str]:
@@ -97,8 +95,8 @@ def qualified_faults(text: str) -> list[str]:
     name = parts[-1]
     if not name:
         found.append("name part must be non-empty")
-    elif len(name) > _LABEL_CHARS_MAX:
-        found.append(f"name part must be no more than {_LABEL_CHARS_MAX} characters")
+    elif len(name) > limits.LABEL_CHARS_MAX:
+        found.append(f"name part must be no more than {limits.LABEL_CHARS_MAX} characters")
     if not _NAME.fullmatch(name):
         found.append(f"name part {_NAME_WORDS}")
     return found
@@ -106,7 +104,7 @@ def qualified_faults(text: str) -> list[str]:
 
 def value_faults(text: str) -> list[str]:
     """Return the errors of a text as a label value."""
-    return _texts(text, _VALUE, _VALUE_WORDS, _LABEL_CHARS_MAX)
+    return _texts(text, _VALUE, _VALUE_WORDS, limits.LABEL_CHARS_MAX)
 
 
 def port_name_faults(text: str) -> list[str]:
@@ -127,8 +125,8 @@ def port_name_faults(text: str) -> list[str]:
 
 def key_causes(path: str, key: str) -> Iterator[Cause]:
     """Yield the errors of a data key of a ConfigMap or a Secret."""
-    if len(key) > _SUBDOMAIN_CHARS_MAX:
-        yield causes.invalid(path, key, f"must be no more than {_SUBDOMAIN_CHARS_MAX} characters")
+    if len(key) > limits.NAME_CHARS_MAX:
+        yield causes.invalid(path, key, f"must be no more than {limits.NAME_CHARS_MAX} characters")
     if not _KEY.fullmatch(key):
         yield causes.invalid(path, key, _KEY_WORDS)
     if key in (".", ".."):
@@ -175,7 +173,7 @@ def one_of(held: Json, name: str, path: str, choices: Collection[str]) -> Iterat
 
 
 def port(value: object, path: str) -> Iterator[Cause]:
-    if is_number(value) and not 1 <= int(str(value)) <= _PORT_MAX:
+    if is_number(value) and not 1 <= int(str(value)) <= limits.PORT_MAX:
         yield causes.invalid(path, value, PORT)
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from engine.kubeapi.errors import causes, messages
 from engine.kubeapi.values.selectors import LabelSelector, Requirement
+from events import limits
 
 TEXT_CHARS_MAX: Final = 16_384
 _TOKEN: Final = re.compile(r"\s*(==|!=|[=!,()<>]|[^\s=!,()<>]+)")
@@ -20,7 +21,6 @@ _SETS: Final[Mapping[str, str]] = {"in": "In", "notin": "NotIn"}
 _EQUALITIES: Final[Mapping[str, str]] = {"=": "In", "==": "In", "!=": "NotIn"}
 _COMPARISONS: Final = ("<", ">")
 _OPERATORS: Final = "in, notin, =, ==, !=, gt, lt"
-_SHOWN_CHARS_MAX: Final = 80
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -146,7 +146,7 @@ def _value(tokens: _Tokens) -> str:
 def _set(tokens: _Tokens) -> list[str]:
     token = tokens.next()
     if token != "(":  # noqa: S105  # a bracket
-        raise SelectorError(f"found '{token[:_SHOWN_CHARS_MAX]}' expected: '('")
+        raise SelectorError(f"found '{token[: limits.SHOWN_CHARS_MAX]}' expected: '('")
     found: list[str] = []
     while True:
         found.append("" if tokens.peek() in (",", ")") else tokens.word("',', ')' or identifier"))
@@ -165,4 +165,4 @@ def _checked(key: str, values: list[str]) -> tuple[str, ...]:
 
 
 def _unexpected(token: str, wanted: str) -> SelectorError:
-    return SelectorError(f"found '{token[:_SHOWN_CHARS_MAX]}', expected: {wanted}")
+    return SelectorError(f"found '{token[: limits.SHOWN_CHARS_MAX]}', expected: {wanted}")

@@ -8,10 +8,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from msgspec import Struct
 
+from events import topics
 from events.client.connection_options import NO_SECURITY, Security
 
 SCHEME: Final = "kafka"
-PREFIX: Final = "reballast."
 PASSWORD_VARIABLE: Final = "REBALLAST_KAFKA_PASSWORD"  # noqa: S105  # the name of a variable, no password
 _PORT: Final = 9092
 
@@ -24,7 +24,7 @@ class Address(Struct, frozen=True, kw_only=True):
     """A parsed address. ``servers`` is a comma-separated list of host:port; ``prefix`` begins all topic names."""
 
     servers: str
-    prefix: str = PREFIX
+    prefix: str = topics.PREFIX
     security: Security = NO_SECURITY
 
     def topic(self, name: str) -> str:
@@ -43,7 +43,7 @@ def parse(text: str) -> Address:
     prefix = unquote(parts.path.strip("/"))
     return Address(
         servers=",".join(hosts),
-        prefix=f"{prefix}." if prefix else PREFIX,
+        prefix=f"{prefix}." if prefix else topics.PREFIX,
         security=_security(dict(parse_qsl(parts.query, keep_blank_values=True))),
     )
 

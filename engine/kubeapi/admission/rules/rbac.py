@@ -8,7 +8,7 @@ from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from events.json_values import Json, as_list, as_object, as_objects
 
-_RIGHTS: Final = "rbac.authorization.k8s.io"
+RIGHTS: Final = "rbac.authorization.k8s.io"
 
 
 def role(value: Json, _live: Json | None) -> Iterator[Cause]:
@@ -36,8 +36,8 @@ def role(value: Json, _live: Json | None) -> Iterator[Cause]:
 def role_binding(value: Json, live: Json | None) -> Iterator[Cause]:
     """Yield the errors of a RoleBinding or ClusterRoleBinding; roleRef is immutable."""
     ref = as_object(value.get("roleRef")) or {}
-    if ref.get("apiGroup", _RIGHTS) != _RIGHTS:
-        yield causes.unsupported("roleRef.apiGroup", ref["apiGroup"], (_RIGHTS,))
+    if ref.get("apiGroup", RIGHTS) != RIGHTS:
+        yield causes.unsupported("roleRef.apiGroup", ref["apiGroup"], (RIGHTS,))
     choices = ("Role", "ClusterRole") if value.get("kind") == "RoleBinding" else ("ClusterRole",)
     if ref.get("kind", "") not in choices:
         yield causes.unsupported("roleRef.kind", ref.get("kind", ""), choices)
@@ -62,7 +62,7 @@ def _subject(subject: Json, path: str) -> Iterator[Cause]:
             if group:
                 yield causes.unsupported(f"{path}.apiGroup", group, ("",))
         case "User" | "Group":
-            if group != _RIGHTS:
-                yield causes.unsupported(f"{path}.apiGroup", group, (_RIGHTS,))
+            if group != RIGHTS:
+                yield causes.unsupported(f"{path}.apiGroup", group, (RIGHTS,))
         case _:
             yield causes.unsupported(f"{path}.kind", sort, ("ServiceAccount", "User", "Group"))
