@@ -7,21 +7,19 @@ import pytest
 from engine.http.pages import binding_values, cluster_values
 from events import clusters, json_values, records
 from tests.api.servers import client, serving
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    DYNAMIC,
+from tests.builders.inputs import (
+    capacity,
     deployment,
     joined,
     key,
-    on,
     policy,
     policy_deleted,
     rebalancer,
     ref,
-    room,
-    selector,
     tainted,
 )
+from tests.builders.manifests import DYNAMIC, on, selector
+from tests.deciders.story import Story
 from tests.projections.logs import Pen
 from tests.projections.stories import decided, declared
 
@@ -40,7 +38,7 @@ async def moved() -> list[records.Record]:
     """Records of an engine: web runs on two members, leaves one for a taint, is rebalanced; lost fits nowhere."""
     told = Story()
     await told.say(
-        joined("member1", {"tier": "gold"}), joined("member2"), room("member1", 6), room("member2", 3)
+        joined("member1", {"tier": "gold"}), joined("member2"), capacity("member1", 6), capacity("member2", 3)
     )
     await told.say(deployment("web", 3), policy("p", on("member1", "member2", scheduling=DYNAMIC)))
     await told.say(tainted("member1", "NoExecute"))
@@ -143,7 +141,7 @@ async def test_list_page_shows_replicas_and_scheduling_failures() -> None:
 
 async def test_unclaimed_workload_that_runs_nowhere_is_shown_as_failed() -> None:
     told = Story()
-    await told.say(joined("member1"), room("member1", 6))
+    await told.say(joined("member1"), capacity("member1", 6))
     await told.say(deployment("web", 1), policy("p", on("member1")))
     await told.say(policy_deleted("p"))
     await told.say(tainted("member1", "NoExecute"))

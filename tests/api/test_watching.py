@@ -11,7 +11,7 @@ from engine.reconcilers import worker, worker_metrics
 from events import topics
 from events.client import statements
 from events.records import Record, StoredRecord
-from tests.deciders.writing import joined
+from tests.builders.inputs import joined
 
 
 class Failing(memory.MemoryLog):

@@ -9,7 +9,7 @@ import pytest
 from engine.log import port
 from events import codec, envelope, keys, partitioning, records, specs, topics
 from tests.api.test_departing import MERGE, api
-from tests.deciders.writing import deleted
+from tests.builders.inputs import deleted
 from tests.events import builders
 
 KEY = keys.binding_key("Deployment", "default", "foo")

@@ -13,9 +13,10 @@ from engine.log.kafka.replica_metrics import SequenceFigures
 from engine.loop_lag import LoopLag
 from engine.reconcilers.worker_metrics import WorkerMetrics
 from tests.api.test_questions import client, placed, serving
+from tests.builders.inputs import deployment, joined, policy
+from tests.builders.manifests import on
 from tests.compose import documents
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, joined, on, policy
 from tests.projections.logs import Pen
 
 OF_PROMETHEUS = {"up", "instance", "job"}

@@ -5,17 +5,25 @@ import pytest
 
 from engine.deciders import eviction_rules
 from events import clusters, decisions, health, keys, topics, works
-from tests.deciders import writing
+from events.json_values import Json
+from tests.builders import inputs, manifests
+from tests.builders.inputs import capacity, deployment, health_reported, joined, policy
+from tests.builders.manifests import DUPLICATED, DYNAMIC, on
 from tests.deciders.story import Running, Story
-from tests.deciders.writing import DUPLICATED, DYNAMIC, deployment, heard, joined, on, policy, room
 
-WEB = writing.key("web")
-ANYWHERE: writing.Json = {"replicaScheduling": DYNAMIC}
+WEB = inputs.key("web")
+ANYWHERE: Json = {"replicaScheduling": DYNAMIC}
 
 
 @pytest.fixture(autouse=True)
 async def _fleet(story: Story) -> None:
-    await story.say(joined("member1"), room("member1"), heard("member1"), joined("member2"), room("member2"))
+    await story.say(
+        joined("member1"),
+        capacity("member1"),
+        health_reported("member1"),
+        joined("member2"),
+        capacity("member2"),
+    )
 
 
 async def start_removal(story: Story, cluster: str = "member1") -> None:
@@ -57,11 +65,11 @@ async def test_workloads_move_away_and_the_cluster_leaves_once_they_are_deleted(
 
 async def test_leaving_cluster_gets_no_new_workloads(story: Story) -> None:
     await story.say(policy("p", {"replicaScheduling": DUPLICATED}), deployment("held"))
-    work = (await story.running(writing.key("held")))["member1"]
+    work = (await story.running(inputs.key("held")))["member1"]
     await start_removal(story)
-    await story.say(deployment("web", 2), joined("member1"), room("member1", cpu=1_000))
+    await story.say(deployment("web", 2), joined("member1"), capacity("member1", cpu=1_000))
     assert story.placed(WEB) == {"member2": 2}
-    await report_deleted(story, work, writing.key("held"))
+    await report_deleted(story, work, inputs.key("held"))
     assert await left_clusters(story) == ["member1"]
 
 
@@ -76,7 +84,7 @@ async def test_workload_without_another_cluster_is_removed_too(story: Story) -> 
 
 async def test_unclaimed_workload_is_removed_too(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(writing.policy_deleted("p"))
+    await story.say(inputs.policy_deleted("p"))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     assert await story.replicas(WEB) == story.placed(WEB) == {"member2": 2}
@@ -89,7 +97,7 @@ async def test_unclaimed_workload_is_removed_too(story: Story) -> None:
 async def test_graceful_eviction_ends_at_once_when_the_cluster_leaves(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
-    await story.say(writing.tainted("member1", "NoExecute"))
+    await story.say(inputs.tainted("member1", "NoExecute"))
     assert "member1" in await story.running(WEB)
     await start_removal(story)
     assert await story.replicas(WEB) == {"member2": 4}
@@ -101,10 +109,10 @@ async def test_graceful_eviction_ends_at_once_when_the_cluster_leaves(story: Sto
 
 
 async def test_dependencies_are_removed_from_a_leaving_cluster(story: Story) -> None:
-    template = writing.referring("web", "ConfigMap/settings", replicas=2)
-    settings = writing.template("settings", writing.CONFIG_MAP)
+    template = inputs.referring("web", "ConfigMap/settings", replicas=2)
+    settings = inputs.template("settings", manifests.CONFIG_MAP)
     await story.say(settings, policy("p", on("member1"), propagateDeps=True), template)
-    key = writing.key("settings", writing.CONFIG_MAP)
+    key = inputs.key("settings", manifests.CONFIG_MAP)
     web, needed = (await story.running(WEB))["member1"], (await story.running(key))["member1"]
     await start_removal(story)
     assert await story.running(key) == {}
@@ -125,7 +133,7 @@ async def test_preserved_resources_stay_in_the_leaving_cluster(story: Story, *, 
 async def test_earlier_removal_is_awaited_too(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
-    await story.say(writing.deleted("web"))
+    await story.say(inputs.deleted("web"))
     await start_removal(story)
     assert await left_clusters(story) == []
     await report_deleted(story, work)
@@ -142,7 +150,7 @@ async def test_stale_report_does_not_end_the_wait(story: Story) -> None:
 
 async def test_recreated_workload_is_not_awaited_as_a_removal(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(writing.deleted("web"))
+    await story.say(inputs.deleted("web"))
     await story.say(deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
@@ -154,13 +162,13 @@ async def test_unready_cluster_is_not_waited_for(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await start_removal(story)
     assert await left_clusters(story) == []
-    await story.say(heard("member1", ready=False))
+    await story.say(health_reported("member1", ready=False))
     assert await left_clusters(story) == ["member1"]
 
 
 async def test_silent_agent_is_waited_for(story: Story) -> None:
     pull = msgspec.structs.replace(joined("member1"), sync_mode="Pull")
-    await story.say(pull, heard("member1", grace_s=40), policy("p", ANYWHERE), deployment("web", 4))
+    await story.say(pull, health_reported("member1", grace_s=40), policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     await story.pass_s(60)
@@ -182,7 +190,7 @@ async def test_forced_removal_does_not_wait(story: Story) -> None:
 async def test_late_end_of_a_departure_does_not_remove_the_next_cluster_of_that_name(story: Story) -> None:
     await story.write(clusters.ClusterLeaving(name="member1"))
     await story.worker.turn()
-    story.write_first(clusters.ClusterLeft(name="member1"), joined("member1"), room("member1"))
+    story.write_first(clusters.ClusterLeft(name="member1"), joined("member1"), capacity("member1"))
     story.refused = 1
     await story.settle()
     assert await left_clusters(story) == ["member1", "member1"]
@@ -196,8 +204,8 @@ async def test_rejoined_cluster_can_leave_again(story: Story) -> None:
         work = (await story.running(WEB))["member1"]
         await start_removal(story)
         await report_deleted(story, work)
-        await story.say(joined("member1"), room("member1"), heard("member1"))
-        await story.say(writing.policy("p", on("member1", "member2", scheduling=DUPLICATED)))
+        await story.say(joined("member1"), capacity("member1"), health_reported("member1"))
+        await story.say(inputs.policy("p", on("member1", "member2", scheduling=DUPLICATED)))
     assert await left_clusters(story) == ["member1", "member1"]
 
 
@@ -214,7 +222,7 @@ async def test_departure_continues_after_a_restart(story: Story) -> None:
 
 async def test_each_shard_reports_once_that_nothing_is_left(story: Story) -> None:
     await start_removal(story)
-    await story.say(deployment("other"), heard("member2"))
+    await story.say(deployment("other"), health_reported("member2"))
     told = [
         record
         for record in await story.log.read_all(0, story.log.last_number())

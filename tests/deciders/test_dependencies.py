@@ -5,29 +5,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events import decisions, keys, limits, links, rejections, shapes, works
-from tests.deciders import writing
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    CONFIG_MAP,
-    DUPLICATED,
-    EVEN,
-    SECRET,
+from events.json_values import Json
+from tests.builders import inputs
+from tests.builders.inputs import (
+    capacity,
     deleted,
-    images,
     joined,
     key,
-    on,
     override,
     policy,
     policy_deleted,
     rebalancer,
     ref,
     referring,
-    room,
-    selector,
     tainted,
     template,
 )
+from tests.builders.manifests import CONFIG_MAP, DUPLICATED, EVEN, SECRET, images, on, selector
+from tests.deciders.story import Story
 
 SETTINGS = key("settings", CONFIG_MAP)
 KEYS = key("keys", SECRET)
@@ -38,7 +33,7 @@ MEMBERS = ("member1", "member2", "member3")
 @pytest.fixture(autouse=True)
 async def three_members(story: Story) -> None:
     await story.say(*(joined(name) for name in MEMBERS))
-    await story.say(*(room(name) for name in MEMBERS))
+    await story.say(*(capacity(name) for name in MEMBERS))
 
 
 def with_deps(*clusters: str, name: str = "p", of: str = "", preserves: bool = False) -> shapes.Event:
@@ -171,7 +166,7 @@ async def test_rescheduling_moves_dependencies(story: Story) -> None:
     await story.say(settings_map(), tainted("member2", "NoSchedule"))
     await story.say(divided, referring("web", "ConfigMap/settings", replicas=2))
     assert await clusters_running(story, SETTINGS) == ["member1"]
-    await story.say(writing.untainted("member2"), rebalancer("again", ref("web")))
+    await story.say(inputs.untainted("member2"), rebalancer("again", ref("web")))
     assert (
         await clusters_running(story, WEB)
         == await clusters_running(story, SETTINGS)
@@ -222,7 +217,7 @@ async def test_evicted_unclaimed_workload_is_removed_with_its_dependencies(story
 
 async def test_removed_cluster_is_dropped_from_dependencies(story: Story) -> None:
     await story.say(with_deps("member1", "member2"), settings_map(), referring("web", "ConfigMap/settings"))
-    await story.say(writing.clusters.ClusterLeft(name="member2"))
+    await story.say(inputs.clusters.ClusterLeft(name="member2"))
     assert await clusters_running(story, SETTINGS) == ["member1"]
 
 
@@ -398,8 +393,8 @@ async def test_order_of_links_does_not_matter(
 async def test_dependency_records_respect_the_record_limit(story: Story) -> None:
     await story.say(with_deps("member1"))
     secrets = [{"secretRef": {"name": f"s{index}"}} for index in range(30_000)]
-    containers: list[writing.Json] = [{"name": "main", "image": "nginx", "envFrom": secrets}]
-    spec: writing.Json = {"replicas": 1, "template": writing.pod(containers)}
+    containers: list[Json] = [{"name": "main", "image": "nginx", "envFrom": secrets}]
+    spec: Json = {"replicas": 1, "template": {"spec": {"containers": containers}}}
 
     await story.say(template("web", fields={"spec": spec}))
 

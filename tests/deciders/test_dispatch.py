@@ -3,26 +3,11 @@
 import pytest
 
 from events import clusters, decisions, health, policies, shapes, works
-from tests.deciders import writing
+from events.json_values import Json
+from tests.builders import inputs, manifests
+from tests.builders.inputs import capacity, deployment, joined, key, policy, policy_deleted
+from tests.builders.manifests import CONFIG_MAP, DUPLICATED, EVEN, FLINK, JOB, POD, STATEFUL_SET, on, selector
 from tests.deciders.story import Story
-from tests.deciders.writing import (
-    CONFIG_MAP,
-    DUPLICATED,
-    EVEN,
-    FLINK,
-    JOB,
-    POD,
-    STATEFUL_SET,
-    deployment,
-    joined,
-    key,
-    on,
-    pod,
-    policy,
-    policy_deleted,
-    room,
-    selector,
-)
 
 WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DUPLICATED)
@@ -31,7 +16,7 @@ BOTH = on("member1", "member2", scheduling=DUPLICATED)
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
     await story.say(*(joined(name) for name in ("member1", "member2")))
-    await story.say(*(room(name) for name in ("member1", "member2")))
+    await story.say(*(capacity(name) for name in ("member1", "member2")))
 
 
 async def work_types(story: Story, cluster: str) -> list[str]:
@@ -75,7 +60,7 @@ async def test_restart_dispatches_nothing(story: Story) -> None:
 async def test_reports_dispatch_nothing(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
-    await story.say(room("member1", cpu=3))
+    await story.say(capacity("member1", cpu=3))
     assert await work_types(story, "member1") == ["applied"]
 
 
@@ -147,38 +132,40 @@ async def test_deletion_of_a_policy_does_not_resume_its_suspended_works(story: S
 
 async def test_withdrawal_is_never_suspended(story: Story) -> None:
     await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
-    await story.say(writing.deleted("web"))
+    await story.say(inputs.deleted("web"))
     assert await story.running(WEB) == {}
 
 
 # --- kinds ---
 
 
-async def place(
-    story: Story, name: str, kind: tuple[str, str], fields: writing.Json
-) -> dict[str, int | None]:
+async def place(story: Story, name: str, kind: tuple[str, str], fields: Json) -> dict[str, int | None]:
     divided = on("member1", "member2", scheduling=EVEN)
     await story.say(policy(f"p-{kind[1].lower()}", divided, selector(name, kind)))
-    await story.say(writing.template(name, kind, fields=fields))
+    await story.say(inputs.template(name, kind, fields=fields))
     return await story.replicas(key(name, kind))
 
 
 async def test_stateful_set_is_divided_by_its_replicas(story: Story) -> None:
-    placed = await place(story, "db", STATEFUL_SET, {"spec": {"replicas": 4, "template": pod([])}})
+    placed = await place(
+        story, "db", STATEFUL_SET, {"spec": {"replicas": 4, "template": {"spec": {"containers": []}}}}
+    )
     assert placed == {"member1": 2, "member2": 2}
 
 
 async def test_job_is_divided_by_its_parallelism(story: Story) -> None:
-    spec = {"parallelism": 6, "completions": 60, "template": pod([{"name": "sum"}])}
+    spec = {"parallelism": 6, "completions": 60, "template": {"spec": {"containers": [{"name": "sum"}]}}}
     assert await place(story, "sum", JOB, {"spec": spec}) == {"member1": 3, "member2": 3}
 
 
 async def test_workload_without_a_count_has_one_replica(story: Story) -> None:
-    assert await place(story, "one", JOB, {"spec": {"template": pod([])}}) == {"member1": 1}
+    assert await place(story, "one", JOB, {"spec": {"template": {"spec": {"containers": []}}}}) == {
+        "member1": 1
+    }
 
 
 async def test_pod_is_one_replica_and_is_sent_unchanged(story: Story) -> None:
-    asked: writing.Json = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
+    asked: Json = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
     # The manifest of a Pod has no replicas to set.
     assert await place(story, "single", POD, {"spec": {"containers": [asked]}}) == {"member1": None}
     single = key("single", POD)
@@ -189,10 +176,10 @@ async def test_pod_is_one_replica_and_is_sent_unchanged(story: Story) -> None:
 
 
 async def test_pod_that_fits_nowhere_is_not_placed(story: Story) -> None:
-    asked: writing.Json = {"name": "main", "resources": {"requests": {"cpu": "11"}}}
-    divided = on("member1", "member2", scheduling=writing.AGGREGATED)
+    asked: Json = {"name": "main", "resources": {"requests": {"cpu": "11"}}}
+    divided = on("member1", "member2", scheduling=manifests.AGGREGATED)
     await story.say(policy("p", divided, selector("large", POD)))
-    await story.say(writing.template("large", POD, fields={"spec": {"containers": [asked]}}))
+    await story.say(inputs.template("large", POD, fields={"spec": {"containers": [asked]}}))
     assert story.placed(key("large", POD)) == {}
 
 
@@ -214,8 +201,8 @@ async def test_deployment_with_0_replicas_differs_from_a_kind_without_replicas(s
 @pytest.mark.parametrize("interpreter_comes_first", [True, False])
 async def test_custom_kind_is_divided_by_its_interpreter(story: Story, interpreter_comes_first: bool) -> None:
     spec = {"job": {"parallelism": 8}, "resource": {"cpu": "1", "memory": "1Gi"}}
-    job = writing.template("stream", FLINK, fields={"spec": spec})
-    reading = writing.interpreter("spec.job.parallelism", "spec.resource")
+    job = inputs.template("stream", FLINK, fields={"spec": spec})
+    reading = inputs.interpreter("spec.job.parallelism", "spec.resource")
     divided = on("member1", "member2", scheduling=EVEN)
     await story.say(policy("p", divided, selector("", FLINK)))
     for said in (reading, job) if interpreter_comes_first else (job, reading):
@@ -231,7 +218,7 @@ async def test_custom_kind_without_an_interpreter_has_no_replicas(story: Story) 
 
 
 async def test_custom_kind_has_no_replicas_after_its_interpreter_is_deleted(story: Story) -> None:
-    await story.say(writing.interpreter("spec.job.parallelism"))
+    await story.say(inputs.interpreter("spec.job.parallelism"))
     await place(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
     await story.say(policies.InterpreterDeleted(name="flink"))
     assert await story.replicas(key("stream", FLINK)) == {"member1": None, "member2": None}
@@ -240,13 +227,13 @@ async def test_custom_kind_has_no_replicas_after_its_interpreter_is_deleted(stor
 # --- requests of a replica ---
 
 
-async def needs(story: Story, containers: list[writing.Json], **fields: object) -> dict[str, str] | None:
-    spec = {"replicas": 1, "template": pod(containers, **fields)}
-    await story.say(policy("p", BOTH), writing.template("web", fields={"spec": spec}))
+async def needs(story: Story, containers: list[Json], **fields: object) -> dict[str, str] | None:
+    spec = {"replicas": 1, "template": {"spec": {"containers": containers, **fields}}}
+    await story.say(policy("p", BOTH), inputs.template("web", fields={"spec": spec}))
     return (await story.told(decisions.BindingDeclared))[-1].requests
 
 
-def container(**resources: dict[str, str]) -> writing.Json:
+def container(**resources: dict[str, str]) -> Json:
     return {"name": "main", "resources": resources}
 
 

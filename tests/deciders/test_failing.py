@@ -4,19 +4,10 @@ import pytest
 
 from engine.deciders import eviction_rules
 from events import clusters, decisions, rejections, specs
+from events.json_values import Json
+from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref
+from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
-from tests.deciders.writing import (
-    DYNAMIC,
-    Json,
-    deployment,
-    joined,
-    key,
-    on,
-    policy,
-    rebalancer,
-    ref,
-    room,
-)
 
 WEB = key("web")
 MEMBERS = ("member1", "member2")
@@ -25,7 +16,7 @@ ANYWHERE = on(*MEMBERS, scheduling=DYNAMIC)
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in MEMBERS), *(room(name) for name in MEMBERS))
+    await story.say(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
 
 
 def failover(mode: str = "Gracefully", grace_s: int | None = None, **conditions: object) -> Json:

@@ -1,27 +1,26 @@
 """Faults found by simulation, each with the shortest story that shows it."""
 
 from events import decisions, health
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    DYNAMIC,
-    Json,
+from events.json_values import Json
+from tests.builders.inputs import (
+    capacity,
     deployment,
     joined,
     key,
-    on,
     policy,
     policy_deleted,
     rebalancer,
     ref,
-    room,
     tainted,
 )
+from tests.builders.manifests import DYNAMIC, on
+from tests.deciders.story import Story
 
 WEB = key("web")
 
 
 async def test_requested_reschedule_is_decided_even_if_it_fails_as_before(story: Story) -> None:
-    await story.say(joined("member1"), room("member1"))
+    await story.say(joined("member1"), capacity("member1"))
     await story.say(policy("p", on("nowhere")), deployment("web", 2))
     assert len(await story.told(decisions.ScheduleFailed, WEB)) == 1
     await story.say(rebalancer("demo", ref("web")))
@@ -35,9 +34,9 @@ async def test_due_retry_ends_with_its_policy(story: Story) -> None:
         "replicaDivisionPreference": "Weighted",
         "weightPreference": {"dynamicWeight": "AvailableReplicas"},
     }
-    await story.say(joined("member1"), room("member1", 1))
+    await story.say(joined("member1"), capacity("member1", 1))
     await story.say(policy("p", on("member1", scheduling=dynamic)), deployment("web", 5))
-    await story.say(room("member1", 2), policy_deleted("p"))
+    await story.say(capacity("member1", 2), policy_deleted("p"))
     before = await story.steps()
     await story.pass_s(600)
     assert await story.steps() <= before + 1
@@ -46,7 +45,7 @@ async def test_due_retry_ends_with_its_policy(story: Story) -> None:
 async def test_report_of_a_removed_work_does_not_apply_to_its_successor(story: Story) -> None:
     failover: Json = {"decisionConditions": {"tolerationSeconds": 60}, "purgeMode": "Directly"}
     placed = policy("p", on("member1", "member2", scheduling=DYNAMIC), failover={"application": failover})
-    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
+    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
     await story.say(placed, deployment("web", 4))
     former = (await story.running(WEB))["member1"]
     await story.report(WEB, "member1", healthy=False)
@@ -61,7 +60,7 @@ async def test_report_of_a_removed_work_does_not_apply_to_its_successor(story: S
 
 
 async def test_unclaimed_workload_has_no_replacement(story: Story) -> None:
-    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
+    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
     await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
     await story.report(WEB, "member1")
     await story.report(WEB, "member2")
@@ -75,7 +74,7 @@ async def test_unclaimed_workload_has_no_replacement(story: Story) -> None:
 
 
 async def test_health_of_a_replacement_is_measured_by_its_current_replicas(story: Story) -> None:
-    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
+    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
     await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
     work = (await story.running(WEB))["member2"]

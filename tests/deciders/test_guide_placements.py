@@ -4,8 +4,10 @@ import msgspec
 import pytest
 
 from events import decisions
+from events.json_values import Json
+from tests.builders.inputs import capacity, deployment, joined, key, policy, tainted
+from tests.builders.manifests import DUPLICATED, EVEN
 from tests.deciders.story import Story
-from tests.deciders.writing import DUPLICATED, EVEN, Json, deployment, joined, key, policy, room, tainted
 
 NGINX = key("nginx")
 WHERE = {
@@ -23,7 +25,7 @@ LOCATIONS: dict[str, Json] = {
 async def three_members(story: Story) -> None:
     for name, (provider, region, location) in WHERE.items():
         member = joined(name, {"location": location})
-        await story.say(msgspec.structs.replace(member, provider=provider, region=region), room(name))
+        await story.say(msgspec.structs.replace(member, provider=provider, region=region), capacity(name))
 
 
 async def placed(story: Story, placement: Json, replicas: int = 2) -> dict[str, int]:
@@ -100,7 +102,7 @@ async def test_equal_weights_halve_the_replicas(story: Story) -> None:
 
 
 async def test_static_weights_ignore_capacity_and_spread(story: Story) -> None:
-    await story.say(room("member1", 0))
+    await story.say(capacity("member1", 0))
     spread = [{"spreadByField": "cluster", "maxGroups": 1, "minGroups": 1}]
     placement: Json = {
         "replicaScheduling": weighted(("member1", 2), ("member2", 1)),

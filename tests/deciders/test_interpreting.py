@@ -3,20 +3,11 @@
 import pytest
 
 from events import decisions, job_statuses, rejections, shapes, works
-from tests.deciders import writing
+from events.json_values import Json
+from tests.builders import manifests
+from tests.builders.inputs import interpreter, joined, key, policy, template
+from tests.builders.manifests import CONFIG_MAP, FLINK, on, selector
 from tests.deciders.story import Story
-from tests.deciders.writing import (
-    CONFIG_MAP,
-    FLINK,
-    Json,
-    interpreter,
-    joined,
-    key,
-    on,
-    policy,
-    selector,
-    template,
-)
 
 JOB = key("job", FLINK)
 MEMBERS = ("member1", "member2")
@@ -38,7 +29,7 @@ SAID: Json = {
 async def a_job_in_two_members(story: Story) -> None:
     await story.say(
         *(joined(name) for name in MEMBERS),
-        interpreter(said=SAID),
+        interpreter(**SAID),
         policy("p", on(*MEMBERS), selector("job", FLINK)),
         template("job", FLINK, fields={"spec": {"size": 2}}),
     )
@@ -63,7 +54,7 @@ async def test_works_contain_the_status_paths_to_read(story: Story) -> None:
 
 
 async def test_health_condition_is_read_from_the_status_conditions(story: Story) -> None:
-    await story.say(interpreter(said={"health": {"condition": {"type": "Ready"}}}))
+    await story.say(interpreter(health={"condition": {"type": "Ready"}}))
     reading = (await story.told(works.WorkApplied, JOB))[-1].reading
     assert reading is not None
     rule = shapes.HealthRule(path='.conditions[?(@.type=="Ready")].status', values=("True",))
@@ -100,7 +91,7 @@ async def test_declared_dependencies_are_sent_along(story: Story) -> None:
 
 
 async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
-    batch, kind = key("sum", writing.JOB), writing.JOB
+    batch, kind = key("sum", manifests.JOB), manifests.JOB
     await story.say(
         policy("batch", on(*MEMBERS), selector("sum", kind)), template("sum", kind, fields={"spec": {}})
     )
@@ -138,6 +129,6 @@ async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
 )
 async def test_invalid_interpreter_fields_are_refused(story: Story, said: Json, field: str) -> None:
     story.refused = 1
-    await story.say(interpreter(said=said))
+    await story.say(interpreter(**said))
     (refused,) = await story.told(rejections.InputRejected)
     assert refused.field == field

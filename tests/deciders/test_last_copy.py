@@ -5,20 +5,19 @@ from typing import Final
 from engine.deciders import eviction_rules, last_copy
 from engine.reconcilers import explanation
 from events import clusters, decisions
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    DYNAMIC,
-    Json,
+from events.json_values import Json
+from tests.builders.inputs import (
+    capacity,
     deployment,
     joined,
     key,
-    on,
     policy,
     policy_deleted,
-    room,
     tainted,
     untainted,
 )
+from tests.builders.manifests import DYNAMIC, on
+from tests.deciders.story import Story
 
 WEB: Final = key("web")
 GRACE_S: Final = 600
@@ -26,7 +25,7 @@ GRACE_S: Final = 600
 
 async def placed_alone(story: Story, *, annotations: Json | None = None) -> None:
     """A Deployment that runs in member1, which is the only cluster that its policy allows."""
-    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
+    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
     await story.say(policy("p", on("member1"), annotations=annotations), deployment("web", 2))
     await story.report(WEB, "member1")
 

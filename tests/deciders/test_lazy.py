@@ -3,17 +3,9 @@
 import pytest
 
 from events import decisions
+from tests.builders.inputs import deployment, joined, key, policy, policy_deleted, tainted
+from tests.builders.manifests import on, selector
 from tests.deciders.story import Story
-from tests.deciders.writing import (
-    deployment,
-    joined,
-    key,
-    on,
-    policy,
-    policy_deleted,
-    selector,
-    tainted,
-)
 
 WEB = key("web")
 

@@ -3,27 +3,22 @@
 import pytest
 
 from events import clusters, decisions, works
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    CONFIG_MAP,
-    DUPLICATED,
-    DYNAMIC,
-    Json,
+from events.json_values import Json
+from tests.builders.inputs import (
+    capacity,
     deleted,
     deployment,
-    images,
     joined,
     key,
-    on,
     override,
     override_deleted,
     policy,
     policy_deleted,
-    room,
-    selector,
     tainted,
     template,
 )
+from tests.builders.manifests import CONFIG_MAP, DUPLICATED, DYNAMIC, images, on, selector
+from tests.deciders.story import Story
 
 WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DUPLICATED)
@@ -32,7 +27,7 @@ BOTH = on("member1", "member2", scheduling=DUPLICATED)
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
     await story.say(*(joined(name, {"in": name}) for name in ("member1", "member2")))
-    await story.say(*(room(name) for name in ("member1", "member2")))
+    await story.say(*(capacity(name) for name in ("member1", "member2")))
 
 
 async def placed(story: Story) -> None:

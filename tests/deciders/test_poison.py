@@ -12,34 +12,27 @@ from hypothesis import strategies as st
 from engine.reconcilers import replay, verification
 from events import clusters, enums, health, links, policies, records, shapes, specs
 from events.json_values import as_list, as_object
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    AGGREGATED,
-    CONFIG_MAP,
-    DYNAMIC,
-    FLINK,
+from tests.builders.inputs import (
+    capacity,
     deleted,
     deployment,
-    heard,
-    images,
+    health_reported,
     interpreter,
     joined,
     key,
-    on,
     override,
     policy,
     policy_deleted,
     priority_class,
-    raw,
     rebalancer,
     ref,
     referring,
-    room,
-    selector,
     taint_policy,
     tainted,
     template,
 )
+from tests.builders.manifests import AGGREGATED, CONFIG_MAP, DYNAMIC, FLINK, images, on, raw, selector
+from tests.deciders.story import Story
 from tests.rounds import ROUNDS
 
 _WEEK_S: Final = 7 * 24 * 3600
@@ -118,14 +111,12 @@ SAID: Final[list[shapes.Event]] = [
     interpreter(
         "spec.size",
         "spec.requests",
-        {
-            "health": {"jsonPath": "{.job.state}", "values": ["RUNNING"]},
-            "statusFields": [{"jsonPath": ".job.restarts", "aggregate": "Sum"}],
-            "dependencies": [{"apiVersion": "v1", "kind": "ConfigMap", "namesPath": "{.spec.configs[*]}"}],
-            "retainedFields": ["spec.paused"],
-        },
+        health={"jsonPath": "{.job.state}", "values": ["RUNNING"]},
+        statusFields=[{"jsonPath": ".job.restarts", "aggregate": "Sum"}],
+        dependencies=[{"apiVersion": "v1", "kind": "ConfigMap", "namesPath": "{.spec.configs[*]}"}],
+        retainedFields=["spec.paused"],
     ),
-    interpreter(said={"health": {"condition": {"type": "Ready", "status": "True"}}}),
+    interpreter(health={"condition": {"type": "Ready", "status": "True"}}),
     deployment("web", 4),
     referring("web", "ConfigMap/settings", "Secret/keys"),
     template("settings", CONFIG_MAP),
@@ -172,7 +163,7 @@ SAID: Final[list[shapes.Event]] = [
     template("job", FLINK, fields={"spec": {"size": 3, "requests": {"cpu": "1"}}}),
     joined("member1", {"a": "b"}),
     tainted("member1", "NoExecute"),
-    heard("member2", ready=False, grace_s=30),
+    health_reported("member2", ready=False, grace_s=30),
     clusters.ClusterDescribed(name="member1", region="eu", zones=("eu-1",), provider="some"),
     clusters.CapacityReported(
         name="member1",
@@ -257,11 +248,13 @@ async def world() -> Story:
     story = Story()
     await story.worker.recover()
     await story.say(*(joined(name, {"a": "b"}) for name in ("member1", "member2", "calm")))
-    await story.say(*(room(name) for name in ("member1", "member2", "calm")))
+    await story.say(*(capacity(name) for name in ("member1", "member2", "calm")))
     await story.say(
         policy("web", on("member1", "member2", scheduling=DYNAMIC), failover=_FAILOVER), deployment("web", 4)
     )
-    await story.say(rebalancer("again", ref("web")), taint_policy("unready"), heard("member1", grace_s=40))
+    await story.say(
+        rebalancer("again", ref("web")), taint_policy("unready"), health_reported("member1", grace_s=40)
+    )
     return story
 
 

@@ -4,24 +4,21 @@ import pytest
 
 from engine.deciders.preemption_victims import HOLD_SECONDS
 from events import decisions, keys, links, policies, shapes, specs
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    AGGREGATED,
-    DYNAMIC,
-    Json,
+from events.json_values import Json
+from tests.builders.inputs import (
+    capacity,
     deleted,
     deployment,
     joined,
     key,
-    on,
     policy,
     policy_deleted,
     priority_class,
     rebalancer,
     ref,
-    room,
-    selector,
 )
+from tests.builders.manifests import AGGREGATED, DYNAMIC, on, selector
+from tests.deciders.story import Story
 
 MEMBERS = ("member1", "member2")
 HIGH, LOW, OTHER = key("high"), key("low"), key("other")
@@ -32,7 +29,7 @@ PAUSE_S = 60
 async def two_members(story: Story) -> None:
     """Two members, and three priority classes."""
     await story.say(*(joined(name) for name in MEMBERS))
-    await story.say(*(room(name, 4) for name in MEMBERS))
+    await story.say(*(capacity(name, 4) for name in MEMBERS))
     await story.say(
         priority_class("high", 1000),
         priority_class("modest", 1000, preemptionPolicy="Never"),
@@ -52,7 +49,7 @@ async def fill(story: Story, *names: str, replicas: int = 8, by: str = "low") ->
     """Deployments that use all capacity, as the members then report it."""
     for name in names:
         await story.say(ranked(name, by), deployment(name, replicas))
-    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(*(capacity(name, 0) for name in MEMBERS))
 
 
 async def victims(story: Story) -> list[tuple[str, str]]:
@@ -75,17 +72,17 @@ async def test_lower_priority_binding_is_evicted(story: Story) -> None:
     assert story.placed(LOW) == {"member2": 4}, "it shrinks: there is no room elsewhere"
     assert await story.replicas(LOW) == {"member2": 4}, "it leaves at once"
     assert story.placed(HIGH) == {}, "the room comes when the member reports it"
-    await story.say(room("member1", 4))
+    await story.say(capacity("member1", 4))
     await story.pass_s(2)
     assert story.placed(HIGH) == {"member1": 3}
 
 
 async def test_preempted_binding_moves_where_capacity_exists(story: Story) -> None:
-    await story.say(joined("member3"), room("member3", 0))
+    await story.say(joined("member3"), capacity("member3", 0))
     await story.say(ranked("low", "low", *MEMBERS, "member3"), deployment("low", 8))
-    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(*(capacity(name, 0) for name in MEMBERS))
     await story.say(ranked("high", "high"), deployment("high", 3))
-    await story.say(room("member3", 4))
+    await story.say(capacity("member3", 4))
     await story.pass_s(2)
     assert story.placed(LOW) == {"member2": 4, "member3": 4}
 
@@ -100,7 +97,7 @@ async def test_eviction_names_its_preemptor_and_reserves_the_capacity(story: Sto
         "Directly",
         True,
     )
-    await story.say(room("member1", 20))
+    await story.say(capacity("member1", 20))
     await story.pass_s(2)
     assert story.placed(LOW) == {"member2": 4}, "it does not take the room back"
     await story.report(LOW, "member2")
@@ -113,9 +110,9 @@ async def test_eviction_names_its_preemptor_and_reserves_the_capacity(story: Sto
 async def test_rebalancer_spreads_the_victim_again_once_there_is_capacity(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 3))
-    await story.say(room("member1", 4))
+    await story.say(capacity("member1", 4))
     await story.pass_s(2)
-    await story.say(deleted("high"), *(room(name, 6) for name in MEMBERS))
+    await story.say(deleted("high"), *(capacity(name, 6) for name in MEMBERS))
     await story.say(rebalancer("again", ref("low")))
     assert story.placed(LOW) == {"member1": 3, "member2": 5}
     assert {told.reason for told in await story.told(decisions.EvictionFinished)} == {"RescheduleTriggered"}
@@ -140,21 +137,21 @@ async def test_aggregated_binding_preempts_in_one_cluster(story: Story) -> None:
 async def test_victims_are_the_lowest_priorities_and_no_more_than_needed(story: Story) -> None:
     await story.say(ranked("middle", "middle", "member1"), deployment("middle", 2))
     await story.say(ranked("low", "low", "member1"), deployment("low", 2))
-    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(*(capacity(name, 0) for name in MEMBERS))
     await story.say(ranked("high", "high"), deployment("high", 2))
     assert await victims(story) == [(LOW, "member1")]
 
 
 async def test_sufficient_victim_spares_smaller_ones_of_lower_priority(story: Story) -> None:
     """The example of the reference's proposal: priorities 0 to 3 use 1, 2, 5 and 2 of ten units; 5 are requested."""
-    await story.say(room("member1", 10))
+    await story.say(capacity("member1", 10))
     sizes = {0: 1, 1: 2, 2: 5, 3: 2}
     await story.say(*(priority_class(f"p{number}", number) for number in sizes))
     for number, size in sizes.items():
         await story.say(
             ranked(f"w{number}", f"p{number}", "member1"), deployment(f"w{number}", 1, cpu=str(size))
         )
-    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(*(capacity(name, 0) for name in MEMBERS))
     await story.say(ranked("high", "high", "member1"), deployment("high", 1, cpu="5"))
     assert await victims(story) == [(key("w2"), "member1")]
 
@@ -176,7 +173,7 @@ async def test_equal_priority_is_not_preempted(story: Story, by: str) -> None:
 
 async def test_binding_without_priority_counts_as_zero(story: Story) -> None:
     await story.say(policy("p", on(*MEMBERS, scheduling=DYNAMIC), selector("plain")), deployment("plain", 8))
-    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(*(capacity(name, 0) for name in MEMBERS))
     await story.say(ranked("low", "low"), deployment("low", 1))
     assert await story.told(decisions.EvictionStarted) == []
     await story.say(ranked("high", "high"), deployment("high", 1))
@@ -191,7 +188,7 @@ async def test_class_that_never_preempts_requests_no_capacity(story: Story) -> N
 
 async def test_no_capacity_is_requested_without_priorities(story: Story) -> None:
     await story.say(policy("p", on(*MEMBERS, scheduling=DYNAMIC)), deployment("a", 8))
-    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(*(capacity(name, 0) for name in MEMBERS))
     await story.say(deployment("b", 3))
     assert await story.told(links.CapacityRequested) == []
 
@@ -203,7 +200,7 @@ async def test_suspended_and_zero_request_bindings_are_not_victims(story: Story)
         "held", placement, selector("held"), schedulePriority=said, suspension={"dispatching": True}
     )
     await story.say(held, deployment("held", 4), ranked("free", "low"), deployment("free", 4, cpu="0"))
-    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(*(capacity(name, 0) for name in MEMBERS))
     await story.say(ranked("high", "high"), deployment("high", 1))
     assert [told.victims for told in await chosen(story)] == [()]
 
@@ -214,14 +211,14 @@ async def test_suspended_and_zero_request_bindings_are_not_victims(story: Story)
 async def test_preemption_is_retried_after_a_pause_and_only_after_another_failure(story: Story) -> None:
     await fill(story, "low")
     await story.say(ranked("high", "high"), deployment("high", 9))
-    await story.say(room("member1", 0))
+    await story.say(capacity("member1", 0))
     await story.pass_s(PAUSE_S - 1)
     assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1]
     await story.pass_s(600)
     assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1], (
         "nothing happened"
     )
-    await story.say(room("member1", 0))
+    await story.say(capacity("member1", 0))
     await story.pass_s(PAUSE_S)
     assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1, 2]
 

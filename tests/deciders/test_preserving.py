@@ -3,8 +3,10 @@
 import pytest
 
 from events import decisions, rejections, works
+from events.json_values import Json
+from tests.builders.inputs import capacity, deployment, joined, key, policy, tainted
+from tests.builders.manifests import AGGREGATED, on
 from tests.deciders.story import Story
-from tests.deciders.writing import AGGREGATED, Json, deployment, joined, key, on, policy, room, tainted
 
 WEB = key("web")
 MEMBERS = ("member1", "member2", "member3")
@@ -20,7 +22,7 @@ ONE: Json = on(
 
 @pytest.fixture(autouse=True)
 async def three_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in MEMBERS), *(room(name) for name in MEMBERS))
+    await story.say(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
 
 
 def application(mode: str = "Directly", state: Json = RULES) -> Json:

@@ -3,9 +3,11 @@
 import pytest
 
 from events import decisions, specs, works
-from tests.deciders import writing
+from events.json_values import Json
+from tests.builders import inputs, manifests
+from tests.builders.inputs import deployment, joined, key, policy
+from tests.builders.manifests import CLUSTER_ROLE, CONFIG_MAP, on, selector
 from tests.deciders.story import Story
-from tests.deciders.writing import CLUSTER_ROLE, CONFIG_MAP, deployment, joined, key, on, policy, selector
 
 WEB = key("web")
 NGINX = {"app": "nginx"}
@@ -16,7 +18,7 @@ async def three_members(story: Story) -> None:
     await story.say(*(joined(f"member{index}") for index in (1, 2, 3)))
 
 
-def by_label(labels: dict[str, str]) -> writing.Json:
+def by_label(labels: dict[str, str]) -> Json:
     return selector(labelSelector={"matchLabels": labels})
 
 
@@ -152,24 +154,24 @@ async def test_priority_change_of_a_policy_moves_nothing(story: Story) -> None:
 
 async def test_deleted_policy_leaves_its_workloads_running(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(writing.policy_deleted("p"))
+    await story.say(inputs.policy_deleted("p"))
     (released,) = await story.told(decisions.BindingReleased)
     assert released.reason == "PolicyDeleted"
     assert await story.replicas(WEB) == {"member1": 2}
-    await story.say(writing.deleted("web"))
+    await story.say(inputs.deleted("web"))
     assert await story.replicas(WEB) == {}
 
 
 async def test_other_policy_takes_over_from_a_deleted_one(story: Story) -> None:
     await story.say(policy("a", on("member1")), policy("b", on("member2")), deployment("web", 2))
-    await story.say(writing.policy_deleted("a"))
+    await story.say(inputs.policy_deleted("a"))
     assert await claimed_by(story) == ["a", "b"]
     assert await story.replicas(WEB) == {"member2": 2}
 
 
 async def test_recreated_policy_claims_its_released_workloads(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(writing.policy_deleted("p"))
+    await story.say(inputs.policy_deleted("p"))
     await story.say(deployment("web", 5))
     assert await story.replicas(WEB) == {"member1": 2}
     await story.say(policy("p", on("member1")))
@@ -194,7 +196,7 @@ async def test_label_change_of_a_template_moves_its_claim(story: Story) -> None:
 
 async def test_deleted_template_is_withdrawn_everywhere(story: Story) -> None:
     await story.say(policy("p", on("member1", "member2")), deployment("web", 2))
-    await story.say(writing.deleted("web"))
+    await story.say(inputs.deleted("web"))
     assert await story.replicas(WEB) == {}
     assert not story.is_known(WEB)
     assert [each.key for each in await story.told(decisions.BindingWithdrawn)] == [WEB]
@@ -202,15 +204,15 @@ async def test_deleted_template_is_withdrawn_everywhere(story: Story) -> None:
 
 async def test_deleted_template_keeps_running_if_its_policy_preserves_resources(story: Story) -> None:
     await story.say(policy("p", on("member1"), preserveResourcesOnDeletion=True), deployment("web"))
-    await story.say(writing.deleted("web"))
+    await story.say(inputs.deleted("web"))
     (removed,) = await story.told(works.WorkRemoved)
     assert removed.preserved
 
 
 async def test_preservation_holds_even_after_the_policy_is_deleted(story: Story) -> None:
     await story.say(policy("p", on("member1"), preserveResourcesOnDeletion=True), deployment("web"))
-    await story.say(writing.policy_deleted("p"))
-    await story.say(writing.deleted("web"))
+    await story.say(inputs.policy_deleted("p"))
+    await story.say(inputs.deleted("web"))
     (removed,) = await story.told(works.WorkRemoved)
     assert removed.preserved
 
@@ -224,14 +226,14 @@ async def test_cluster_propagation_policy_may_select_one_namespace(story: Story)
 
 async def test_recreated_template_has_a_new_uid(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(writing.deleted("web"), deployment("web", 3))
+    await story.say(inputs.deleted("web"), deployment("web", 3))
     first, second = await story.told(decisions.BindingDeclared)
     assert first.uid != second.uid
     assert await story.replicas(WEB) == {"member1": 3}
 
 
 async def test_cluster_scoped_kinds_are_placed_by_cluster_propagation_policies(story: Story) -> None:
-    role = writing.template("reader", CLUSTER_ROLE)
+    role = inputs.template("reader", CLUSTER_ROLE)
     await story.say(policy("mine", on("member1"), selector("reader", CLUSTER_ROLE)), role)
     assert story.placed(key("reader", CLUSTER_ROLE)) == {}
     await story.say(policy("all", on("member1", "member3"), selector("", CLUSTER_ROLE), namespace=""))
@@ -240,7 +242,7 @@ async def test_cluster_scoped_kinds_are_placed_by_cluster_propagation_policies(s
 
 async def test_one_policy_may_select_several_kinds(story: Story) -> None:
     await story.say(policy("p", on("member1"), selector(), selector("", CONFIG_MAP)))
-    await story.say(deployment("web"), writing.template("web", CONFIG_MAP))
+    await story.say(deployment("web"), inputs.template("web", CONFIG_MAP))
     assert await story.replicas(WEB) == {"member1": 1}
     assert await story.replicas(key("web", CONFIG_MAP)) == {"member1": None}
 
@@ -251,6 +253,6 @@ async def test_one_policy_may_select_several_kinds(story: Story) -> None:
 async def test_control_plane_objects_are_not_propagated(story: Story, namespace: str) -> None:
     manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token", "namespace": namespace}}
     await story.say(policy("everywhere", on("member1"), selector(kind=("v1", "Secret")), namespace=""))
-    await story.say(specs.TemplateApplied(manifest=writing.raw(manifest)))
+    await story.say(specs.TemplateApplied(manifest=manifests.raw(manifest)))
     assert await story.replicas(f"{namespace}/token-secret") == {}
     assert await story.told(decisions.BindingClaimed) == []

@@ -3,22 +3,19 @@
 import pytest
 
 from events import decisions, keys, policies
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    DUPLICATED,
-    PRIORITY_CLASS,
-    Json,
+from events.json_values import Json
+from tests.builders.inputs import (
     deleted,
     deployment,
     joined,
     key,
-    on,
     policy,
     policy_deleted,
     priority_class,
-    selector,
     template,
 )
+from tests.builders.manifests import DUPLICATED, PRIORITY_CLASS, on, selector
+from tests.deciders.story import Story
 
 WEB = key("web")
 

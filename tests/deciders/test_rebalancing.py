@@ -5,25 +5,21 @@ import pytest
 from engine.deciders import rebalance
 from engine.deciders.state import Rebalancer
 from events import decisions, keys, links, rejections, specs
-from tests.deciders import writing
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    CLUSTER_ROLE,
-    CONFIG_MAP,
-    DYNAMIC,
+from tests.builders import inputs
+from tests.builders.inputs import (
+    capacity,
     deployment,
     joined,
     key,
-    on,
     policy,
     rebalancer,
     ref,
-    room,
-    selector,
     tainted,
     template,
     untainted,
 )
+from tests.builders.manifests import CLUSTER_ROLE, CONFIG_MAP, DYNAMIC, on, selector
+from tests.deciders.story import Story
 
 WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DYNAMIC)
@@ -34,7 +30,7 @@ DEMO = keys.rebalancer_key("demo")
 async def moved_away(story: Story) -> None:
     """The start of the tutorial: member1 was tainted, emptied and untainted; nothing moved back."""
     members = ("member1", "member2")
-    await story.say(*(joined(name) for name in members), *(room(name) for name in members))
+    await story.say(*(joined(name) for name in members), *(capacity(name) for name in members))
     await story.say(policy("p", BOTH), deployment("web", 4), deployment("api", 4))
     await story.say(tainted("member1", "NoExecute"))
     for name in ("web", "api"):
@@ -67,7 +63,7 @@ async def fresh(story: Story, name: str = "web") -> int:
 async def test_tutorial_ends_balanced(story: Story) -> None:
     assert story.placed(WEB) == {"member2": 4}
     # Its own replicas on member2 count as free capacity of member2 for a fresh decision.
-    await story.say(room("member2", 6))
+    await story.say(capacity("member2", 6))
     await story.say(rebalancer("demo", ref("web")))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
@@ -118,14 +114,14 @@ async def test_workload_without_binding_fails_and_is_not_retried(story: Story) -
 
 
 async def test_template_without_a_policy_has_no_binding(story: Story) -> None:
-    await story.say(writing.policy_deleted("p"), deployment("alone", 2))
+    await story.say(inputs.policy_deleted("p"), deployment("alone", 2))
     await story.say(rebalancer("demo", ref("alone")))
     assert observed(story) == {"alone": "ReferencedBindingNotFound"}
 
 
 async def test_unclaimed_workload_gets_no_decision_and_no_success(story: Story) -> None:
     # The reference finds the binding, writes to it, and reports Successful although its scheduler skips it.
-    await story.say(writing.policy_deleted("p"))
+    await story.say(inputs.policy_deleted("p"))
     before = story.placed(WEB)
     await story.say(rebalancer("demo", ref("web")))
     assert observed(story) == {"web": "ReferencedBindingNotFound"}
@@ -137,20 +133,20 @@ async def test_unclaimed_workload_gets_no_decision_and_no_success(story: Story) 
 
 async def test_dependency_without_its_own_policy_gets_no_decision(story: Story) -> None:
     await story.say(policy("p", BOTH, selector(), propagateDeps=True))
-    await story.say(template("settings", CONFIG_MAP), writing.referring("web", "ConfigMap/settings"))
+    await story.say(template("settings", CONFIG_MAP), inputs.referring("web", "ConfigMap/settings"))
     assert set(await story.running(key("settings", CONFIG_MAP))) == set(await story.running(WEB))
     await story.say(rebalancer("demo", ref("settings", CONFIG_MAP)))
     assert observed(story) == {"settings": "ReferencedBindingNotFound"}
 
 
 async def test_fresh_decision_without_capacity_is_successful_and_stays_fresh(story: Story) -> None:
-    await story.say(room("member1", 0), room("member2", 0), deployment("web", 8))
+    await story.say(capacity("member1", 0), capacity("member2", 0), deployment("web", 8))
     await story.say(rebalancer("demo", ref("web")))
     assert observed(story) == {"web": "Successful"}
     last = (await story.told(decisions.ScheduleFailed, WEB))[-1]
     assert (last.mode, last.reason) == ("Fresh", "Unschedulable")
     await story.pass_s(60)
-    await story.say(room("member1", 8))
+    await story.say(capacity("member1", 8))
     assert (await story.told(decisions.ScheduleDecided, WEB))[-1].mode == "Fresh"
     assert sum(story.placed(WEB).values()) == 8
 

@@ -3,25 +3,10 @@
 import pytest
 
 from events import clusters, decisions
+from events.json_values import Json
+from tests.builders.inputs import capacity, deployment, joined, key, policy, tainted, template, untainted
+from tests.builders.manifests import AGGREGATED, CONFIG_MAP, DUPLICATED, DYNAMIC, EVEN, on, selector
 from tests.deciders.story import Story
-from tests.deciders.writing import (
-    AGGREGATED,
-    CONFIG_MAP,
-    DUPLICATED,
-    DYNAMIC,
-    EVEN,
-    Json,
-    deployment,
-    joined,
-    key,
-    on,
-    policy,
-    room,
-    selector,
-    tainted,
-    template,
-    untainted,
-)
 
 WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DYNAMIC)
@@ -31,7 +16,7 @@ EUROPE: Json = {"clusterAffinity": {"labelSelector": {"matchLabels": {"region": 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
     await story.say(joined("member1", {"region": "eu"}), joined("member2", {"region": "us"}))
-    await story.say(room("member1"), room("member2"))
+    await story.say(capacity("member1"), capacity("member2"))
 
 
 async def decided(story: Story, binding: str = WEB) -> list[tuple[str, str]]:
@@ -61,14 +46,16 @@ async def test_decision_has_available_replicas_and_reasons_of_exclusion(story: S
 
 
 async def test_replicas_are_divided_by_free_capacity(story: Story) -> None:
-    await story.say(joined("member3"), room("member1", 6), room("member2", 12), room("member3", 18))
+    await story.say(
+        joined("member3"), capacity("member1", 6), capacity("member2", 12), capacity("member3", 18)
+    )
     await story.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
     assert story.placed(WEB) == {"member1": 2, "member2": 4, "member3": 6}
 
 
 async def test_aggregated_uses_as_few_clusters_as_possible(story: Story) -> None:
     placement = on("member1", "member2", scheduling=AGGREGATED)
-    await story.say(room("member1", 8), policy("p", placement), deployment("web", 8))
+    await story.say(capacity("member1", 8), policy("p", placement), deployment("web", 8))
     assert story.placed(WEB) == {"member2": 8}
     await story.say(deployment("web", 12))
     assert sum(story.placed(WEB).values()) == 12
@@ -106,7 +93,7 @@ async def test_cluster_that_does_not_serve_the_kind_gets_nothing(story: Story) -
 
 async def test_more_capacity_moves_nothing(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 4))
-    await story.say(room("member1", cpu=100))
+    await story.say(capacity("member1", cpu=100))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     assert len(await decided(story)) == 1
 
@@ -126,7 +113,7 @@ def grouped(*groups: tuple[str, str], scheduling: Json) -> Json:
 
 
 async def test_second_group_is_used_if_the_first_lacks_capacity(story: Story) -> None:
-    await story.say(room("member1", cpu=3))
+    await story.say(capacity("member1", cpu=3))
     placement = grouped(("local", "member1"), ("cloud", "member2"), scheduling=DYNAMIC)
     await story.say(policy("p", placement), deployment("web", 4))
     assert story.placed(WEB) == {"member2": 4}
@@ -166,18 +153,18 @@ async def test_untaint_resolves_a_failure_by_taints(story: Story) -> None:
 
 async def test_failure_is_reported_once(story: Story) -> None:
     await story.say(policy("p", on("nowhere")), deployment("web", 4))
-    await story.say(room("member1"), tainted("member1", "NoSchedule"), deployment("web", 4))
+    await story.say(capacity("member1"), tainted("member1", "NoSchedule"), deployment("web", 4))
     assert len(await failures(story)) == 1
 
 
 async def test_missing_capacity_keeps_running_replicas_and_more_capacity_adds_the_rest(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 4))
-    await story.say(room("member1", 2), room("member2", 2), deployment("web", 20))
+    await story.say(capacity("member1", 2), capacity("member2", 2), deployment("web", 20))
     (failed,) = await failures(story)
     assert (failed.reason, failed.retried, failed.emptied) == ("Unschedulable", True, False)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
     await story.pass_s(60)
-    await story.say(room("member2", 30))
+    await story.say(capacity("member2", 30))
     assert sum(story.placed(WEB).values()) == 20
 
 
@@ -185,7 +172,7 @@ async def test_retry_waits_for_its_backoff_despite_free_capacity(story: Story) -
     await story.say(policy("p", BOTH), deployment("web", 30))
     (failed,) = await failures(story)
     assert failed.retry_at_ms - story.now_ms == 1_000
-    await story.say(room("member2", 30))
+    await story.say(capacity("member2", 30))
     await story.pass_ms(999)
     assert story.placed(WEB) == {}
     await story.pass_ms(1)
@@ -197,7 +184,7 @@ async def test_each_failure_doubles_the_backoff(story: Story) -> None:
     waits: list[int] = []
     for _ in range(9):
         waits.append((await failures(story))[-1].retry_at_ms - story.now_ms)
-        await story.say(room("member1", 11))
+        await story.say(capacity("member1", 11))
         await story.pass_ms(waits[-1])
     assert waits == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]
     assert [each.attempts for each in await failures(story)] == list(range(1, 11))
@@ -211,7 +198,7 @@ async def test_edit_does_not_wait_for_the_backoff(story: Story) -> None:
 
 async def test_due_retry_survives_a_restart(story: Story) -> None:
     await story.say(policy("p", BOTH), deployment("web", 30))
-    await story.say(room("member2", 30))
+    await story.say(capacity("member2", 30))
     await story.restart()
     await story.pass_ms(1_000)
     assert sum(story.placed(WEB).values()) == 30
@@ -230,7 +217,7 @@ async def test_capacity_reports_are_read_once_before_the_next_retry(story: Story
     await story.say(policy("p", BOTH), deployment("web", 300))
     before = await story.steps()
     for cpu in range(1, 50):
-        await story.say(room("member1", cpu))
+        await story.say(capacity("member1", cpu))
     assert await story.steps() == before + 1
     await story.pass_s(1)
     assert len(await failures(story)) == 2
@@ -247,7 +234,7 @@ async def test_capacity_reports_take_no_steps_if_nothing_waits(story: Story) -> 
     await story.say(policy("p", BOTH), deployment("web", 4))
     before = await story.steps()
     for cpu in range(1, 50):
-        await story.say(room("member1", cpu))
+        await story.say(capacity("member1", cpu))
     assert await story.steps() == before
 
 
@@ -257,5 +244,5 @@ async def test_unsatisfiable_spread_is_a_scheduler_error(story: Story) -> None:
     (failed,) = await failures(story)
     assert (failed.reason, failed.retried) == ("SchedulerError", True)
     await story.pass_s(60)
-    await story.say(joined("member3"), room("member3"))
+    await story.say(joined("member3"), capacity("member3"))
     assert set(story.placed(WEB)) == {"member1", "member2", "member3"}

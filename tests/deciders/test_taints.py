@@ -4,21 +4,11 @@ import pytest
 
 from engine.deciders import eviction_rules, taint_manager
 from events import clusters, decisions
-from tests.deciders import writing
+from events.json_values import Json
+from tests.builders import inputs
+from tests.builders.inputs import capacity, deployment, joined, key, policy, tainted, untainted
+from tests.builders.manifests import AGGREGATED, DUPLICATED, DYNAMIC, on
 from tests.deciders.story import Story
-from tests.deciders.writing import (
-    AGGREGATED,
-    DUPLICATED,
-    DYNAMIC,
-    deployment,
-    joined,
-    key,
-    on,
-    policy,
-    room,
-    tainted,
-    untainted,
-)
 
 WEB = key("web")
 MEMBERS = ("member1", "member2")
@@ -28,11 +18,11 @@ GRACE_S = taint_manager.GRACE_PERIOD_MS // 1000
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in MEMBERS), *(room(name) for name in MEMBERS))
+    await story.say(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
 
 
-def tolerating(seconds: int | None, **placement: object) -> writing.Json:
-    toleration: writing.Json = {"key": "maintenance", "operator": "Exists", "effect": "NoExecute"}
+def tolerating(seconds: int | None, **placement: object) -> Json:
+    toleration: Json = {"key": "maintenance", "operator": "Exists", "effect": "NoExecute"}
     if seconds is not None:
         toleration["tolerationSeconds"] = seconds
     return on(*MEMBERS, scheduling=DYNAMIC, clusterTolerations=[toleration], **placement)
@@ -243,7 +233,7 @@ async def test_directly_purged_cluster_is_emptied_at_once_and_not_chosen_again(s
 async def test_template_deleted_during_an_eviction_is_removed_everywhere(story: Story) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
     await story.say(tainted("member1", "NoExecute"))
-    await story.say(writing.deleted("web"))
+    await story.say(inputs.deleted("web"))
     assert await story.running(WEB) == {}
     assert story.worker.next_timer_ms() is None
 
@@ -254,7 +244,7 @@ async def test_template_deleted_during_an_eviction_is_removed_everywhere(story: 
 async def test_unclaimed_workload_is_evicted_without_a_replacement(story: Story) -> None:
     # As in the reference: its taint manager reads bindings only, and its scheduler skips unclaimed ones.
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(writing.policy_deleted("p"))
+    await story.say(inputs.policy_deleted("p"))
     await story.say(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 2}
     await story.report(WEB, "member2")
@@ -267,7 +257,7 @@ async def test_unclaimed_workload_is_evicted_without_a_replacement(story: Story)
 
 async def test_unclaimed_workload_keeps_the_tolerations_of_its_last_placement(story: Story) -> None:
     await story.say(policy("p", tolerating(30)), deployment("web", 4))
-    await story.say(writing.policy_deleted("p"))
+    await story.say(inputs.policy_deleted("p"))
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_s(29)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
@@ -278,7 +268,7 @@ async def test_unclaimed_workload_keeps_the_tolerations_of_its_last_placement(st
 @pytest.mark.parametrize("seconds", [1, GRACE_S + 1])
 async def test_reclaimed_workload_is_scheduled_from_scratch(story: Story, seconds: int) -> None:
     await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(writing.policy_deleted("p"))
+    await story.say(inputs.policy_deleted("p"))
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_s(seconds)
     await story.say(policy("q", ANYWHERE))
@@ -299,7 +289,7 @@ async def test_workloads_of_a_removed_cluster_move(story: Story) -> None:
 
 async def test_new_cluster_gets_nothing_from_divided_workloads(story: Story) -> None:
     await story.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 4))
-    await story.say(joined("member3"), room("member3"))
+    await story.say(joined("member3"), capacity("member3"))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 

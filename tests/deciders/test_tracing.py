@@ -7,8 +7,9 @@ from events import decisions, keys, links, records, shapes, topics
 from events.client import statements
 from events.envelope import Envelope, from_headers
 from events.tracing import NO_TRACE, Trace
+from tests.builders.inputs import deployment, joined, key, policy, rebalancer, ref, tainted
+from tests.builders.manifests import on
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, joined, key, on, policy, rebalancer, ref, tainted
 
 PIPELINE = Trace("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "shop=1,other=a b")
 OPERATOR = Trace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")

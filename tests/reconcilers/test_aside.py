@@ -12,8 +12,9 @@ from engine.log import port
 from engine.reconcilers import quarantine, snapshot_storage, verification, worker, worker_metrics
 from events import decisions, topics
 from events.keys import shard_of
+from tests.builders.inputs import deployment, health_reported, joined, key, policy, taint_policy, tainted
+from tests.builders.manifests import on
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, heard, joined, key, on, policy, taint_policy, tainted
 from tests.reconcilers.cutting import CutLog
 from tests.rounds import ROUNDS
 
@@ -309,7 +310,7 @@ async def test_quarantined_shard_does_not_block_the_emptying_of_other_clusters_f
     assert shard_of(first) == SHARD
     story = await begun()
     await story.say(*(joined(name) for name in names), taint_policy("failing"))
-    await story.say(heard(first, ready=False), heard(second, ready=False))
+    await story.say(health_reported(first, ready=False), health_reported(second, ready=False))
     story.cutting.cut(topics.SPECS, SHARD)
     story.replace_worker()
     await story.settle()

@@ -11,8 +11,9 @@ from engine.log import memory, port, sole_ownership
 from engine.reconcilers import replay, verification, worker
 from events import codec, decisions, topics
 from events.records import Record
+from tests.builders.inputs import deployment, joined, key, policy, tainted
+from tests.builders.manifests import on
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, joined, key, on, policy, tainted
 
 EVEN = tuple(range(0, topics.SHARDS, 2))
 ODD = tuple(range(1, topics.SHARDS, 2))

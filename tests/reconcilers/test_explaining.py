@@ -5,23 +5,11 @@ import pytest
 from engine.placement.explain import ClusterExplanation, GroupExplanation
 from engine.reconcilers import explanation
 from events import decisions
-from tests.deciders import writing
+from events.json_values import Json
+from tests.builders import inputs, manifests
+from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
+from tests.builders.manifests import AGGREGATED, DUPLICATED, DYNAMIC, EVEN, on
 from tests.deciders.story import Story
-from tests.deciders.writing import (
-    AGGREGATED,
-    DUPLICATED,
-    DYNAMIC,
-    EVEN,
-    deployment,
-    joined,
-    key,
-    on,
-    policy,
-    rebalancer,
-    ref,
-    room,
-    tainted,
-)
 
 WEB = key("web")
 MEMBERS = ("member1", "member2", "member3")
@@ -30,7 +18,7 @@ MEMBERS = ("member1", "member2", "member3")
 async def begun() -> Story:
     told = Story()
     await told.say(*(joined(name) for name in MEMBERS))
-    await told.say(room("member1", 6), room("member2", 12), room("member3", 18))
+    await told.say(capacity("member1", 6), capacity("member2", 12), capacity("member3", 18))
     return told
 
 
@@ -50,7 +38,7 @@ def by_name(found: explanation.Explained) -> dict[str, ClusterExplanation]:
 
 
 @pytest.mark.parametrize("scheduling", [DUPLICATED, EVEN, AGGREGATED, DYNAMIC])
-async def test_explanation_has_the_numbers_of_the_decision(scheduling: writing.Json) -> None:
+async def test_explanation_has_the_numbers_of_the_decision(scheduling: Json) -> None:
     told = await begun()
     await told.say(policy("p", {"replicaScheduling": scheduling}), deployment("web", 12))
     (decision,) = await told.told(decisions.ScheduleDecided)
@@ -112,7 +100,7 @@ async def test_earlier_decision_is_explained_by_the_facts_of_its_time() -> None:
     told = await begun()
     await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
     then = told.log.last_number()
-    await told.say(room("member1", 100), deployment("web", 40))
+    await told.say(capacity("member1", 100), deployment("web", 40))
     assert by_name(await explained(told))["member1"].allocatable == 100
     former = await explained(told, then)
     assert by_name(former)["member1"].allocatable == 6
@@ -148,23 +136,23 @@ async def test_explaining_appends_nothing() -> None:
 async def test_explanation_names_the_dependents_of_an_object() -> None:
     told = await begun()
     settings, settings_key = (
-        writing.template("settings", writing.CONFIG_MAP),
-        key("settings", writing.CONFIG_MAP),
+        inputs.template("settings", manifests.CONFIG_MAP),
+        key("settings", manifests.CONFIG_MAP),
     )
     placed = policy("p", on("member1", "member2", scheduling=DUPLICATED), propagateDeps=True)
-    await told.say(settings, placed, writing.referring("web", "ConfigMap/settings"))
+    await told.say(settings, placed, inputs.referring("web", "ConfigMap/settings"))
     found = await explanation.explain(told.log, settings_key)
     assert found is not None
     assert (found.trigger, found.clusters) == ("Required", {"member1": 0, "member2": 0})
     assert found.required_by == {WEB: ("member1", "member2")}
 
-    await told.say(policy("own", on("member3"), writing.selector("settings", writing.CONFIG_MAP)))
+    await told.say(policy("own", on("member3"), manifests.selector("settings", manifests.CONFIG_MAP)))
     found = await explanation.explain(told.log, settings_key)
     assert found is not None
     assert found.clusters == {"member3": 0}
     assert found.required_by == {WEB: ("member1", "member2")}
 
-    await told.say(writing.deleted("web"), writing.deleted("settings", writing.CONFIG_MAP))
+    await told.say(inputs.deleted("web"), inputs.deleted("settings", manifests.CONFIG_MAP))
     found = await explanation.explain(told.log, settings_key)
     assert found is not None
     assert found.required_by == {}

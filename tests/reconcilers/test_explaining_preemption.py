@@ -8,21 +8,19 @@ import pytest
 from engine.http import summaries
 from engine.reconcilers import explanation
 from events import policies
-from tests.deciders.story import Story
-from tests.deciders.writing import (
-    DYNAMIC,
+from tests.builders.inputs import (
+    capacity,
     deleted,
     deployment,
     joined,
     key,
-    on,
     policy,
     priority_class,
     rebalancer,
     ref,
-    room,
-    selector,
 )
+from tests.builders.manifests import DYNAMIC, on, selector
+from tests.deciders.story import Story
 
 MEMBERS = ("member1", "member2")
 HIGH, LOW = key("high"), key("low")
@@ -38,11 +36,11 @@ def ranked(of: str, by: str) -> policies.PolicyApplied:
 async def story() -> Story:
     """Two members, filled by a workload of low priority."""
     told = Story()
-    await told.say(*(joined(name) for name in MEMBERS), *(room(name, 4) for name in MEMBERS))
+    await told.say(*(joined(name) for name in MEMBERS), *(capacity(name, 4) for name in MEMBERS))
     await told.say(priority_class("high", 1000), priority_class("low", -1))
     await told.say(priority_class("modest", 1000, preemptionPolicy="Never"))
     await told.say(ranked("low", "low"), deployment("low", 8))
-    await told.say(*(room(name, 0) for name in MEMBERS))
+    await told.say(*(capacity(name, 0) for name in MEMBERS))
     return told
 
 
@@ -82,7 +80,7 @@ async def test_preemption_is_explained_for_preemptor_and_victim(story: Story) ->
 
 async def test_preemption_is_explained_with_the_decision_that_it_enabled_only(story: Story) -> None:
     await story.say(ranked("high", "high"), deployment("high", 3))
-    await story.say(room("member1", 4))
+    await story.say(capacity("member1", 4))
     await story.pass_s(2)
     found = await explained(story, HIGH)
     assert (found.clusters, found.condition) == ({"member1": 3}, "Success")
@@ -123,13 +121,13 @@ async def test_victims_of_all_attempts_are_listed(story: Story) -> None:
 
 async def test_victim_is_marked_until_it_returns_or_is_rescheduled(story: Story) -> None:
     await story.say(ranked("high", "high"), deployment("high", 3))
-    await story.say(room("member1", 4))
+    await story.say(capacity("member1", 4))
     await story.pass_s(2)
-    await story.say(room("member1", 1))
+    await story.say(capacity("member1", 1))
     await story.pass_s(300)
     (left,) = (await explained(story, LOW)).preempted.values()
     assert (left.by, left.replicas, left.until) == (HIGH, 4, "")
-    await story.say(deleted("high"), room("member1", 4), rebalancer("again", ref("low")))
+    await story.say(deleted("high"), capacity("member1", 4), rebalancer("again", ref("low")))
     assert (await explained(story, LOW)).preempted == {}
 
 

@@ -5,8 +5,9 @@ from prometheus_client import Metric
 from engine.reconcilers import worker_metrics
 from events import keys, topics
 from events.client import statements
+from tests.builders.inputs import deployment, joined, key, policy
+from tests.builders.manifests import on
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, joined, key, on, policy
 
 Labels = tuple[tuple[str, str], ...]
 

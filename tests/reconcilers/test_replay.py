@@ -8,7 +8,8 @@ import pytest
 from engine.log import memory, port
 from engine.reconcilers import replay, verification
 from events import topics
-from tests.deciders.writing import deployment, joined, on, policy, tainted
+from tests.builders.inputs import deployment, joined, policy, tainted
+from tests.builders.manifests import on
 from tests.reconcilers.test_assigning import EVEN, ODD, Team
 
 NAMES = [f"web{index}" for index in range(24)]

@@ -20,8 +20,9 @@ from engine.simulation import defaults
 from events import decisions, policies, records, release, topics
 from events.keys import shard_of
 from events.records import StoredRecord
+from tests.builders.inputs import deployment, joined, key, policy, priority_class, rebalancer, ref
+from tests.builders.manifests import on
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, joined, key, on, policy, priority_class, rebalancer, ref
 from tests.simulation import moves, world
 
 OWNED = range(topics.SHARDS)

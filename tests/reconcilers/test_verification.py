@@ -14,19 +14,9 @@ from engine.placement.requests import Request
 from engine.reconcilers import verification
 from events import catalogue, decisions, ids, keys, links, records, release, shapes, topics, works
 from events.records import StoredRecord
+from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
+from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
-from tests.deciders.writing import (
-    DYNAMIC,
-    deployment,
-    joined,
-    key,
-    on,
-    policy,
-    rebalancer,
-    ref,
-    room,
-    tainted,
-)
 
 WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DYNAMIC)
@@ -34,7 +24,7 @@ BOTH = on("member1", "member2", scheduling=DYNAMIC)
 
 async def play_history(story: Story) -> None:
     """Play a history with events of every kind."""
-    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2", 20))
+    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2", 20))
     await story.say(policy("p", BOTH), deployment("web", 6), deployment("big", 300))
     await story.say(tainted("member1", "NoExecute"))
     await story.report(WEB, "member2")

@@ -16,8 +16,9 @@ from engine.reconcilers import measurements, recovery, replay, verification, wor
 from events import chain, codec, decisions, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
+from tests.builders.inputs import deployment, joined, key, policy, rebalancer, ref
+from tests.builders.manifests import DUPLICATED, on
 from tests.deciders.story import Story
-from tests.deciders.writing import DUPLICATED, deployment, joined, key, on, policy, rebalancer, ref
 
 WEB = key("web")
 

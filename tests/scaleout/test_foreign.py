@@ -17,7 +17,8 @@ from events import codec, decisions, keys, rejections, shapes, topics
 from events.client import statements
 from events.records import Record
 from tests.brokers import clients
-from tests.deciders.writing import deployment, joined, key, on, policy
+from tests.builders.inputs import deployment, joined, key, policy
+from tests.builders.manifests import on
 from tests.events import java_example
 from tests.scaleout import logs
 

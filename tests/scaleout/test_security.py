@@ -19,7 +19,8 @@ from events import keys, shapes, topics
 from events.client import connection_options, producer
 from tests.brokers import certificates, rights
 from tests.brokers.processes import LocalBrokers
-from tests.deciders.writing import deployment, joined, on, policy
+from tests.builders.inputs import deployment, joined, policy
+from tests.builders.manifests import on
 from tests.events import wire_tables
 from tests.scaleout import history
 from tests.scaleout.processes import Worker

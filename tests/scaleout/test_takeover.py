@@ -14,7 +14,8 @@ from engine.reconcilers import verification, worker
 from events import shapes, topics
 from events.client import statements
 from events.records import Record, StoredRecord
-from tests.deciders.writing import deployment, joined, on, policy
+from tests.builders.inputs import deployment, joined, policy
+from tests.builders.manifests import on
 from tests.scaleout import logs
 
 pytestmark = pytest.mark.slow

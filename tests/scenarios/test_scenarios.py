@@ -9,21 +9,10 @@ from engine.deciders import cluster_health
 from engine.reconcilers import verification
 from engine.simulation import defaults, specs
 from events import catalogue, codec, decisions, keys, objects, shapes, topics
+from events.json_values import Json
 from events.validation import verdicts
-from tests.deciders.writing import (
-    AGGREGATED,
-    DYNAMIC,
-    Json,
-    deployment,
-    key,
-    on,
-    policy,
-    rebalancer,
-    ref,
-    selector,
-    taint_policy,
-    template,
-)
+from tests.builders.inputs import deployment, key, policy, rebalancer, ref, taint_policy, template
+from tests.builders.manifests import AGGREGATED, DYNAMIC, on, selector
 from tests.simulation.world import World
 
 PRIORITY_CLASS: Final = ("scheduling.k8s.io/v1", "PriorityClass")

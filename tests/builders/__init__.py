@@ -1,0 +1,1 @@
+"""Builders of manifests and of the input events made of them, shared by all tests."""
