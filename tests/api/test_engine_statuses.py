@@ -10,8 +10,9 @@ from engine.http.services import Services
 from events import keys
 from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.builders.inputs import deployment
 from tests.projections.logs import Pen
-from tests.projections.stories import declared, deployment, status
+from tests.projections.stories import declared, status
 
 AT = "/apis/apps/v1/namespaces/default/deployments/web"
 KEY = keys.binding_key("Deployment", "default", "web")

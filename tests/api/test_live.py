@@ -9,8 +9,9 @@ from httpx_sse import ServerSentEvent, connect_sse
 
 from engine.http.query import live_feed
 from tests.api.servers import TOKEN, Served, on_a_port, serving
+from tests.builders.inputs import deployment
 from tests.projections.logs import Pen
-from tests.projections.stories import decided, declared, deployment
+from tests.projections.stories import decided, declared
 
 KEY = "default/foo-deployment"
 

@@ -12,8 +12,9 @@ from events import clusters, codec, decisions, envelope, keys, records, specs, t
 from events import rejections as rejections_events
 from projections import as_of_views
 from tests.api.servers import NOW_MS, TOKEN, client, serving
+from tests.builders.inputs import deployment, rebalancer, ref
 from tests.projections.logs import START_MS, Pen
-from tests.projections.stories import claimed, decided, declared, deployment, rebalancer, reference
+from tests.projections.stories import claimed, decided, declared
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 
@@ -180,7 +181,7 @@ async def test_log_with_undecodable_records_is_readable() -> None:
 async def test_rebalancers_and_clusters_are_found_by_name() -> None:
     pen = Pen()
     batch = [
-        pen.input(rebalancer("demo", reference("foo"))),
+        pen.input(rebalancer("demo", ref("foo"))),
         pen.input(clusters.ClusterJoined(name="member1", labels={"tier": "gold"})),
     ]
     async with serving(batch) as services, client(services) as http:
@@ -354,7 +355,7 @@ async def test_metrics_are_served_for_prometheus() -> None:
 
 async def test_deleted_template_is_only_in_earlier_as_of_views() -> None:
     pen = Pen()
-    batch = [pen.input(deployment("foo", 1)), pen.input(specs.TemplateDeleted(template=reference("foo")))]
+    batch = [pen.input(deployment("foo", 1)), pen.input(specs.TemplateDeleted(template=ref("foo")))]
     async with serving(batch) as services, client(services) as http:
         now = (await http.get("/api/v1/objects")).json()
         then = (await http.get("/api/v1/objects?asOf=1")).json()

@@ -9,8 +9,8 @@ import pytest
 from engine.log import port
 from events import codec, envelope, keys, partitioning, records, specs, topics
 from tests.api.test_departing import MERGE, api
+from tests.builders import log_records
 from tests.builders.inputs import deleted
-from tests.events import builders
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -79,7 +79,7 @@ async def test_write_succeeds_if_the_views_already_know_its_later_deletion(
         async def followed(batch: list[records.Record]) -> list[records.StoredRecord]:
             stored = list(await append(batch))
             known.append(dict(ends()))
-            await append([builders.record(deleted("foo"), key=KEY)])
+            await append([log_records.record(deleted("foo"), key=KEY)])
             await services.views.wait_folded(log.last_number())
             return stored
 

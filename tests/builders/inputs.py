@@ -66,16 +66,20 @@ def applied(manifest: Json, expects: int | None = None) -> specs.TemplateApplied
 
 
 def deployment(
-    name: str, replicas: int = 1, cpu: str = "1", labels: dict[str, str] | None = None, **pod: object
+    name: str,
+    replicas: int = 1,
+    cpu: str = "1",
+    labels: dict[str, str] | None = None,
+    expects: int | None = None,
+    **pod: object,
 ) -> specs.TemplateApplied:
     """A Deployment with a CPU request per replica; ``pod`` are further fields of its pod spec."""
     metadata: Json = {"labels": labels} if labels else {}
     requests = {"cpu": cpu}
-    return applied(
-        manifests.deployment(
-            name, replicas, "default", metadata=metadata, image="nginx", requests=requests, **pod
-        )
+    value = manifests.deployment(
+        name, replicas, "default", metadata=metadata, image="nginx", requests=requests, **pod
     )
+    return applied(value, expects)
 
 
 def referring(name: str, *needed: str, replicas: int = 1, **fields: object) -> specs.TemplateApplied:
@@ -144,6 +148,15 @@ def health_reported(name: str, *, ready: bool = True, grace_s: int = 0) -> clust
 
 def configuration(manifest: Json) -> policies.ConfigurationApplied:
     return policies.ConfigurationApplied(manifest=raw(manifest))
+
+
+def quota(name: str, cpu: str = "8") -> policies.ConfigurationApplied:
+    """A FederatedResourceQuota: an object whose status a client writes."""
+    return configuration(
+        manifests.manifest(
+            POLICIES, "FederatedResourceQuota", name, "default", spec={"overall": {"cpu": cpu}}
+        )
+    )
 
 
 def taint_policy(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from events import catalogue, codec, limits, records
 from events.envelope import ATTRIBUTES
-from tests.events import builders
+from tests.builders import inputs, log_records
 from tests.golden import samples
 
 HEADERS = {
@@ -53,7 +53,7 @@ def test_every_type_is_decoded_in_both_modes(event_type: str) -> None:
 
     attributes = {"specversion": "1.0", **msgspec.to_builtins(head)}
     value = msgspec.json.encode({**attributes, "data": msgspec.Raw(codec.encode_data(data))})
-    structured = builders.record_of_bytes(binary.topic, STRUCTURED, value)
+    structured = log_records.record_of_bytes(binary.topic, STRUCTURED, value)
     assert codec.decode(structured) == codec.Decoded(head, data)
 
 
@@ -65,9 +65,11 @@ def test_equal_data_is_encoded_to_equal_bytes() -> None:
 
 
 def test_event_type_follows_from_the_data() -> None:
-    record = builders.record(builders.applied())
+    record = log_records.record(inputs.deployment("foo"))
     assert (
-        record.headers["ce_type"] == codec.type_of(builders.applied()) == "io.reballast.template-applied.v1"
+        record.headers["ce_type"]
+        == codec.type_of(inputs.deployment("foo"))
+        == "io.reballast.template-applied.v1"
     )
 
 

@@ -10,7 +10,8 @@ import pytest
 from events import clusters, codec, decisions, records, rejections, shapes, topics
 from events.envelope import Envelope
 from tests.brokers import clients
-from tests.events import builders, java_example
+from tests.builders import log_records
+from tests.events import java_example
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +61,7 @@ async def test_java_example_taints_a_cluster_and_prints_the_decision(
         assert (word, place) == ("decided", f"{prefix}decisions/7/0")
         assert json.loads(told) == json.loads(codec.encode_data(DECIDED))
         assert (program.line(), program.end()) == ("", 0)
-    partition = builders.Partition(topics.CLUSTERS)
+    partition = log_records.Partition(topics.CLUSTERS)
     partition.taken(clusters.ClusterJoined(name="member1"))
     verdict = partition.take(_record(seen))
     taint = clusters.Taint(key="maintenance", effect="NoExecute")
@@ -71,10 +72,10 @@ async def test_java_example_prints_the_refusal_of_its_taint(kafka: str, prefix: 
     with java_example.TaintCluster(classes, kafka, prefix, event_id="t-2", effect="Never") as program:
         assert program.line() == f"said {prefix}clusters/0/0 t-2"
         (seen,) = await clients.read(kafka, f"{prefix}clusters", 0, 1)
-        partition = builders.Partition(topics.CLUSTERS)
+        partition = log_records.Partition(topics.CLUSTERS)
         partition.taken(clusters.ClusterJoined(name="member1"))
         verdict = partition.take(_record(seen))
-        assert builders.words(verdict).startswith("refused: taint.effect: ")
+        assert log_records.words(verdict).startswith("refused: taint.effect: ")
         refused = rejections.InputRejected(
             verdict="refused",
             field="taint.effect",

@@ -14,7 +14,8 @@ import pytest
 from events import clusters, codec, partitioning, records, specs, topics
 from events.client import connection_options, producer, statements
 from tests.brokers import certificates, clients, probing, processes, rights
-from tests.events import builders, wire_tables
+from tests.builders import inputs, log_records, manifests
+from tests.events import wire_tables
 from tests.tidy import trees
 
 SOURCE: Final = "/pipelines/shop"
@@ -60,13 +61,15 @@ async def test_batch_is_stored_in_the_partitions_of_its_keys_in_order(
     kafka: str, prefix: str, shop: producer.Producer
 ) -> None:
     names = [f"web-{number % 50}" for number in range(500)]
-    positions = await shop.append_all(builders.applied(name, replicas) for replicas, name in enumerate(names))
+    positions = await shop.append_all(
+        inputs.deployment(name, replicas) for replicas, name in enumerate(names)
+    )
     seen = await clients.read_all(kafka, f"{prefix}specs", topics.SHARDS)
     assert len(seen) == len(set(positions)) == 500
     assert len({record.headers["ce_id"] for record in seen}) == 500
     places = {(record.partition, record.offset): decoded("specs", record).data for record in seen}
     for replicas, (name, position) in enumerate(zip(names, positions, strict=True)):
-        assert places[position.partition, position.offset] == builders.applied(name, replicas)
+        assert places[position.partition, position.offset] == inputs.deployment(name, replicas)
         assert position.partition == partitioning.partition_of(f"default/{name}-deployment", topics.SHARDS)
     of_one = [position.offset for name, position in zip(names, positions, strict=True) if name == "web-7"]
     assert of_one == sorted(of_one)
@@ -86,7 +89,7 @@ async def test_full_buffer_delays_and_loses_nothing(kafka: str, prefix: str) -> 
     async with producer.Producer(kafka, source=SOURCE, prefix=prefix, pending_bytes_max=20_000) as shop:
         pending: set[asyncio.Future[records.Position]] = set()
         for number in range(300):
-            future = await shop.enqueue(builders.applied(f"web-{number}"))
+            future = await shop.enqueue(inputs.deployment(f"web-{number}"))
             pending = {waiting for waiting in pending if not waiting.done()} | {future}
             most = max(most, len(pending))
         await shop.flush()
@@ -95,7 +98,9 @@ async def test_full_buffer_delays_and_loses_nothing(kafka: str, prefix: str) -> 
 
 
 async def test_largest_object_is_accepted(kafka: str, prefix: str, shop: producer.Producer) -> None:
-    manifest = builders.manifest("v1", "ConfigMap", "large", "default", data={"text": "x" * 1_000_000})
+    manifest = manifests.raw(
+        manifests.manifest("v1", "ConfigMap", "large", "default", data={"text": "x" * 1_000_000})
+    )
     position = await shop.append(specs.TemplateApplied(manifest=manifest))
     seen = await clients.read(kafka, f"{prefix}specs", position.partition, position.offset + 1)
     assert len(seen[-1].value) > 1_000_000
@@ -152,7 +157,7 @@ async def test_unknown_outcome_is_reported_and_a_repeated_event_counts_once() ->
             brokers.resume(1)
             await shop.append(said)
         seen = await clients.read_all(brokers.servers, "r.clusters", 1)
-    partition = builders.Partition(topics.CLUSTERS)
+    partition = log_records.Partition(topics.CLUSTERS)
     verdicts = [type(partition.take(_as_record(record))).__name__ for record in seen]
     assert verdicts[:2] == ["Taken", "Taken"]
     assert verdicts[2:] in ([], ["Refused"])
@@ -164,18 +169,18 @@ async def test_killed_brokers_under_load_lose_and_repeat_nothing() -> None:
     with processes.LocalBrokers(3) as brokers:
         await clients.create_log(brokers.servers, "r.", replicas=3)
         async with producer.Producer(brokers.servers, source=SOURCE, prefix="r.") as shop:
-            pending = [await shop.enqueue(builders.applied("web", 0))]
+            pending = [await shop.enqueue(inputs.deployment("web", 0))]
             partition = (await pending[0]).partition
             back = asyncio.create_task(asyncio.to_thread(_leaders_killed_and_up, brokers, partition))
             while not back.done():
-                pending.append(await shop.enqueue(builders.applied("web", len(pending))))
+                pending.append(await shop.enqueue(inputs.deployment("web", len(pending))))
                 await asyncio.sleep(0.01)
             await back
             positions = await asyncio.gather(*pending)
         seen = await clients.read_all(brokers.servers, "r.specs", topics.SHARDS)
     assert [record.offset for record in seen] == [position.offset for position in positions]
     assert [decoded("specs", record).data for record in seen] == [
-        builders.applied("web", replicas) for replicas in range(len(pending))
+        inputs.deployment("web", replicas) for replicas in range(len(pending))
     ]
 
 
@@ -187,10 +192,10 @@ async def test_documented_access_control_lists_permit_writing_inputs_only() -> N
         await asyncio.to_thread(rights.grant, brokers, wire_tables.rights())
         secret = connection_options.Security(mechanism="PLAIN", username="shop", password=PASSWORD)
         async with producer.Producer(brokers.secured_servers, source=SOURCE, security=secret) as shop:
-            await shop.append(builders.applied())
+            await shop.append(inputs.deployment("foo"))
             with pytest.raises(producer.TopicError, match=r"reballast\.clusters: TopicAuthorizationFailed"):
                 await shop.append(TAINTED)
-            await shop.append(builders.applied())
+            await shop.append(inputs.deployment("foo"))
         owner = connection_options.Security(mechanism="PLAIN", username="reballast", password=PASSWORD)
         async with producer.Producer(brokers.secured_servers, source=SOURCE, security=owner) as engine:
             await engine.append(TAINTED)

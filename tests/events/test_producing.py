@@ -5,7 +5,7 @@ import pytest
 
 from events import catalogue, clusters, decisions, health, links, objects, policies, records, shapes, specs
 from events.client import statements
-from tests.events import builders
+from tests.builders import inputs, log_records, manifests
 from tests.golden import samples
 
 TAINT = clusters.Taint(key="maintenance", effect="NoExecute")
@@ -22,7 +22,7 @@ def record_of(data: shapes.Event, event_id: str = "", at_ms: int | None = None) 
 @pytest.mark.parametrize(
     ("data", "topic", "key"),
     [
-        (builders.applied("web"), "specs", "default/web-deployment"),
+        (inputs.deployment("web"), "specs", "default/web-deployment"),
         (specs.TemplateDeleted(template=WORKLOAD), "specs", "default/web-deployment"),
         (specs.RebalancerDeleted(name="all"), "specs", "workloadrebalancer:all"),
         (policies.NamespaceDeleted(name="default"), "policies", "namespace:default"),
@@ -41,7 +41,7 @@ def record_of(data: shapes.Event, event_id: str = "", at_ms: int | None = None) 
 def test_event_is_written_under_its_key_to_its_topic(data: shapes.Event, topic: str, key: str) -> None:
     record = record_of(data)
     assert (record.topic, record.key) == (topic, key)
-    assert builders.record(data).partition == record.partition
+    assert log_records.record(data).partition == record.partition
 
 
 @pytest.mark.parametrize("name", INPUTS)
@@ -61,10 +61,10 @@ def test_valid_event_of_each_input_type_becomes_a_record(name: str) -> None:
         (clusters.ClusterTainted(name="member1", taint=TAINT, expects=0), "name: the cluster is no member"),
         (specs.TemplateApplied(manifest=msgspec.Raw(b'{"kind":"Deployment"}')), "apiVersion: required"),
         (
-            policies.PolicyApplied(manifest=builders.deployment()),
+            policies.PolicyApplied(manifest=manifests.raw(manifests.deployment("foo"))),
             "kind: a Deployment of apps/v1 is a template",
         ),
-        (specs.TemplateApplied(manifest=builders.deployment("a" * 2_000_000)), "manifest: 2000"),
+        (inputs.applied(manifests.config_map("a" * 2_000_000)), "manifest: 2000"),
         (clusters.ClusterLeft(name="member1", expects=-1), "expects: "),
         (
             policies.PolicyDeleted(policy=shapes.PolicyRef(kind="OverridePolicy", name="eu", namespace="a")),
@@ -94,16 +94,16 @@ def test_engine_events_are_refused(data: shapes.Event) -> None:
 
 
 def test_given_id_is_kept() -> None:
-    assert record_of(builders.applied(), "build-1042", at_ms=0).headers["ce_id"] == "build-1042"
+    assert record_of(inputs.deployment("foo"), "build-1042", at_ms=0).headers["ce_id"] == "build-1042"
 
 
 def test_id_with_a_time_is_derived_from_the_content() -> None:
-    first = record_of(builders.applied(), at_ms=1)
-    assert record_of(builders.applied(), at_ms=1) == first
-    others = [record_of(builders.applied(), at_ms=2), record_of(builders.applied(replicas=4), at_ms=1)]
+    first = record_of(inputs.deployment("foo"), at_ms=1)
+    assert record_of(inputs.deployment("foo"), at_ms=1) == first
+    others = [record_of(inputs.deployment("foo"), at_ms=2), record_of(inputs.deployment("foo", 4), at_ms=1)]
     assert first.headers["ce_id"] not in {other.headers["ce_id"] for other in others}
 
 
 def test_id_without_a_time_is_new_and_the_time_is_now() -> None:
-    headers = record_of(builders.applied()).headers
+    headers = record_of(inputs.deployment("foo")).headers
     assert (headers["ce_id"], headers["ce_time"]) == ("new-1", "2024-05-25T09:49:51.120Z")

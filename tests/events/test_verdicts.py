@@ -1,5 +1,7 @@
 """Verdicts on inputs in their partition: taken, late, repeated, misplaced or refused."""
 
+from functools import partial
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -23,18 +25,16 @@ from events import (
 )
 from events.envelope import Envelope
 from events.validation import manifests, verdicts
-from tests.events import builders
-from tests.events.builders import Partition, applied, envelope
+from tests.builders import inputs, log_records
+from tests.builders.inputs import policy
+from tests.builders.log_records import Partition, envelope
+from tests.builders.manifests import config_map, deployment, manifest, raw
 
 KEY = "default/foo-deployment"
+FOO_MANIFEST = deployment("foo", 3, "default")
+NAMESPACE = policies.NamespaceApplied(manifest=raw(manifest("v1", "Namespace", "shop")))
+applied = partial(inputs.deployment, "foo")
 FOO = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="foo", namespace="default")
-PLACEMENT = {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]}
-
-
-def policy(name: str = "p", namespace: str = "default") -> policies.PolicyApplied:
-    kind = "PropagationPolicy" if namespace else "ClusterPropagationPolicy"
-    raw = builders.manifest("policy.karmada.io/v1alpha1", kind, name, namespace, spec=PLACEMENT)
-    return policies.PolicyApplied(manifest=raw)
 
 
 def head_of(partition: Partition, key: str = KEY) -> verdicts.Head:
@@ -57,12 +57,12 @@ def test_first_write_creates() -> None:
 
 def test_generation_ignores_metadata_and_status() -> None:
     partition = Partition.of(applied())
-    first = partition.taken(applied(replicas=3), envelope(time="2024-05-25T09:49:51Z")).head
+    first = partition.taken(inputs.applied(FOO_MANIFEST), envelope(time="2024-05-25T09:49:51Z")).head
     assert first is not None
     generations: list[int] = []
     for extra in ({}, {"status": {"replicas": 3}}, {"other": 1}):
-        raw = builders.manifest("apps/v1", "Deployment", "foo", "default", spec={"replicas": 3}, **extra)
-        taken = partition.taken(specs.TemplateApplied(manifest=raw), envelope(time="2025-01-01T00:00:00Z"))
+        changed = inputs.applied(FOO_MANIFEST | extra)
+        taken = partition.taken(changed, envelope(time="2025-01-01T00:00:00Z"))
         assert taken.head is not None
         assert (taken.head.uid, taken.head.created_ms) == (first.uid, first.created_ms)
         generations.append(taken.head.generation)
@@ -73,8 +73,8 @@ def test_generation_ignores_metadata_and_status() -> None:
 def test_write_with_the_current_version_is_taken() -> None:
     partition = Partition.of(applied())
     partition.taken(applied(expects=0))
-    partition.taken(applied(replicas=4, expects=1))
-    partition.taken(applied(replicas=5))  # without an expected version, the last write wins
+    partition.taken(applied(4, expects=1))
+    partition.taken(applied(5))  # without an expected version, the last write wins
     assert (
         partition.refused(applied(expects=0)) == "late: expects: written for version 0, but version 3 stands"
     )
@@ -107,20 +107,19 @@ def test_deleted_object_is_gone_and_another_may_follow() -> None:
 POLICY_REF = shapes.PolicyRef(kind="PropagationPolicy", name="p", namespace="default")
 
 
-def namespace() -> policies.NamespaceApplied:
-    return policies.NamespaceApplied(manifest=builders.manifest("v1", "Namespace", "shop"))
-
-
 @pytest.mark.parametrize(
     ("written", "deleted"),
     [
         (applied, lambda: specs.TemplateDeleted(template=FOO)),
-        (policy, lambda: policies.PolicyDeleted(policy=POLICY_REF)),
-        (namespace, lambda: policies.NamespaceDeleted(name="shop")),
+        (lambda: policy("p"), lambda: policies.PolicyDeleted(policy=POLICY_REF)),
+        (
+            lambda: NAMESPACE,
+            lambda: policies.NamespaceDeleted(name="shop"),
+        ),
     ],
     ids=["template", "policy", "namespace"],
 )
-def test_each_kind_of_object_can_be_deleted(written: builders.Build, deleted: builders.Build) -> None:
+def test_each_kind_of_object_can_be_deleted(written: log_records.Build, deleted: log_records.Build) -> None:
     partition = Partition.of(written())
     partition.taken(written())
     partition.taken(deleted())
@@ -138,7 +137,7 @@ def test_each_kind_of_object_can_be_deleted(written: builders.Build, deleted: bu
 )
 def test_deletion_must_name_the_existing_object(other: shapes.WorkloadRef) -> None:
     deletion = specs.TemplateDeleted(template=other)
-    assert builders.key_of(deletion) == KEY
+    assert log_records.key_of(deletion) == KEY
     partition = Partition.of(applied())
     partition.taken(applied())
     assert partition.refused(deletion) == "refused: name: default/foo-deployment does not exist"
@@ -147,8 +146,8 @@ def test_deletion_must_name_the_existing_object(other: shapes.WorkloadRef) -> No
 
 def test_policy_is_deleted_by_its_own_kind() -> None:
     partition = Partition("policies")
-    partition.taken(policy())
-    partition.taken(namespace())
+    partition.taken(policy("p"))
+    partition.taken(NAMESPACE)
     for ref in (
         shapes.PolicyRef(kind="propagationpolicy", name="p", namespace="default"),
         shapes.PolicyRef(kind="PropagationPolicy", name="default/p"),
@@ -162,15 +161,14 @@ def test_policy_is_deleted_by_its_own_kind() -> None:
 def test_two_templates_with_one_binding_name_are_refused() -> None:
     partition = Partition.of(applied())
     partition.taken(applied())
-    other = specs.TemplateApplied(manifest=builders.deployment(api_version="example.io/v1"))
+    other = inputs.applied(manifest("example.io/v1", "Deployment", "foo", "default"))
     said = "refused: apiVersion: apps/v1 Deployment foo has this binding name; delete that one first"
     assert partition.refused(other) == said
     assert head_of(partition).version == 1
 
     role = "rbac.authorization.k8s.io/v1"
     one, two = (
-        specs.TemplateApplied(manifest=builders.manifest(role, "ClusterRole", name))
-        for name in ("system:view", "system.view")
+        inputs.applied(manifest(role, "ClusterRole", name)) for name in ("system:view", "system.view")
     )
     partition = Partition.of(one)
     partition.taken(one)
@@ -183,12 +181,10 @@ def test_two_templates_with_one_binding_name_are_refused() -> None:
 def test_retry_of_a_producer_is_repeated() -> None:
     partition = Partition.of(applied())
     head = envelope("1", "/a")
-    partition.taken(applied(replicas=3), head)
-    partition.taken(applied(replicas=4))
-    assert (
-        partition.refused(applied(replicas=3), head) == "repeated: id: this source has said this id already"
-    )
-    partition.taken(applied(replicas=5), envelope("1", "/b"))
+    partition.taken(applied(3), head)
+    partition.taken(applied(4))
+    assert partition.refused(applied(3), head) == "repeated: id: this source has said this id already"
+    partition.taken(applied(5), envelope("1", "/b"))
     assert head_of(partition).generation == 3
 
 
@@ -254,14 +250,14 @@ def test_forgotten_ids_take_no_memory() -> None:
 def test_key_must_belong_to_the_object() -> None:
     partition = Partition.of(applied())
     wrong = records.record("specs", partition.fold.state.partition, "foo", *_content(applied()))
-    assert builders.words(partition.take(wrong)) == "misplaced: key: must be 'default/foo-deployment'"
+    assert log_records.words(partition.take(wrong)) == "misplaced: key: must be 'default/foo-deployment'"
 
 
 def test_record_must_be_in_the_partition_of_its_key() -> None:
     home = keys.shard_of(KEY)
     other = Partition("specs", (home + 1) % topics.SHARDS)
     record = codec.encode(applied(), envelope(), partition=other.fold.state.partition, key=KEY)
-    said = builders.words(other.take(record))
+    said = log_records.words(other.take(record))
     assert said == f"misplaced: key: belongs in partition {home}"
     assert not other.fold.state.heads
 
@@ -269,7 +265,7 @@ def test_record_must_be_in_the_partition_of_its_key() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        policy(),
+        policy("p"),
         decisions.BindingWithdrawn(key=KEY, reason="x"),
         links.RescheduleAnswered(rebalancer="r", uid="u", generation=1, workload=FOO, result="Successful"),
     ],
@@ -278,13 +274,13 @@ def test_record_must_be_in_the_partition_of_its_key() -> None:
 def test_event_must_be_in_its_own_topic(data: shapes.Event) -> None:
     partition = Partition.of(applied())
     record = records.record("specs", partition.fold.state.partition, KEY, *_content(data))
-    assert builders.words(partition.take(record)).startswith("misplaced: type: belongs to the topic ")
+    assert log_records.words(partition.take(record)).startswith("misplaced: type: belongs to the topic ")
 
 
 def test_unknown_type_is_skipped() -> None:
     partition = Partition.of(applied())
     head = {"ce_specversion": "1.0", "ce_id": "1", "ce_source": "/a", "ce_type": "com.example.thing.v1"}
-    record = builders.record_of_bytes("specs", head, b"not JSON")
+    record = log_records.record_of_bytes("specs", head, b"not JSON")
     assert isinstance(partition.take(record), verdicts.Skipped)
 
 
@@ -298,23 +294,27 @@ A_TEMPLATE = "kind: a Deployment of apps/v1 is a template"
     [
         (specs.TemplateApplied, msgspec.Raw(b"[]"), "manifest: Expected `object`, got `array`"),
         (specs.TemplateApplied, msgspec.Raw(b"{}"), "apiVersion: required"),
-        (specs.TemplateApplied, builders.manifest("apps/v1", "", "a"), "kind: required"),
-        (specs.TemplateApplied, builders.manifest("v1", "Secret", ""), "metadata.name: required"),
+        (specs.TemplateApplied, raw(manifest("apps/v1", "", "a")), "kind: required"),
         (
             specs.TemplateApplied,
-            builders.manifest("v1", "Secret", "a/b"),
+            raw(manifest("v1", "Secret", "")),
+            "metadata.name: required",
+        ),
+        (
+            specs.TemplateApplied,
+            raw(manifest("v1", "Secret", "a/b")),
             "metadata.name: 'a/b' is no object",
         ),
         (
             specs.TemplateApplied,
-            builders.deployment(replicas=-1),
+            raw(deployment("foo", -1, "default")),
             "spec.replicas: expected a whole number >= 0",
         ),
-        (specs.TemplateApplied, policy().manifest, A_POLICY),
-        (specs.RebalancerApplied, builders.deployment(), A_TEMPLATE),
-        (policies.PolicyApplied, builders.deployment(), A_TEMPLATE),
-        (policies.NamespaceApplied, policy().manifest, A_POLICY),
-        (policies.InterpreterApplied, builders.deployment(), A_TEMPLATE),
+        (specs.TemplateApplied, policy("p").manifest, A_POLICY),
+        (specs.RebalancerApplied, raw(FOO_MANIFEST), A_TEMPLATE),
+        (policies.PolicyApplied, raw(FOO_MANIFEST), A_TEMPLATE),
+        (policies.NamespaceApplied, policy("p").manifest, A_POLICY),
+        (policies.InterpreterApplied, raw(FOO_MANIFEST), A_TEMPLATE),
     ],
 )
 def test_malformed_object_is_refused(applied_as: Applied, raw: msgspec.Raw, said: str) -> None:
@@ -322,22 +322,19 @@ def test_malformed_object_is_refused(applied_as: Applied, raw: msgspec.Raw, said
     topic = catalogue.BY_STRUCT[applied_as].topic
     partition = Partition(topic, partitioning.partition_of(KEY, topics.TOPICS[topic].partitions))
     record = records.record(topic, partition.fold.state.partition, KEY, *_content(data))
-    assert builders.words(partition.take(record)).startswith(f"refused: {said}")
+    assert log_records.words(partition.take(record)).startswith(f"refused: {said}")
     assert not partition.fold.state.heads
 
 
 def test_cluster_policy_has_no_namespace() -> None:
-    Partition("policies").taken(policy(namespace=""))
+    Partition("policies").taken(policy("p", namespace=""))
 
 
 def test_object_over_the_size_limit_is_refused() -> None:
-    raw = builders.manifest("v1", "ConfigMap", "big", "default", data={"a": "x" * limits.OBJECT_BYTES_MAX})
-    partition = Partition.of(
-        specs.TemplateApplied(manifest=builders.manifest("v1", "ConfigMap", "big", "default"))
-    )
-    data = specs.TemplateApplied(manifest=raw)
+    data = inputs.applied(config_map("big", "default", a="x" * limits.OBJECT_BYTES_MAX))
+    partition = Partition.of(inputs.applied(config_map("big", "default")))
     record = records.record("specs", partition.fold.state.partition, "default/big-configmap", *_content(data))
-    assert builders.words(partition.take(record)).startswith("refused: manifest: 10486")
+    assert log_records.words(partition.take(record)).startswith("refused: manifest: 10486")
 
 
 def test_nesting_over_the_depth_limit_is_refused() -> None:
@@ -345,8 +342,7 @@ def test_nesting_over_the_depth_limit_is_refused() -> None:
         value: object = 1
         for _ in range(levels):
             value = [value]
-        raw = builders.manifest("v1", "ConfigMap", "deep", "default", data=value)
-        return specs.TemplateApplied(manifest=raw)
+        return inputs.applied(manifest("v1", "ConfigMap", "deep", "default", data=value))
 
     partition = Partition.of(nested(1))
     partition.taken(nested(limits.DEPTH_MAX))
@@ -379,9 +375,9 @@ def _refuse(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
 
 
 def test_fold_applies_the_given_check() -> None:
-    record = builders.record(applied("forbidden"))
+    record = log_records.record(inputs.deployment("forbidden"))
     partition = Partition("specs", record.partition, _refuse)
-    assert builders.words(partition.take(record)) == "refused: spec: Deployment says a forbidden word"
+    assert log_records.words(partition.take(record)) == "refused: spec: Deployment says a forbidden word"
 
 
 WRITES = st.lists(
@@ -400,7 +396,7 @@ def test_fold_is_a_function_of_the_records(writes: list[tuple[str, int, int | No
     partition = Partition.of(applied())
     first = [
         partition.say(
-            applied(replicas=replicas, expects=expects)
+            applied(replicas, expects=expects)
             if what == "apply"
             else specs.TemplateDeleted(template=FOO, expects=expects),
             envelope(event_id),
@@ -426,7 +422,7 @@ def test_refused_input_changes_no_object(writes: list[tuple[str, int, int | None
     for what, replicas, expects, event_id in writes:
         before = dict(partition.fold.state.heads)
         data = (
-            applied(replicas=replicas, expects=expects)
+            applied(replicas, expects=expects)
             if what == "apply"
             else specs.TemplateDeleted(template=FOO, expects=expects)
         )

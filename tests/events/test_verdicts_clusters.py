@@ -6,8 +6,8 @@ import pytest
 from engine.deciders.facts import Facts
 from events import clusters, limits, shapes
 from events.validation import verdicts
-from tests.events import builders
-from tests.events.builders import Partition
+from tests.builders import log_records
+from tests.builders.log_records import Partition
 
 JOINED = clusters.ClusterJoined(name="member1")
 NODES = clusters.Quantities(name="cpu", min="250m", max="2")
@@ -60,17 +60,17 @@ REFUSED = [
 @pytest.mark.parametrize(("data", "said"), REFUSED, ids=[said for _, said in REFUSED])
 def test_malformed_cluster_event_is_refused(data: shapes.Event, said: str) -> None:
     partition = members()
-    key = builders.key_of(data)
+    key = log_records.key_of(data)
     heads = dict(partition.fold.state.heads)
-    verdict = partition.take(builders.record(data, key=key))
-    assert builders.words(verdict).startswith(f"refused: {said}")
+    verdict = partition.take(log_records.record(data, key=key))
+    assert log_records.words(verdict).startswith(f"refused: {said}")
     assert partition.fold.state.heads == heads
 
 
 @pytest.mark.parametrize(("data", "said"), REFUSED, ids=[said for _, said in REFUSED])
 def test_facts_of_the_engine_ignore_a_refused_event(data: shapes.Event, said: str) -> None:
     partition = members()
-    partition.take(builders.record(data, key=builders.key_of(data)))
+    partition.take(log_records.record(data, key=log_records.key_of(data)))
     partition.taken(clusters.CapacityReported(name="member1", allocatable={"cpu": "1"}))
     facts = Facts()
     changes = [change for record in partition.records for change in facts.take(record)]

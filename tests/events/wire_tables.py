@@ -20,12 +20,11 @@ from events import (
     partitioning,
     records,
     shapes,
-    specs,
     topics,
 )
 from events.client import statements
 from events.validation import verdicts
-from tests.events import builders
+from tests.builders import inputs, log_records
 from tests.golden import samples
 from tests.tidy import trees
 
@@ -151,7 +150,7 @@ def _refusals() -> str:
 def _judged(case: tuple[str, records.Record]) -> tuple[str, str, str, str]:
     """Return the verdict on a record after a join of member1 and a taint with the id ``t-1``."""
     words, bad = case
-    partition = builders.Partition(topics.CLUSTERS)
+    partition = log_records.Partition(topics.CLUSTERS)
     for said in (_record(clusters.ClusterJoined(name="member1"), "j-1"), _record(_TAINTED, "t-1")):
         assert isinstance(partition.take(said), verdicts.Taken)
     match partition.take(bad):
@@ -191,7 +190,7 @@ _TAINTED: Final = clusters.ClusterTainted(
 _WRONG_EFFECT: Final = clusters.ClusterTainted(name="member1", taint=clusters.Taint(key="k", effect="Never"))
 _LATE: Final = clusters.ClusterTainted(name="member1", taint=_TAINTED.taint, expects=1)
 _DECIDED: Final = samples.SAMPLES["io.reballast.schedule-decided.v1"]
-_TEMPLATE: Final = specs.TemplateApplied(manifest=builders.deployment())
+_TEMPLATE: Final = inputs.deployment("foo", 3)
 
 _BAD: Final[dict[str, records.Record]] = {
     "is no JSON, or cut off": _with_value(b'{"name":"member1"'),

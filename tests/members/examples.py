@@ -2,15 +2,14 @@
 
 from typing import Final
 
-import msgspec
-
 from engine.log.memory import MemoryLog
 from engine.simulation import member_fleet, specs, state
 from engine.simulation.reports import SHIFT_MS
 from engine.works import templates
 from events import clusters, codec, health, keys, records, shapes, times, topics, works
-from events import specs as templates_applied
 from events.envelope import Envelope
+from tests.builders import inputs, manifests
+from tests.builders.manifests import raw
 from tests.projections.logs import Pen
 
 START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
@@ -82,23 +81,9 @@ def suspended(name: str, *, step: int = 2, cluster: str = "member1") -> works.Wo
     return works.WorkSuspended(cluster=cluster, key=key_of(name), term=1, step=step)
 
 
-def manifest(name: str, replicas: int, *, image: str = "nginx", **requests: str) -> bytes:
-    """Return a Deployment as a user writes it."""
-    container = {"name": name, "image": image, "resources": {"requests": requests}}
-    pods = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
-    return msgspec.json.encode(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"replicas": replicas, "template": pods},
-        }
-    )
-
-
 def template(*, image: str = "nginx", **requests: str) -> templates.Template:
     """Return the pod template of a Deployment named nginx."""
-    return templates.read(manifest("nginx", 1, image=image, **requests))
+    return templates.read(raw(manifests.deployment("nginx", image=image, requests=requests)))
 
 
 class Stage:
@@ -122,8 +107,8 @@ class Stage:
 
     async def template(self, name: str, replicas: int, *, image: str = "nginx", **requests: str) -> int:
         """Apply a template, and return its offset."""
-        raw = msgspec.Raw(manifest(name, replicas, image=image, **requests))
-        stored = await self._write(templates_applied.TemplateApplied(manifest=raw), key_of(name))
+        manifest = manifests.deployment(name, replicas, "default", image=image, requests=requests)
+        stored = await self._write(inputs.applied(manifest), key_of(name))
         return stored.offset
 
     async def work(self, *wanted: works.WorkApplied | works.WorkRemoved | works.WorkSuspended) -> None:

@@ -5,48 +5,31 @@ from typing import Final
 from engine.log.memory import MemoryLog
 from engine.reconcilers.worker import Worker
 from engine.simulation import defaults, member_fleet
-from events import clusters, policies, shapes, specs
+from events import clusters, shapes
+from tests.builders import inputs, manifests
 from tests.projections import logs
 
 _TAINT: Final = "workload-rebalancer-test"
 _LIMITS: Final = {"limits": {"cpu": "10m", "memory": "10Mi"}}
 
-DEPLOYMENT: Final = logs.manifest(
-    "Deployment",
-    "foo",
-    "default",
-    replicas=3,
-    template={
-        "metadata": {"labels": {"app": "foo"}},
-        "spec": {"containers": [{"image": "nginx", "name": "foo", "resources": _LIMITS}]},
-    },
+DEPLOYMENT: Final = inputs.applied(
+    manifests.deployment(
+        "foo", 3, "default", containers=[{"image": "nginx", "name": "foo", "resources": _LIMITS}]
+    )
 )
-POLICY: Final = logs.manifest(
-    "PropagationPolicy",
+POLICY: Final = inputs.policy(
     "default-pp",
-    "default",
-    "policy.karmada.io/v1alpha1",
-    placement={
-        "clusterTolerations": [
+    manifests.on(
+        "member1",
+        "member2",
+        scheduling=manifests.DYNAMIC,
+        clusterTolerations=[
             {"effect": "NoExecute", "key": _TAINT, "operator": "Exists", "tolerationSeconds": 0}
         ],
-        "clusterAffinity": {"clusterNames": ["member1", "member2"]},
-        "replicaScheduling": {
-            "replicaDivisionPreference": "Weighted",
-            "replicaSchedulingType": "Divided",
-            "weightPreference": {"dynamicWeight": "AvailableReplicas"},
-        },
-    },
-    resourceSelectors=[
-        {"apiVersion": "apps/v1", "kind": "Deployment", "name": "foo", "namespace": "default"}
-    ],
+    ),
+    manifests.selector("foo", namespace="default"),
 )
-REBALANCER: Final = logs.manifest(
-    "WorkloadRebalancer",
-    "demo",
-    api_version="apps.karmada.io/v1alpha1",
-    workloads=[{"apiVersion": "apps/v1", "kind": "Deployment", "name": "foo", "namespace": "default"}],
-)
+REBALANCER: Final = inputs.rebalancer("demo", inputs.ref("foo"))
 
 
 class Plane:
@@ -82,8 +65,8 @@ async def test_replicas_of_the_tutorial_move_and_return() -> None:
     plane = Plane()
     await plane.worker.recover()
     await plane.settle()
-    await plane.say(policies.PolicyApplied(manifest=logs.raw(POLICY)))
-    await plane.say(specs.TemplateApplied(manifest=logs.raw(DEPLOYMENT)))
+    await plane.say(POLICY)
+    await plane.say(DEPLOYMENT)
     assert plane.ready() == {"member1": 2, "member2": 1}
 
     taint = clusters.Taint(key=_TAINT, effect="NoExecute")
@@ -92,6 +75,6 @@ async def test_replicas_of_the_tutorial_move_and_return() -> None:
     await plane.say(clusters.ClusterUntainted(name="member1", key=_TAINT, effect="NoExecute"))
     assert plane.ready() == {"member2": 3}
 
-    await plane.say(specs.RebalancerApplied(manifest=logs.raw(REBALANCER)))
+    await plane.say(REBALANCER)
     assert plane.ready() == {"member1": 2, "member2": 1}
     assert [each.labels for each in plane.members.pods("member1")] == [{"app": "foo"}] * 2

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from events import (
     catalogue,
     chain,
@@ -20,21 +18,9 @@ from events import (
     topics,
 )
 from events.envelope import Envelope
-from events.json_values import Json
 from events.validation.verdicts import key_of
 
 START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
-
-
-def raw(value: object) -> msgspec.Raw:
-    """Return the raw JSON of a value, as events carry it."""
-    return msgspec.Raw(msgspec.json.encode(value))
-
-
-def manifest(kind: str, name: str, namespace: str = "", api_version: str = "apps/v1", **spec: object) -> Json:
-    """Return an object as a user writes it."""
-    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 class Pen:

@@ -16,34 +16,14 @@ from events import (
     specs,
     works,
 )
-from tests.projections.logs import Pen, manifest, raw
+from tests.builders.inputs import deployment, policy, quota, rebalancer, ref
+from tests.builders.manifests import on, raw
+from tests.projections.logs import Pen
 
 MEMBERS = ("member1", "member2", "member3")
-PLACEMENT = {"clusterAffinity": {"clusterNames": list(MEMBERS)}}
-
-
-def deployment(name: str, replicas: int) -> specs.TemplateApplied:
-    """Return a Deployment in the namespace default."""
-    container = {"name": "web", "image": "nginx", "resources": {"requests": {"cpu": "100m"}}}
-    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
-    body = manifest(
-        "Deployment",
-        name,
-        "default",
-        replicas=replicas,
-        selector={"matchLabels": {"app": name}},
-        template=pod,
-    )
-    body["metadata"] = {"name": name, "namespace": "default", "labels": {"app": name}}
-    return specs.TemplateApplied(manifest=raw(body))
-
-
-def quota(name: str) -> policies.ConfigurationApplied:
-    """Return a configuration object whose status a client writes."""
-    body = manifest(
-        "FederatedResourceQuota", name, "default", "policy.karmada.io/v1alpha1", overall={"cpu": "4"}
-    )
-    return policies.ConfigurationApplied(manifest=raw(body))
+PLACEMENT = on(*MEMBERS)
+POLICY = policy("everything", PLACEMENT)
+"""It places all Deployments."""
 
 
 def owner(at_ms: int) -> shapes.FieldsOwner:
@@ -53,40 +33,11 @@ def owner(at_ms: int) -> shapes.FieldsOwner:
     )
 
 
-def reference(name: str) -> shapes.WorkloadRef:
-    """Return the reference of that Deployment."""
-    return shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
-
-
-def policy() -> policies.PolicyApplied:
-    """Return the policy that places all Deployments."""
-    selectors = [{"apiVersion": "apps/v1", "kind": "Deployment"}]
-    body = manifest(
-        "PropagationPolicy",
-        "everything",
-        "default",
-        "policy.karmada.io/v1alpha1",
-        resourceSelectors=selectors,
-        placement=PLACEMENT,
-    )
-    return policies.PolicyApplied(manifest=raw(body))
-
-
-def rebalancer(name: str, *workloads: shapes.WorkloadRef) -> specs.RebalancerApplied:
-    """Return a WorkloadRebalancer for these workloads."""
-    named = [
-        {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "namespace": ref.namespace}
-        for ref in workloads
-    ]
-    body = manifest("WorkloadRebalancer", name, "", "apps.karmada.io/v1alpha1", workloads=named)
-    return specs.RebalancerApplied(manifest=raw(body))
-
-
 def declared(key: str, name: str, replicas: int, offset: int = 0) -> decisions.BindingDeclared:
     """Return the binding of a Deployment."""
     return decisions.BindingDeclared(
         key=key,
-        template=reference(name),
+        template=ref(name),
         uid="00000000-0000-4000-8000-000000000000",
         generation=1,
         offset=offset,
@@ -146,7 +97,7 @@ class Story:
     def opening(self) -> list[records.Record]:
         """Return three clusters and a policy."""
         joined = [clusters.ClusterJoined(name=name, region="eu") for name in MEMBERS]
-        return [self._pen.input(data) for data in (*joined, policy())]
+        return [self._pen.input(data) for data in (*joined, POLICY)]
 
     def more(self) -> list[records.Record]:
         """Return random records about one of a few workloads, valid or not."""
@@ -171,7 +122,7 @@ class Story:
     def _apply(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         inputs = [self._pen.input(deployment(name, sum(spread.values())))]
         if self._random.random() < 0.2:
-            inputs.append(self._pen.input(specs.TemplateDeleted(template=reference(name))))
+            inputs.append(self._pen.input(specs.TemplateDeleted(template=ref(name))))
             gone = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
             return [*inputs, *self._pen.decide(gone)]
         self._inputs += inputs
@@ -188,7 +139,7 @@ class Story:
         status, owned = {"bars": raw(spread)}, (owner(self._pen.at_ms),)
         data: list[shapes.Event] = [
             deployment(name, sum(spread.values())),
-            specs.TemplateStatusWritten(template=reference(name), status=status, managed_fields=owned),
+            specs.TemplateStatusWritten(template=ref(name), status=status, managed_fields=owned),
             quota(name),
             policies.ConfigurationStatusWritten(object=kept, status=status, managed_fields=owned),
             policies.ConfigurationDeleted(object=kept),
@@ -199,7 +150,7 @@ class Story:
     def _delete(self, name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
         """Deletions of a template with its binding and one of its works, and of a rebalancer."""
         deletions = (
-            specs.TemplateDeleted(template=reference(name)),
+            specs.TemplateDeleted(template=ref(name)),
             specs.RebalancerDeleted(name=f"rebalance-{name}"),
         )
         removed = works.WorkRemoved(cluster=self._random.choice(MEMBERS), key=key, term=1, step=4)
@@ -211,7 +162,7 @@ class Story:
             works.WorkApplied(
                 cluster=member,
                 key=key,
-                template=reference(name),
+                template=ref(name),
                 shard=keys.shard_of(key),
                 offset=0,
                 digest="d1",
@@ -270,23 +221,21 @@ class Story:
     def _ask(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         who, uid, at_ms = f"rebalance-{name}", "22222222-2222-4222-8222-222222222222", self._pen.at_ms
         ask = links.RescheduleRequested(
-            rebalancer=who, uid=uid, generation=1, at_ms=at_ms, key=key, workload=reference(name)
+            rebalancer=who, uid=uid, generation=1, at_ms=at_ms, key=key, workload=ref(name)
         )
         triggered = decisions.RescheduleTriggered(key=key, rebalancer=who, uid=uid, generation=1, at_ms=at_ms)
         return [
-            self._pen.input(rebalancer(who, reference(name))),
+            self._pen.input(rebalancer(who, ref(name))),
             self._pen.input(ask),
             *self._pen.decide(triggered, decided(key, **spread)),
             *self._pen.decide(
-                decisions.RebalanceStarted(
-                    name=who, uid=uid, generation=1, at_ms=at_ms, asked=(reference(name),)
-                )
+                decisions.RebalanceStarted(name=who, uid=uid, generation=1, at_ms=at_ms, asked=(ref(name),))
             ),
         ]
 
     def _disturb(self, name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
         """A repeated input, a late write, a step of a stale owner, and bytes that are no event."""
-        late = specs.TemplateDeleted(template=reference(name), expects=9_999)
+        late = specs.TemplateDeleted(template=ref(name), expects=9_999)
         stale = Pen().step(keys.shard_of(key), [decided(key, member1=99)])
         hostile = records.record("specs", keys.shard_of(key), key, {"ce_id": "x"}, b'{"manifest": [[[[')
         refused = rejections.InputRejected(verdict="refused", reason="no event", topic="specs", key=key)

@@ -17,8 +17,10 @@ from projections.as_of_views import AsOfViews
 from projections.port import Found, ProjectionError
 from projections.runner import Projector
 from projections.store import FILE, Store
-from tests.projections.logs import Pen, raw
-from tests.projections.stories import Story, deployment, owner, reference
+from tests.builders.inputs import deployment, ref
+from tests.builders.manifests import raw
+from tests.projections.logs import Pen
+from tests.projections.stories import Story, owner
 
 Dump = dict[str, list[Found]]
 
@@ -67,9 +69,9 @@ async def test_deletion_shows_the_last_status(
 ) -> None:
     pen, log = Pen(), MemoryLog()
     status = specs.TemplateStatusWritten(
-        template=reference("web"), status={"bars": raw(3)}, managed_fields=(owner(7),)
+        template=ref("web"), status={"bars": raw(3)}, managed_fields=(owner(7),)
     )
-    gone = specs.TemplateDeleted(template=reference("web"))
+    gone = specs.TemplateDeleted(template=ref("web"))
     said = [deployment("web", 2), status, *([deployment("web", 4)] if is_written_again else []), gone]
     await log.append([pen.input(each) for each in said])
     one_by_one = await asyncio.to_thread(Store, tmp_path / FILE)

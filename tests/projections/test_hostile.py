@@ -10,8 +10,9 @@ from events.validation import manifests
 from projections import object_tables, query
 from projections.fold import Fold
 from projections.store import Store
+from tests.builders.inputs import deployment
 from tests.projections.logs import Pen
-from tests.projections.stories import Story, deployment
+from tests.projections.stories import Story
 
 STORY = [*(story := Story(11)).opening(), *(record for _ in range(30) for record in story.more())]
 SOUND = [record for record in STORY if record.headers.get("ce_type")]

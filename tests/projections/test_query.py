@@ -16,17 +16,9 @@ from projections.port import Rows
 from projections.query import Filter
 from projections.runner import Projector
 from projections.store import Store
+from tests.builders.inputs import deployment, rebalancer, ref
 from tests.projections.logs import Pen
-from tests.projections.stories import (
-    claimed,
-    decided,
-    declared,
-    deployment,
-    policy,
-    rebalancer,
-    reference,
-    status,
-)
+from tests.projections.stories import POLICY, claimed, decided, declared, status
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 
@@ -157,7 +149,7 @@ async def test_trigger_time_never_decreases(pen: Pen) -> None:
 
 
 async def test_template_shows_its_claim_and_the_sums_of_its_members(pen: Pen) -> None:
-    foo = pen.input(deployment("foo", 3))
+    foo = pen.input(deployment("foo", 3, labels={"app": "foo"}))
     uid = ids.object_uid("/tests", "input-1", KEY)
     binding_of = msgspec.structs.replace(declared(KEY, "foo", 3), uid=uid)
     ask = await views_of([foo, *pen.decide(binding_of, claimed(KEY), status(KEY, member1=2, member2=1))])
@@ -182,7 +174,7 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
         api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="demo-role"
     )
     config = shapes.WorkloadRef(api_version="v1", kind="ConfigMap", name="demo-config", namespace="default")
-    deploy = reference("demo-deploy")
+    deploy = ref("demo-deploy")
     asked = (config, role, deploy)
     written = pen.input(rebalancer("demo", *asked))
     uid = ids.object_uid("/tests", "input-1", written.key)
@@ -246,14 +238,14 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
 
 
 async def test_deleted_rebalancer_is_gone_and_a_new_one_starts_empty(pen: Pen) -> None:
-    first = pen.input(rebalancer("demo", reference("foo")))
+    first = pen.input(rebalancer("demo", ref("foo")))
     uid = ids.object_uid("/tests", "input-1", first.key)
     done = decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
     gone = pen.input(specs.RebalancerDeleted(name="demo"))
     story = [first, *pen.decide(done), gone, *pen.decide(done)]
 
     missing = await (await views_of(story))(lambda rows: query.get_rebalancer(rows, "demo"))
-    again = pen.input(rebalancer("demo", reference("foo")))
+    again = pen.input(rebalancer("demo", ref("foo")))
     fresh = await (await views_of([*story, again]))(lambda rows: query.get_rebalancer(rows, "demo"))
 
     assert missing is None
@@ -296,7 +288,7 @@ async def test_pages_follow_without_gap_or_repetition(pen: Pen) -> None:
     batch = [pen.input(deployment(name, 1)) for name in names]
     for name in names:
         batch += pen.decide(declared(keys.binding_key("Deployment", "default", name), name, 1))
-    ask = await views_of([*batch, pen.input(policy())])
+    ask = await views_of([*batch, pen.input(POLICY)])
 
     for listing, kind in ((query.list_bindings, "ResourceBinding"), (query.list_objects, "Deployment")):
         seen: list[str] = []
@@ -314,7 +306,7 @@ async def test_bindings_are_filtered_by_namespace_cluster_and_label(pen: Pen) ->
     for name, cluster in (("a", "member1"), ("b", "member2"), ("c", "member12")):
         key = keys.binding_key("Deployment", "default", name)
         batch += [
-            pen.input(deployment(name, 1)),
+            pen.input(deployment(name, labels={"app": name})),
             *pen.decide(declared(key, name, 1), decided(key, **{cluster: 1})),
         ]
     ask = await views_of(batch)
@@ -335,7 +327,7 @@ async def test_works_are_listed_by_cluster_and_by_binding(pen: Pen) -> None:
         works.WorkApplied(
             cluster=name,
             key=KEY,
-            template=reference("foo"),
+            template=ref("foo"),
             shard=keys.shard_of(KEY),
             offset=0,
             digest="d1",
@@ -381,7 +373,7 @@ async def test_rejections_are_listed_newest_first(pen: Pen) -> None:
 
 async def test_inputs_without_effect_are_counted(pen: Pen) -> None:
     foo = pen.input(deployment("foo", 1))
-    late = pen.input(specs.TemplateDeleted(template=reference("foo"), expects=7))
+    late = pen.input(specs.TemplateDeleted(template=ref("foo"), expects=7))
     step = pen.decide(declared(KEY, "foo", 1))
     ask = await views_of([foo, foo, late, *step, *step])
     counts = await ask(query.counts)

@@ -21,10 +21,10 @@ from engine.log.kafka.address import Address
 from engine.process.replica import clock_ms
 from engine.reconcilers import replay
 from engine.reconcilers.worker import Worker
-from events import codec, decisions, keys, policies
+from events import codec, decisions, keys
 from events import topics as names
 from events.records import Record
-from tests.events import builders
+from tests.builders import inputs, log_records
 from tests.scaleout import checker, history
 from tests.scaleout.logs import followed, owned, prepared, verified
 
@@ -42,15 +42,7 @@ INPUTS: Final = [
 ]
 
 
-POLICY: Final = policies.PolicyApplied(
-    manifest=builders.manifest(
-        "policy.karmada.io/v1alpha1",
-        "PropagationPolicy",
-        "all",
-        "default",
-        spec={"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}], "placement": {}},
-    )
-)
+POLICY: Final = inputs.policy("all")
 
 
 @pytest.fixture
@@ -157,9 +149,9 @@ async def test_owner_fenced_between_two_batches_gets_only_the_fencing_error(
     address: Address,
 ) -> None:
     batch = [
-        builders.record(builders.applied(), key=KEY),
-        builders.record(POLICY),
-        builders.record(builders.applied(), key=KEY),
+        log_records.record(inputs.deployment("foo"), key=KEY),
+        log_records.record(POLICY),
+        log_records.record(inputs.deployment("foo"), key=KEY),
     ]
     transaction = address.topic("fenced-in-the-midst")
     # The metadata request for the second topic gives the brokers time to refuse the first batch.
@@ -178,7 +170,7 @@ async def test_owner_fenced_between_two_batches_gets_only_the_fencing_error(
 async def test_fold_alone_accepts_the_first_rival_and_the_owner_notices(address: Address) -> None:
     async with owner(address) as (worker, shards, log), rival(address) as (other, its):
         await worker.recover()
-        await log.append([builders.record(POLICY), builders.record(builders.applied(), key=KEY)])
+        await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])
         await log.level()
         await worker.turn()
 
@@ -201,7 +193,7 @@ async def test_fold_alone_ignores_a_late_rival(address: Address) -> None:
     async with owner(address) as (worker, shards, log), rival(address) as (other, its):
         await other.recover()
         await worker.recover()
-        await log.append([builders.record(POLICY), builders.record(builders.applied(), key=KEY)])
+        await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])
         await log.level()
         await worker.turn()
 
@@ -209,7 +201,7 @@ async def test_fold_alone_ignores_a_late_rival(address: Address) -> None:
         await its.level()
         await other.turn()
         await asyncio.sleep(LOOK_S)
-        await log.append([builders.record(builders.applied(replicas=5), key=KEY)])
+        await log.append([log_records.record(inputs.deployment("foo", 5), key=KEY)])
         await log.level()
         await worker.turn()
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from events import codec, objects, partitioning, records, shapes, specs, topics
+from events import codec, objects, partitioning, records, shapes, topics
 from events.catalogue import BY_STRUCT
 from events.envelope import Envelope
 from events.partitioning import partition_of
@@ -15,20 +15,6 @@ from events.validation import manifests, verdicts
 
 Build = Callable[[], shapes.Event]
 _ids: Final = itertools.count(1)
-
-
-def manifest(api_version: str, kind: str, name: str, namespace: str = "", **fields: object) -> msgspec.Raw:
-    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-    value = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
-    return msgspec.Raw(msgspec.json.encode(value))
-
-
-def deployment(name: str = "foo", replicas: int = 3, api_version: str = "apps/v1") -> msgspec.Raw:
-    return manifest(api_version, "Deployment", name, "default", spec={"replicas": replicas})
-
-
-def applied(name: str = "foo", replicas: int = 3, expects: int | None = None) -> specs.TemplateApplied:
-    return specs.TemplateApplied(manifest=deployment(name, replicas), expects=expects)
 
 
 def envelope(event_id: str = "", source: str = "/tests", time: str = "2024-05-25T09:49:51Z") -> Envelope:
