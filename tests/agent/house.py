@@ -204,37 +204,6 @@ def command(control: Server, *words: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def deployment(name: str, replicas: int = 2, **labels: str) -> Json:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default", "labels": {"app": name, **labels}},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "main", "image": "nginx:1.27"}]},
-            },
-        },
-    }
-
-
-def policy(name: str, clusters: list[str], kind: str = "Deployment", **spec: object) -> Json:
-    """A policy that places the object of this kind and name on these clusters."""
-    group = "v1" if kind in {"ConfigMap", "Service"} else "apps/v1"
-    return {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "PropagationPolicy",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "resourceSelectors": [{"apiVersion": group, "kind": kind, "name": name}],
-            "placement": {"clusterAffinity": {"clusterNames": clusters}},
-            **spec,
-        },
-    }
-
-
 def deployment_path(name: str) -> str:
     """API path of a Deployment."""
     return f"/apis/apps/v1/namespaces/default/deployments/{name}"

@@ -10,10 +10,21 @@ import pytest
 import yaml
 
 from tests.agent.house import Agent, Json, Server, eventually
+from tests.builders import manifests
+from tests.builders.manifests import (
+    CLUSTER_ROLE,
+    NAMESPACE,
+    cluster_policy,
+    manifest,
+    on,
+    pod_template,
+    policy,
+    selector_of,
+)
 
 VARIABLE: Final = "REBALLAST_TEST_KUBECONFIG"
 PREFIX: Final = "reballast-test"
-_POLICIES: Final = "policy.karmada.io/v1alpha1"
+_IMAGE: Final = "nginx:1.27"
 
 marks: Final = [
     pytest.mark.slow,
@@ -63,8 +74,7 @@ class Cluster:
         """Write a kubeconfig with the token of a service account that has only these rules; return its path."""
         self("create", "serviceaccount", name)
         named = f"{self.namespace}-{name}"
-        head = "rbac.authorization.k8s.io/v1"
-        self.make({"apiVersion": head, "kind": "ClusterRole", "metadata": {"name": named}, "rules": roles})
+        self.make(manifest(*CLUSTER_ROLE, named, rules=roles))
         bound = f"--serviceaccount={self.namespace}:{name}"
         self("create", "clusterrolebinding", named, f"--clusterrole={named}", bound)
         config = yaml.safe_load(self.kubeconfig.read_text())
@@ -92,29 +102,22 @@ class Real:
         own: list[Json] = []
         for each in objects:
             each["metadata"].setdefault("namespace", self.namespace)
-            own.append(selector(each))
-        placement = {"clusterAffinity": {"clusterNames": to or [self.name]}}
-        policy = {
-            "apiVersion": _POLICIES,
-            "kind": "PropagationPolicy",
-            "metadata": {"name": objects[0]["metadata"]["name"], "namespace": self.namespace},
-            "spec": {"resourceSelectors": own, "placement": placement, **spec},
-        }
-        namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
-        self.control.apply(namespace, *objects, policy)
+            own.append(selector_of(each))
+        placed = policy(
+            objects[0]["metadata"]["name"],
+            on(*(to or [self.name])),
+            *own,
+            namespace=self.namespace,
+            annotations=None,
+            **spec,
+        )
+        self.control.apply(manifest(*NAMESPACE, self.namespace), *objects, placed)
 
     def send_whole(self, *objects: Json) -> None:
         """Apply cluster-scoped objects, and a policy that places them on the cluster."""
-        policy = {
-            "apiVersion": _POLICIES,
-            "kind": "ClusterPropagationPolicy",
-            "metadata": {"name": objects[0]["metadata"]["name"]},
-            "spec": {
-                "resourceSelectors": [selector(each) for each in objects],
-                "placement": {"clusterAffinity": {"clusterNames": [self.name]}},
-            },
-        }
-        self.control.apply(*objects, policy)
+        selectors = map(selector_of, objects)
+        placed = cluster_policy(objects[0]["metadata"]["name"], on(self.name), *selectors)
+        self.control.apply(*objects, placed)
 
     def status(self, kind: str, name: str, cluster: str = "") -> Json:
         """Return the aggregated status of an object in the cluster, as the control plane reports it."""
@@ -132,31 +135,12 @@ class Real:
         eventually(is_so, f"{kind} {name}, healthy, {counts}")
 
 
-def selector(value: Json) -> Json:
-    """Return a resource selector for exactly this object."""
-    return {"apiVersion": value["apiVersion"], "kind": value["kind"], "name": value["metadata"]["name"]}
-
-
-def named(api_version: str, kind: str, name: str, **fields: object) -> Json:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
-
-
-def config_map(name: str, **data: str) -> Json:
-    return named("v1", "ConfigMap", name, data=data)
-
-
 def pods(name: str, **spec: object) -> Json:
     """Return a pod template with its selector, as the spec of a workload."""
-    labels = {"app": name}
-    containers = [{"name": "main", "image": "nginx:1.27", "resources": {"requests": {"cpu": "100m"}}}]
-    return {
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": {"containers": containers, **spec}},
-    }
+    template = pod_template(name, image=_IMAGE, requests={"cpu": "100m"}, **spec)
+    return {"selector": {"matchLabels": {"app": name}}, "template": template}
 
 
 def deployment(name: str, replicas: int = 2, cpu: str = "100m", **pod: object) -> Json:
-    found = named("apps/v1", "Deployment", name, spec={"replicas": replicas, **pods(name, **pod)})
-    requests = {"requests": {"cpu": cpu}}
-    found["spec"]["template"]["spec"]["containers"][0]["resources"] = requests
-    return found
+    requests = {"cpu": cpu}
+    return manifests.deployment(name, replicas, "", metadata=None, image=_IMAGE, requests=requests, **pod)

@@ -12,14 +12,26 @@ from tests.agent.conftest import House
 from tests.agent.house import (
     PATIENCE_S,
     command,
-    deployment,
     deployment_path,
     eventually,
     join,
     label_of,
-    policy,
     replicas_of,
     serving,
+)
+from tests.builders.manifests import (
+    CONFIG_MAP,
+    NAMESPACE,
+    cluster_policy,
+    config_map,
+    definition,
+    deployment,
+    manifest,
+    on,
+    override_policy,
+    policy,
+    selector,
+    selector_of,
 )
 
 CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters/"
@@ -32,7 +44,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 def test_workload_is_applied_scaled_reported_and_removed(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "plain", member.kubeconfig, tmp_path)):
-        control.apply(deployment("plain"), policy("plain", ["plain"]))
+        control.apply(deployment("plain", 2), policy("plain", on("plain"), selector("plain")))
         eventually(lambda: replicas_of(member, "plain") == 2, "the Deployment")
         found = member.get(deployment_path("plain")) or {}
         assert found["metadata"]["labels"]["karmada.io/managed"] == "true"
@@ -69,20 +81,14 @@ def test_agent_token_is_refused_by_the_kubernetes_api(house: House, tmp_path: Pa
 def test_drift_is_corrected(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "drift", member.kubeconfig, tmp_path)):
-        control.apply(deployment("drift"), policy("drift", ["drift"]))
+        control.apply(deployment("drift", 2), policy("drift", on("drift"), selector("drift")))
         eventually(lambda: replicas_of(member, "drift") == 2, "the Deployment")
 
         member.patch(deployment_path("drift"), {"spec": {"replicas": 7}})
         eventually(lambda: replicas_of(member, "drift") == 2, "the replicas as they were told")
 
         member.patch(deployment_path("drift"), {"metadata": {"labels": {"karmada.io/managed": None}}})
-        eventually(
-            lambda: (
-                (member.get(deployment_path("drift")) or {})["metadata"]["labels"].get("karmada.io/managed")
-                == "true"
-            ),
-            "the label",
-        )
+        eventually(lambda: label_of(member, "drift", "karmada.io/managed") == "true", "the label")
 
         uid = (member.get(deployment_path("drift")) or {})["metadata"]["uid"]
         member.kube.delete(deployment_path("drift"))
@@ -93,7 +99,7 @@ def test_drift_is_corrected(house: House, tmp_path: Path) -> None:
 def test_fields_of_others_are_kept(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "added", member.kubeconfig, tmp_path)):
-        control.apply(deployment("added"), policy("added", ["added"]))
+        control.apply(deployment("added", 2), policy("added", on("added"), selector("added")))
         eventually(lambda: replicas_of(member, "added") == 2, "the Deployment")
         member.patch(deployment_path("added"), {"metadata": {"annotations": {"theirs": "yes"}}})
         control.apply(deployment("added", 4))
@@ -104,18 +110,15 @@ def test_fields_of_others_are_kept(house: House, tmp_path: Path) -> None:
 def test_autoscaled_workload_keeps_its_replicas(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "scaler", member.kubeconfig, tmp_path)):
-        control.apply(deployment("scaler"), policy("scaler", ["scaler"]))
+        control.apply(deployment("scaler", 2), policy("scaler", on("scaler"), selector("scaler")))
         eventually(lambda: replicas_of(member, "scaler") == 2, "the Deployment")
-        scaler = {
-            "apiVersion": "autoscaling/v2",
-            "kind": "HorizontalPodAutoscaler",
-            "metadata": {"name": "scaler", "namespace": "default"},
-            "spec": {
-                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "scaler"},
-                "minReplicas": 1,
-                "maxReplicas": 9,
-            },
-        }
+        scaler = manifest(
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            "scaler",
+            "default",
+            spec={"scaleTargetRef": selector("scaler"), "minReplicas": 1, "maxReplicas": 9},
+        )
         member.post("/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", scaler)
         edits = itertools.count()
 
@@ -123,12 +126,12 @@ def test_autoscaled_workload_keeps_its_replicas(house: House, tmp_path: Path) ->
             """Scale as the autoscaler does; a later write of the agent must not undo it."""
             edit = f"edit-{next(edits)}"
             member.patch(deployment_path("scaler"), {"spec": {"replicas": 6}}, "kube-controller-manager")
-            control.apply(deployment("scaler", 3, edited=edit))
+            control.apply(deployment("scaler", 3, metadata={"labels": {"edited": edit}}))
             eventually(lambda: label_of(member, "scaler", "edited") == edit, "the edit")
             return replicas_of(member, "scaler") == 6
 
         eventually(keeps_them, "the autoscaler's replicas")
-        control.apply(deployment("scaler", 4, edited="last"))
+        control.apply(deployment("scaler", 4, metadata={"labels": {"edited": "last"}}))
         eventually(lambda: label_of(member, "scaler", "edited") == "last", "the last edit")
         assert replicas_of(member, "scaler") == 6
 
@@ -139,7 +142,7 @@ def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(house: House, 
     member.post("/apis/apps/v1/namespaces/default/deployments", theirs)
     before = member.get(deployment_path("conflict"))
     with serving(tmp_path, join(control, "conflict", member.kubeconfig, tmp_path)):
-        control.apply(deployment("conflict"), policy("conflict", ["conflict"]))
+        control.apply(deployment("conflict", 2), policy("conflict", on("conflict"), selector("conflict")))
         eventually(
             lambda: (
                 "not ours"
@@ -155,7 +158,8 @@ def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(house: House, 
         assert member.get(deployment_path("conflict")) == before
 
         control.apply(
-            deployment("conflict"), policy("conflict", ["conflict"], conflictResolution="Overwrite")
+            deployment("conflict", 2),
+            policy("conflict", on("conflict"), selector("conflict"), conflictResolution="Overwrite"),
         )
         eventually(lambda: replicas_of(member, "conflict") == 2, "the object that was taken over")
         eventually(
@@ -168,7 +172,7 @@ def test_changed_conflict_resolution_is_applied(house: House, tmp_path: Path) ->
     control, member = house.control, house.member
     member.post("/apis/apps/v1/namespaces/default/deployments", deployment("resolved", 5))
     with serving(tmp_path, join(control, "resolved", member.kubeconfig, tmp_path)):
-        control.apply(deployment("resolved"), policy("resolved", ["resolved"]))
+        control.apply(deployment("resolved", 2), policy("resolved", on("resolved"), selector("resolved")))
         eventually(
             lambda: (
                 control.member_status("default/resolved-deployment", "resolved").get("applied") is False
@@ -176,14 +180,19 @@ def test_changed_conflict_resolution_is_applied(house: House, tmp_path: Path) ->
             ),
             "the fault",
         )
-        control.apply(policy("resolved", ["resolved"], conflictResolution="Overwrite"))
+        control.apply(
+            policy("resolved", on("resolved"), selector("resolved"), conflictResolution="Overwrite")
+        )
         eventually(lambda: replicas_of(member, "resolved") == 2, "the object that was taken over")
 
 
 def test_preserved_objects_stay_without_managed_marks(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "kept", member.kubeconfig, tmp_path)):
-        control.apply(deployment("kept"), policy("kept", ["kept"], preserveResourcesOnDeletion=True))
+        control.apply(
+            deployment("kept", 2, metadata={"labels": {"app": "kept"}}),
+            policy("kept", on("kept"), selector("kept"), preserveResourcesOnDeletion=True),
+        )
         eventually(lambda: replicas_of(member, "kept") == 2, "the Deployment")
         control.delete("deployment", "kept")
         eventually(
@@ -198,9 +207,9 @@ def test_preserved_objects_stay_without_managed_marks(house: House, tmp_path: Pa
 def test_suspended_work_is_left_unchanged(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "held", member.kubeconfig, tmp_path)):
-        control.apply(deployment("held"), policy("held", ["held"]))
+        control.apply(deployment("held", 2), policy("held", on("held"), selector("held")))
         eventually(lambda: replicas_of(member, "held") == 2, "the Deployment")
-        control.apply(policy("held", ["held"], suspension={"dispatching": True}))
+        control.apply(policy("held", on("held"), selector("held"), suspension={"dispatching": True}))
         eventually(
             lambda: (
                 [each.get("suspended") for each in control.ask("works", cluster="held").get("items", [])]
@@ -208,29 +217,25 @@ def test_suspended_work_is_left_unchanged(house: House, tmp_path: Path) -> None:
             ),
             "the suspension",
         )
-        control.apply(deployment("held", 5), deployment("held-not"), policy("held-not", ["held"]))
+        control.apply(
+            deployment("held", 5),
+            deployment("held-not", 2),
+            policy("held-not", on("held"), selector("held-not")),
+        )
         eventually(lambda: replicas_of(member, "held-not") == 2, "a work behind the suspension")
         member.patch(deployment_path("held"), {"spec": {"replicas": 1}})
         member.patch(deployment_path("held-not"), {"spec": {"replicas": 1}})
         eventually(lambda: replicas_of(member, "held-not") == 2, "a drift behind the other one")
         assert replicas_of(member, "held") == 1
 
-        control.apply(policy("held", ["held"]))
+        control.apply(policy("held", on("held"), selector("held")))
         eventually(lambda: replicas_of(member, "held") == 5, "what was held back")
 
 
 def test_override_policies_apply_to_the_cluster(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     image = {"imageOverrider": [{"component": "Registry", "operator": "add", "value": "mirror.example"}]}
-    override = {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "OverridePolicy",
-        "metadata": {"name": "mirror", "namespace": "default"},
-        "spec": {
-            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "mirrored"}],
-            "overrideRules": [{"overriders": image}],
-        },
-    }
+    override = override_policy("mirror", {"overriders": image}, resourceSelectors=[selector("mirrored")])
 
     def image_of() -> str:
         found = member.get(deployment_path("mirrored")) or {
@@ -239,7 +244,10 @@ def test_override_policies_apply_to_the_cluster(house: House, tmp_path: Path) ->
         return found["spec"]["template"]["spec"]["containers"][0].get("image", "")
 
     with serving(tmp_path, join(control, "mirrored", member.kubeconfig, tmp_path)):
-        control.apply(deployment("mirrored"), policy("mirrored", ["mirrored"]))
+        control.apply(
+            deployment("mirrored", 2, image="nginx:1.27"),
+            policy("mirrored", on("mirrored"), selector("mirrored")),
+        )
         eventually(lambda: image_of() == "nginx:1.27", "the Deployment")
         control.apply(override)
         eventually(lambda: image_of() == "mirror.example/nginx:1.27", "the overridden image")
@@ -247,15 +255,9 @@ def test_override_policies_apply_to_the_cluster(house: House, tmp_path: Path) ->
 
 def test_missing_namespace_is_created_and_missing_kind_is_reported(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
-    configuration = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "far", "namespace": "far"},
-        "data": {"a": "b"},
-    }
-    there = policy("far", ["far"], "ConfigMap")
-    there["metadata"]["namespace"] = "far"
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}}
+    configuration = config_map("far", "far", a="b")
+    there = policy("far", on("far"), selector("far", CONFIG_MAP), namespace="far")
+    namespace = manifest(*NAMESPACE, "far")
     with serving(tmp_path, join(control, "far", member.kubeconfig, tmp_path)):
         assert member.get("/api/v1/namespaces/far") is None
         control.apply(namespace, configuration, there)
@@ -267,34 +269,14 @@ def test_missing_namespace_is_created_and_missing_kind_is_reported(house: House,
 
 def test_newly_defined_kind_is_served_at_once(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "late.example.io"},
-        "spec": {
-            "group": "example.io",
-            "names": {"plural": "late", "kind": "Late"},
-            "scope": "Namespaced",
-            "versions": [version],
-        },
-    }
-    late = {
-        "apiVersion": "example.io/v1",
-        "kind": "Late",
-        "metadata": {"name": "late", "namespace": "default"},
-        "spec": {"size": 1},
-    }
-    whole, there = policy("late", ["late"]), policy("late", ["late"])
-    whole["kind"], whole["metadata"] = "ClusterPropagationPolicy", {"name": "late"}
-    for to, what in ((whole, definition), (there, late)):
-        named = {"apiVersion": what["apiVersion"], "kind": what["kind"], "name": what["metadata"]["name"]}  # type: ignore[index]
-        to["spec"]["resourceSelectors"] = [named]
+    defined = definition("late", "Late")
+    late = manifest("example.io/v1", "Late", "late", "default", spec={"size": 1})
+    cluster_wide = cluster_policy("late", on("late"), selector_of(defined))
+    namespaced = policy("late", on("late"), selector_of(late))
     path = "/apis/example.io/v1/namespaces/default/late/late"
     with serving(tmp_path, join(control, "late", member.kubeconfig, tmp_path)):
         eventually(lambda: control.condition("late").get("status") == "True", "a ready cluster")
-        control.apply(definition, late, whole, there)
+        control.apply(defined, late, cluster_wide, namespaced)
         began_s = time.monotonic()
         eventually(lambda: member.kube.get(path).status_code == 200, "the custom resource")
         assert time.monotonic() - began_s < SOON_S
@@ -303,7 +285,7 @@ def test_newly_defined_kind_is_served_at_once(house: House, tmp_path: Path) -> N
 def test_leaving_cluster_is_emptied_and_its_agent_exits(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "left", member.kubeconfig, tmp_path)) as agent:
-        control.apply(deployment("left"), policy("left", ["left"]))
+        control.apply(deployment("left", 2), policy("left", on("left"), selector("left")))
         eventually(lambda: replicas_of(member, "left") == 2, "the Deployment")
         assert "cluster/left has left" in command(control, "unjoin", "left")
         assert replicas_of(member, "left") is None
@@ -319,7 +301,7 @@ def test_leaving_cluster_is_emptied_and_its_agent_exits(house: House, tmp_path: 
 def test_unjoin_waits_for_a_dead_agent(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "late", member.kubeconfig, tmp_path)) as agent:
-        control.apply(deployment("late"), policy("late", ["late"]))
+        control.apply(deployment("late", 2), policy("late", on("late"), selector("late")))
         eventually(lambda: replicas_of(member, "late") == 2, "the Deployment")
         agent.kill()
         told = command(control, "unjoin", "late", "--wait", "1", code=1)
@@ -341,7 +323,7 @@ def test_unjoin_waits_for_a_dead_agent(house: House, tmp_path: Path) -> None:
 def test_cluster_without_agent_leaves_by_force(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
-        control.apply(deployment("lost"), policy("lost", ["lost"]))
+        control.apply(deployment("lost", 2), policy("lost", on("lost"), selector("lost")))
         eventually(lambda: replicas_of(member, "lost") == 2, "the Deployment")
         agent.kill()
         told = command(control, "unjoin", "lost", "--wait", "0", "--force")

@@ -8,17 +8,15 @@ import pytest
 
 from tests.agent import proxy
 from tests.agent.conftest import House
-from tests.agent.house import (
-    Json,
-    Server,
+from tests.agent.house import Json, Server, deployment_path, eventually, join, replicas_of, serving, up
+from tests.builders.manifests import (
+    POD,
     deployment,
-    deployment_path,
-    eventually,
-    join,
+    manifest,
+    on,
+    pod_template,
     policy,
-    replicas_of,
-    serving,
-    up,
+    selector,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -29,11 +27,14 @@ def test_throttled_api_receives_all_works_in_the_end(house: House, tmp_path: Pat
     with proxy.before(member) as between:
         configuration = join(control, "busy", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
         with serving(tmp_path, configuration):
-            control.apply(deployment("busy-0"), policy("busy-0", ["busy"]))
+            control.apply(deployment("busy-0", 2), policy("busy-0", on("busy"), selector("busy-0")))
             eventually(lambda: replicas_of(member, "busy-0") == 2, "the first Deployment")
             between.is_throttling = True
             for count in range(1, 6):
-                control.apply(deployment(f"busy-{count}"), policy(f"busy-{count}", ["busy"]))
+                control.apply(
+                    deployment(f"busy-{count}", 2),
+                    policy(f"busy-{count}", on("busy"), selector(f"busy-{count}")),
+                )
             eventually(lambda: between.throttled > 3, "some refusals")
             # A throttling API is still reachable.
             eventually(lambda: control.condition("busy").get("status") == "True", "a ready cluster")
@@ -54,8 +55,8 @@ def test_unreachable_api_makes_only_its_cluster_unready(house: House, tmp_path: 
             between.fall()
             eventually(lambda: control.condition("gone").get("status") == "False", "one that is not")
             assert control.condition("gone")["reason"] == "ClusterNotReachable"
-            control.apply(deployment("gone"), policy("gone", ["gone"]))
-            control.apply(deployment("there"), policy("there", ["there"]))
+            control.apply(deployment("gone", 2), policy("gone", on("gone"), selector("gone")))
+            control.apply(deployment("there", 2), policy("there", on("there"), selector("there")))
             eventually(lambda: replicas_of(member, "there") == 2, "what goes to the other cluster")
             assert replicas_of(member, "gone") is None
 
@@ -70,13 +71,13 @@ def test_unreachable_api_makes_only_its_cluster_unready(house: House, tmp_path: 
 def test_killed_agent_continues_without_repeated_writes(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     names = [f"load-{count}" for count in range(40)]
-    spec: Json = {
-        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "labelSelector": LOADED}]
-    }
-    theirs = member.post("/apis/apps/v1/namespaces/default/deployments", deployment("not-ours"))
+    theirs = member.post("/apis/apps/v1/namespaces/default/deployments", deployment("not-ours", 2))
     with serving(tmp_path, join(control, "load", member.kubeconfig, tmp_path)) as agent:
         eventually(lambda: control.condition("load").get("status") == "True", "a ready cluster")
-        control.apply(policy("load", ["load"], **spec), *(deployment(name, load="yes") for name in names))
+        control.apply(
+            policy("load", on("load"), selector(labelSelector=LOADED)),
+            *(deployment(name, 2, metadata={"labels": {"load": "yes"}}) for name in names),
+        )
         for some in (3, 12, 25):
             eventually(lambda: sum(written(member, name) for name in names) >= some, "some of them")  # noqa: B023
             agent.kill()
@@ -84,7 +85,7 @@ def test_killed_agent_continues_without_repeated_writes(house: House, tmp_path: 
         eventually(lambda: all(replicas_of(member, name) == 2 for name in names), "all of them")
 
         agent.kill()
-        control.apply(*(deployment(name, 3, load="yes") for name in names[:10]))
+        control.apply(*(deployment(name, 3, metadata={"labels": {"load": "yes"}}) for name in names[:10]))
         for name in names[30:]:
             control.delete("deployment", name)
         agent.start()
@@ -114,7 +115,7 @@ def test_agent_reconnects_to_a_restarted_control_plane(house: House, tmp_path: P
             control = up(tmp_path / "control", stack, "--port", port)
             configuration = join(control, "away", member.kubeconfig, tmp_path)
             agents.enter_context(serving(tmp_path, configuration))
-            control.apply(deployment("away"), policy("away", ["away"]))
+            control.apply(deployment("away", 2), policy("away", on("away"), selector("away")))
             eventually(lambda: replicas_of(member, "away") == 2, "the Deployment")
         member.patch(deployment_path("away"), {"spec": {"replicas": 1}})
         report_ready(member, "away")
@@ -135,13 +136,13 @@ def test_agent_without_its_checkpoint_restores_the_same_state(house: House, tmp_
     names = ["lost-stays", "lost-goes", "lost-new"]
     with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
         for name in names[:2]:
-            control.apply(deployment(name), policy(name, ["lost"]))
+            control.apply(deployment(name, 2), policy(name, on("lost"), selector(name)))
         eventually(lambda: all(replicas_of(member, name) == 2 for name in names[:2]), "both")
         agent.kill()
         for path in tmp_path.glob("agent.sqlite*"):
             path.unlink()
         control.delete("deployment", "lost-goes")
-        control.apply(deployment("lost-new"), policy("lost-new", ["lost"]))
+        control.apply(deployment("lost-new", 2), policy("lost-new", on("lost"), selector("lost-new")))
         agent.start()
         eventually(lambda: replicas_of(member, "lost-new") == 2, "the new one")
         eventually(lambda: replicas_of(member, "lost-goes") is None, "the end of what is not wanted any more")
@@ -203,14 +204,9 @@ def free_port() -> int:
 
 
 def node(name: str) -> Json:
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    return manifest("v1", "Node", name)
 
 
 def pod(name: str, on: str) -> Json:
-    containers = [{"name": "main", "image": "nginx", "resources": {"requests": {"cpu": "500m"}}}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": containers, **({"nodeName": on} if on else {})},
-    }
+    spec = pod_template(name, requests={"cpu": "500m"}, **({"nodeName": on} if on else {}))["spec"]
+    return manifest(*POD, name, "default", spec=spec)

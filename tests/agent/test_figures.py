@@ -7,14 +7,12 @@ import pytest
 
 from tests.agent import proxy
 from tests.agent.conftest import House
-from tests.agent.house import (
+from tests.agent.house import deployment_path, eventually, join, replicas_of, serving
+from tests.builders.manifests import (
     deployment,
-    deployment_path,
-    eventually,
-    join,
+    on,
     policy,
-    replicas_of,
-    serving,
+    selector,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -22,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 def test_agent_metrics_count_writes_and_show_member_reachability(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
-    member.post("/apis/apps/v1/namespaces/default/deployments", deployment("theirs"))
+    member.post("/apis/apps/v1/namespaces/default/deployments", deployment("theirs", 2))
     with proxy.before(member) as between:
         configuration = join(control, "seen", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
         with serving(tmp_path, configuration, grace=20, is_watched=True) as agent:
@@ -33,7 +31,7 @@ def test_agent_metrics_count_writes_and_show_member_reachability(house: House, t
                 (line,) = (each for each in told.splitlines() if each.startswith(f"reballast_agent_{name}{{"))
                 return float(line.rpartition(" ")[2])
 
-            control.apply(deployment("ours"), policy("ours", ["seen"]))
+            control.apply(deployment("ours", 2), policy("ours", on("seen"), selector("ours")))
             eventually(lambda: replicas_of(member, "ours") == 2, "a Deployment")
             member.patch(deployment_path("ours"), {"spec": {"replicas": 5}})
             eventually(lambda: count("drifts_total") >= 1, "a drift put right")
@@ -41,7 +39,7 @@ def test_agent_metrics_count_writes_and_show_member_reachability(house: House, t
             assert count("reports_total") > 0
             assert httpx.get(f"{where}/readyz").status_code == 200
 
-            control.apply(deployment("theirs"), policy("theirs", ["seen"]))
+            control.apply(deployment("theirs", 2), policy("theirs", on("seen"), selector("theirs")))
             eventually(lambda: count("refused_total") >= 1, "one that is not ours")
             between.is_throttling = True
             control.delete("Deployment", "ours")

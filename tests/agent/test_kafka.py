@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.agent.conftest import House
-from tests.agent.house import Server, deployment, eventually, join, policy, replicas_of, serving
+from tests.agent.house import Server, eventually, join, replicas_of, serving
+from tests.builders.manifests import (
+    deployment,
+    on,
+    policy,
+    selector,
+)
 from tests.kubectl import places
 from tests.scaleout.processes import Worker
 
@@ -25,7 +31,7 @@ def test_works_and_reports_pass_between_replicas(kafka: str, house: House, tmp_p
             api.wait_until(api.answers)
         theirs, ours = (Server(api.data, stack) for api in apis)
         with serving(tmp_path, join(theirs, "far", member.kubeconfig, tmp_path)) as agent:
-            ours.apply(deployment("by-kafka"), policy("by-kafka", ["far"]))
+            ours.apply(deployment("by-kafka", 2), policy("by-kafka", on("far"), selector("by-kafka")))
             eventually(lambda: replicas_of(member, "by-kafka") == 2, "the Deployment")
             key = "default/by-kafka-deployment"
             eventually(lambda: ours.member_status(key, "far").get("applied") is True, "the report")

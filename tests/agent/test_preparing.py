@@ -8,6 +8,7 @@ import pytest
 from engine.agent import messages, object_preparation
 from events import shapes
 from events.shapes import WorkloadRef
+from tests.builders.manifests import manifest as object_of
 
 Json = dict[str, Any]
 
@@ -33,14 +34,8 @@ def prepared(manifest: Json) -> Json:
 
 
 def named(api_version: str, kind: str, **fields: object) -> Json:
-    metadata = {
-        "name": "web",
-        "namespace": "default",
-        "uid": "u",
-        "resourceVersion": "7",
-        "finalizers": ["f"],
-    }
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+    metadata: Json = {"uid": "u", "resourceVersion": "7", "finalizers": ["f"]}
+    return object_of(api_version, kind, "web", "default", metadata=metadata) | fields
 
 
 def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:

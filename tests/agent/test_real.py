@@ -8,14 +8,15 @@ from pathlib import Path
 
 from tests.agent.conftest import House
 from tests.agent.house import Json, command, eventually, join, serving
-from tests.agent.real import Cluster, Real, config_map, deployment, marks, named, pods
+from tests.agent.real import Cluster, Real, deployment, marks, pods
+from tests.builders.manifests import config_map, manifest
 
 pytestmark = marks
 
 
 def test_deployment_and_service_are_applied_corrected_and_removed(real: Real) -> None:
     control, cluster = real.control, real.cluster
-    service = named("v1", "Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80}]})
+    service = manifest("v1", "Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80}]})
     real.send(deployment("web"), service)
     real.wait_healthy("Deployment", "web", readyReplicas=2)
     real.wait_healthy("Service", "web")
@@ -53,7 +54,7 @@ def test_autoscaled_workload_keeps_its_replicas(real: Real) -> None:
     real.wait_healthy("Deployment", "scaled", readyReplicas=2)
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "scaled"}
     spec = {"scaleTargetRef": target, "minReplicas": 4, "maxReplicas": 9}
-    cluster.make(named("autoscaling/v2", "HorizontalPodAutoscaler", "scaled", spec=spec))
+    cluster.make(manifest("autoscaling/v2", "HorizontalPodAutoscaler", "scaled", spec=spec))
     real.wait_healthy("Deployment", "scaled", readyReplicas=4)
     edited = deployment("scaled", 3)
     edited["metadata"]["labels"] = {"edited": "yes"}
@@ -65,7 +66,7 @@ def test_autoscaled_workload_keeps_its_replicas(real: Real) -> None:
 def test_service_keeps_its_cluster_ip_and_node_port(real: Real) -> None:
     cluster = real.cluster
     ports = [{"name": "http", "port": 80}]
-    service = named("v1", "Service", "open", spec={"type": "NodePort", "ports": ports})
+    service: Json = manifest("v1", "Service", "open", spec={"type": "NodePort", "ports": ports})
     real.send(service)
     real.wait_healthy("Service", "open")
     given = [
@@ -85,10 +86,12 @@ def test_claim_and_volume_stay_bound(real: Real) -> None:
     cluster, size = real.cluster, {"storage": "1Gi"}
     volume_name = f"volume-{secrets.token_hex(3)}"
     kept = {"accessModes": ["ReadWriteOnce"], "storageClassName": volume_name}
-    volume = named(
+    volume: Json = manifest(
         "v1", "PersistentVolume", volume_name, spec={**kept, "capacity": size, "hostPath": {"path": "/none"}}
     )
-    claim = named("v1", "PersistentVolumeClaim", "data", spec={**kept, "resources": {"requests": size}})
+    claim: Json = manifest(
+        "v1", "PersistentVolumeClaim", "data", spec={**kept, "resources": {"requests": size}}
+    )
     real.send_whole(volume)
     real.send(claim)
     real.wait_healthy("PersistentVolumeClaim", "data")
@@ -111,12 +114,12 @@ def test_workloads_of_each_kind_run_and_report_their_status(real: Real) -> None:
     template = pods("once", restartPolicy="Never")["template"]
     job_template = {"spec": {"template": template}}
     real.send(
-        named("apps/v1", "StatefulSet", "set", spec={"replicas": 2, "serviceName": "set", **pods("set")}),
-        named("apps/v1", "DaemonSet", "each", spec=pods("each")),
-        named("batch/v1", "Job", "once", spec={"parallelism": 2, "completions": 2, "template": template}),
-        named("batch/v1", "CronJob", "often", spec={"schedule": "* * * * *", "jobTemplate": job_template}),
-        named("v1", "Pod", "single", spec=pods("single")["template"]["spec"]),
-        named(
+        manifest("apps/v1", "StatefulSet", "set", spec={"replicas": 2, "serviceName": "set", **pods("set")}),
+        manifest("apps/v1", "DaemonSet", "each", spec=pods("each")),
+        manifest("batch/v1", "Job", "once", spec={"parallelism": 2, "completions": 2, "template": template}),
+        manifest("batch/v1", "CronJob", "often", spec={"schedule": "* * * * *", "jobTemplate": job_template}),
+        manifest("v1", "Pod", "single", spec=pods("single")["template"]["spec"]),
+        manifest(
             "policy/v1",
             "PodDisruptionBudget",
             "set",
@@ -236,13 +239,13 @@ def test_custom_kind_is_reported_as_its_interpreter_defines(real: Real) -> None:
         "schema": schema,
     }
     names = {"plural": "ships", "kind": "Ship"}
-    definition = named(
+    definition = manifest(
         "apiextensions.k8s.io/v1",
         "CustomResourceDefinition",
         ships,
         spec={"group": group, "names": names, "scope": "Namespaced", "versions": [version]},
     )
-    interpreter = named(
+    interpreter = manifest(
         "config.reballast.io/v1alpha1",
         "ReplicaInterpreter",
         group,
@@ -261,7 +264,7 @@ def test_custom_kind_is_reported_as_its_interpreter_defines(real: Real) -> None:
             "staticWeightList": [{"targetCluster": {"clusterNames": [real.name]}, "weight": 1}]
         },
     }
-    ship = named(f"{group}/v1", "Ship", "argo", spec={"crew": {"size": 5, "captain": "Jason"}})
+    ship = manifest(f"{group}/v1", "Ship", "argo", spec={"crew": {"size": 5, "captain": "Jason"}})
     real.send(
         ship,
         placement={"clusterAffinity": {"clusterNames": [real.name]}, "replicaScheduling": division},

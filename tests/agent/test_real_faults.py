@@ -20,7 +20,8 @@ import yaml
 import engine.agent
 from tests.agent.conftest import House
 from tests.agent.house import Json, eventually, join, serving
-from tests.agent.real import Cluster, Real, config_map, deployment, marks, named
+from tests.agent.real import Cluster, Real, deployment, marks
+from tests.builders.manifests import config_map, manifest
 from tests.clusters.__main__ import PROCESSES
 
 pytestmark = marks
@@ -66,7 +67,7 @@ def test_documented_rights_suffice(limited: Real) -> None:
     assert summary["nodeSummary"]["readyNum"] >= 1
     assert summary["resourceSummary"]["allocatable"]["cpu"] != "0"
     # A work beyond the rights fails alone, with a reason.
-    limited.send(named("networking.k8s.io/v1", "NetworkPolicy", "none", spec={"podSelector": {}}))
+    limited.send(manifest("networking.k8s.io/v1", "NetworkPolicy", "none", spec={"podSelector": {}}))
     eventually(
         lambda: "forbidden" in limited.status("NetworkPolicy", "none").get("appliedMessage", ""), "the fault"
     )
@@ -84,7 +85,7 @@ def throttled(cluster: Cluster) -> Generator[None]:
     name, head = f"{cluster.namespace}-none", "flowcontrol.apiserver.k8s.io/v1"
     limited = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
     limited["limitResponse"] = {"type": "Reject"}  # type: ignore[assignment]
-    level = named(head, "PriorityLevelConfiguration", name, spec={"type": "Limited", "limited": limited})
+    level = manifest(head, "PriorityLevelConfiguration", name, spec={"type": "Limited", "limited": limited})
     subject = {"kind": "ServiceAccount", "serviceAccount": {"name": "agent", "namespace": cluster.namespace}}
     everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True}
     paths = {"verbs": ["*"], "nonResourceURLs": ["*"]}
@@ -95,7 +96,7 @@ def throttled(cluster: Cluster) -> Generator[None]:
     }
     spec = {"matchingPrecedence": 3, "priorityLevelConfiguration": {"name": name}, "rules": [rule]}
     cluster.make(level)
-    cluster.make(named(head, "FlowSchema", name, spec=spec))
+    cluster.make(manifest(head, "FlowSchema", name, spec=spec))
     try:
         yield
     finally:

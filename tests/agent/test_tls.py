@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from engine.agent import configuration
-from tests.agent.house import deployment, eventually, join, policy, replicas_of, serving, up
+from tests.agent.house import eventually, join, replicas_of, serving, up
+from tests.builders.manifests import (
+    deployment,
+    on,
+    policy,
+    selector,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -20,5 +26,5 @@ def test_agent_trusts_the_authority_written_by_join(tmp_path: Path) -> None:
         assert found.authority.encode() == (tmp_path / "control" / "kube-ca.pem").read_bytes()
         assert path.stat().st_mode & 0o777 == 0o600
         with serving(tmp_path, path):
-            control.apply(deployment("secured"), policy("secured", ["edge"]))
+            control.apply(deployment("secured", 2), policy("secured", on("edge"), selector("secured")))
             eventually(lambda: replicas_of(member, "secured") == 2, "the Deployment")

@@ -11,6 +11,7 @@ from engine.http.services import Services
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
 from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.builders.manifests import manifest
 
 API_VERSION = "policy.karmada.io/v1alpha1"
 PATH = f"/apis/{API_VERSION}/namespaces/default/propagationpolicies"
@@ -23,12 +24,14 @@ ADDED = [
 def written(labels: dict[str, str] | None = None, **placement: object) -> Json:
     """Return a policy as a client writes it."""
     spec: Json = {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]}
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "PropagationPolicy",
-        "metadata": {"name": "one", "namespace": "default", "labels": labels or {}},
-        "spec": {**spec, "placement": placement} if placement else spec,
-    }
+    return manifest(
+        API_VERSION,
+        "PropagationPolicy",
+        "one",
+        "default",
+        metadata={"labels": labels or {}},
+        spec={**spec, "placement": placement} if placement else spec,
+    )
 
 
 @pytest.fixture

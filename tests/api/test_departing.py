@@ -16,6 +16,7 @@ from engine.simulation.member_fleet import Members
 from events import catalogue, clusters, codec, topics
 from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.builders.manifests import CONFIG_MAP, cluster, config_map, policy, selector
 
 CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -29,11 +30,6 @@ async def api(log: MemoryLog | None = None) -> AsyncGenerator[tuple[httpx.AsyncC
         headers = {"authorization": f"Bearer {TOKEN}"}
         async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as kube:
             yield kube, services
-
-
-def cluster(name: str) -> Json:
-    head: Json = {"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name}}
-    return {**head, "spec": {"syncMode": "Pull"}}
 
 
 async def made(kube: httpx.AsyncClient, name: str = "edge") -> Json:
@@ -131,17 +127,11 @@ async def test_cluster_leaves_once_no_managed_object_runs_in_it() -> None:
                     await members.turn()
 
         await settle()
-        data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
-        selector = {"apiVersion": "v1", "kind": "ConfigMap"}
-        policy: Json = {
-            "apiVersion": "policy.karmada.io/v1alpha1",
-            "kind": "PropagationPolicy",
-            "metadata": {"name": "all"},
-            "spec": {"resourceSelectors": [selector], "placement": {}},
-        }
+        data = config_map("settings")
+        everything = policy("all", None, selector(kind=CONFIG_MAP))
         policies = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
         assert (await kube.post("/api/v1/namespaces/default/configmaps", json=data)).status_code == 201
-        assert (await kube.post(policies, json=policy)).status_code == 201
+        assert (await kube.post(policies, json=everything)).status_code == 201
         await settle()
         works = "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-{}/works"
         assert len((await kube.get(works.format("member3"))).json()["items"]) == 1

@@ -15,6 +15,7 @@ from events.records import Record, StoredRecord
 from events.validation import manifests
 from projections.runner import Projector
 from projections.store import Store
+from tests.builders.manifests import manifest
 
 NAMES = [f"web-{number}" for number in range(8)]
 SOURCE = "/test"
@@ -62,7 +63,7 @@ def _created(name: str) -> object_changes.Change:
     def compute(live: object_changes.Json | None) -> object_changes.Json:
         if live is not None:
             raise StatusError(409, "AlreadyExists", f"{name} exists")
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+        return manifest("v1", "ConfigMap", name, "default")
 
     return object_changes.Change(target=_target(name), compute=compute)
 

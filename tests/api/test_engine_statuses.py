@@ -11,6 +11,7 @@ from events import keys
 from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.builders.inputs import deployment
+from tests.builders.manifests import manifest
 from tests.projections.logs import Pen
 from tests.projections.stories import declared, status
 
@@ -25,7 +26,7 @@ def _client(services: Services) -> httpx.AsyncClient:
 
 
 async def _apply(client: httpx.AsyncClient, manager: str, said: Json, query: str = "") -> httpx.Response:
-    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    head = manifest("apps/v1", "Deployment", "web")
     return await client.patch(
         f"{AT}/status?fieldManager={manager}{query}",
         json={**head, "status": said},

@@ -15,6 +15,7 @@ from engine.http.kube.app import create_app
 from engine.http.services import Services
 from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.builders.manifests import config_map, override_policy, policy
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
@@ -28,10 +29,6 @@ async def api() -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
         headers = {"authorization": f"Bearer {TOKEN}"}
         async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
             yield client, services
-
-
-def config_map(name: str, **data: str) -> Json:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
 async def made(client: httpx.AsyncClient, value: Json) -> Json:
@@ -227,12 +224,7 @@ async def test_collection_is_deleted_by_a_selector() -> None:
 
 async def test_policy_gets_defaults_and_keeps_its_permanent_id() -> None:
     async with api() as (client, _):
-        body: Json = {
-            "apiVersion": "policy.karmada.io/v1alpha1",
-            "kind": "PropagationPolicy",
-            "metadata": {"name": "p"},
-            "spec": {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]},
-        }
+        body = policy("p")
         made_one = (await client.post(POLICIES, json=body)).json()
         assert made_one["spec"]["schedulerName"] == "default-scheduler"
         assert made_one["spec"]["resourceSelectors"][0]["namespace"] == "default"
@@ -422,14 +414,9 @@ async def test_malformed_protobuf_delete_options_are_refused() -> None:
 async def test_invalid_field_of_a_stored_kind_is_reported_once() -> None:
     overrides = "/apis/policy.karmada.io/v1alpha1/namespaces/default/overridepolicies"
     image = {"component": "Name", "operator": "add"}
-    policy: Json = {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "OverridePolicy",
-        "metadata": {"name": "wrong"},
-        "spec": {"overrideRules": [{"overriders": {"imageOverrider": [image]}}, {}]},
-    }
+    wrong = override_policy("wrong", {"overriders": {"imageOverrider": [image]}}, {})
     async with api() as (client, _):
-        answer = (await client.post(overrides, json=policy)).json()
+        answer = (await client.post(overrides, json=wrong)).json()
     told = [each["field"] for each in answer["details"]["causes"]]
     rules = "spec.overrideRules"
     assert told == [f"{rules}[0].overriders.imageOverrider[0].component", f"{rules}[1].overriders"]

@@ -12,6 +12,7 @@ import pytest
 from engine.http.kube.app import create_app
 from events.json_values import Json
 from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.builders.manifests import manifest
 
 REVIEWS = "/apis/authorization.k8s.io/v1"
 TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
@@ -133,12 +134,7 @@ def _encoded(body: Json) -> bytes:
 
 async def test_default_service_account_is_listed_once_per_listed_namespace() -> None:
     async with api() as client:
-        cluster = {
-            "apiVersion": "cluster.karmada.io/v1alpha1",
-            "kind": "Cluster",
-            "metadata": {"name": "far"},
-            "spec": {"syncMode": "Push"},
-        }
+        cluster = manifest("cluster.karmada.io/v1alpha1", "Cluster", "far", spec={"syncMode": "Push"})
         joined = await client.post("/apis/cluster.karmada.io/v1alpha1/clusters", json=cluster)
         assert joined.status_code == 201, joined.text
         spaces = (await client.get("/api/v1/namespaces")).json()["items"]

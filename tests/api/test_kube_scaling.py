@@ -9,6 +9,7 @@ import pytest
 from engine.kubeapi.patching import managed_fields
 from events.json_values import as_list, as_object
 from tests.api.test_kube import Json, api
+from tests.builders.manifests import manifest
 from tests.kube.oracle.objects import deployment
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -28,7 +29,7 @@ async def a_deployment() -> AsyncGenerator[httpx.AsyncClient]:
 
 
 def scale(replicas: object, **metadata: str) -> Json:
-    head: Json = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "one", **metadata}}
+    head: Json = manifest("autoscaling/v1", "Scale", "one", metadata=metadata)
     return {**head, "spec": {"replicas": replicas}}
 
 

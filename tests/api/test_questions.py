@@ -13,6 +13,7 @@ from events import rejections as rejections_events
 from projections import as_of_views
 from tests.api.servers import NOW_MS, TOKEN, client, serving
 from tests.builders.inputs import deployment, rebalancer, ref
+from tests.builders.manifests import config_map
 from tests.projections.logs import START_MS, Pen
 from tests.projections.stories import claimed, decided, declared
 
@@ -40,7 +41,7 @@ async def test_list_shows_the_own_writes() -> None:
 
 async def test_kubernetes_api_below_a_prefix_needs_the_token() -> None:
     path = "/kubernetes/api/v1/namespaces/default/configmaps"
-    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
+    manifest = config_map("settings", a="b")
     async with serving() as services:
         app = create_app(services, kubernetes=create_kube_app(services, lambda: NOW_MS))
         transport = httpx.ASGITransport(app)

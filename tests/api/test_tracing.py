@@ -6,6 +6,7 @@ from engine.http.services import Services
 from events.envelope import from_headers
 from events.tracing import NO_TRACE, Trace
 from tests.api.test_departing import MERGE, api
+from tests.builders.manifests import manifest
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-{span:016x}-01"
 CONFIGS = "/api/v1/namespaces/default/configmaps"
@@ -13,7 +14,7 @@ CONFIGS = "/api/v1/namespaces/default/configmaps"
 
 def config(name: str) -> dict[str, object]:
     """Return a ConfigMap."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    return manifest("v1", "ConfigMap", name)
 
 
 async def traces(services: Services) -> list[Trace]:

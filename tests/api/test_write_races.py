@@ -7,26 +7,15 @@ import msgspec
 import pytest
 
 from engine.log import port
-from events import codec, envelope, keys, partitioning, records, specs, topics
+from events import codec, envelope, keys, partitioning, records, topics
 from tests.api.test_departing import MERGE, api
 from tests.builders import log_records
-from tests.builders.inputs import deleted
+from tests.builders.inputs import applied, deleted
+from tests.builders.manifests import deployment
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-FOO = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "foo"},
-    "spec": {
-        "replicas": 3,
-        "selector": {"matchLabels": {"app": "foo"}},
-        "template": {
-            "metadata": {"labels": {"app": "foo"}},
-            "spec": {"containers": [{"name": "c", "image": "nginx"}]},
-        },
-    },
-}
+FOO = deployment("foo", 3)
 
 
 async def test_recomputed_write_keeps_a_concurrent_change(
@@ -41,7 +30,7 @@ async def test_recomputed_write_keeps_a_concurrent_change(
         async def outrun(batch: list[records.Record]) -> list[records.StoredRecord]:
             if not raced:
                 raced.append("once")
-                event = specs.TemplateApplied(manifest=msgspec.Raw(msgspec.json.encode(other)))
+                event = applied(other)
                 head = envelope.Envelope(id="o", source="/other", type="t", time="2024-05-25T09:50:00Z")
                 place = partitioning.partition_of(KEY, topics.SHARDS)
                 await append([codec.encode(event, head, partition=place, key=KEY)])

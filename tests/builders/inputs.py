@@ -1,5 +1,6 @@
 """Input events made of the manifests, in the namespace ``default``; clusters and their reports."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -168,7 +169,7 @@ def taint_policy(
 
 def override(
     name: str,
-    *rules: Json,
+    *rules: Mapping[str, object],
     namespace: str = "default",
     selectors: list[Json] | None = None,
     spec: Json | None = None,

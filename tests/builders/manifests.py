@@ -39,7 +39,7 @@ def manifest(
     name: str,
     namespace: str = "",
     *,
-    metadata: Json | None = None,
+    metadata: Mapping[str, object] | None = None,
     **fields: object,
 ) -> Json:
     """An object of any kind; ``metadata`` are further fields of its metadata, ``fields`` those at its root."""
@@ -62,7 +62,7 @@ def deployment(
     replicas: int = 1,
     namespace: str = "",
     *,
-    metadata: Json | None = None,
+    metadata: Mapping[str, object] | None = None,
     image: str = "nginx",
     requests: Mapping[str, str] | None = None,
     **pod: object,
@@ -76,8 +76,8 @@ def deployment(
     return manifest(*DEPLOYMENT, name, namespace, metadata=metadata, spec=spec)
 
 
-def config_map(name: str, namespace: str = "", *, metadata: Json | None = None, **data: str) -> Json:
-    return manifest(*CONFIG_MAP, name, namespace, metadata=metadata, data=data)
+def config_map(name: str, namespace: str = "", /, **data: str) -> Json:
+    return manifest(*CONFIG_MAP, name, namespace, data=data)
 
 
 def priority_class(name: str, value: int, **fields: object) -> Json:
@@ -137,14 +137,14 @@ def cluster_policy(
     return found | {"kind": "ClusterPropagationPolicy"}
 
 
-def override_policy(name: str, *rules: Json, namespace: str = "", **spec: object) -> Json:
+def override_policy(name: str, *rules: Mapping[str, object], namespace: str = "", **spec: object) -> Json:
     """An OverridePolicy; without ``resourceSelectors`` it selects all objects."""
     if rules:
         spec["overrideRules"] = list(rules)
     return manifest(POLICIES, "OverridePolicy", name, namespace, spec=spec)
 
 
-def cluster_override_policy(name: str, *rules: Json, **spec: object) -> Json:
+def cluster_override_policy(name: str, *rules: Mapping[str, object], **spec: object) -> Json:
     return override_policy(name, *rules, namespace="", **spec) | {"kind": "ClusterOverridePolicy"}
 
 
@@ -171,7 +171,9 @@ def taint_policy(
     return manifest(POLICIES, "ClusterTaintPolicy", name, spec=rules)
 
 
-def rebalancer(name: str, *workloads: Json, metadata: Json | None = None, ttl_s: int | None = None) -> Json:
+def rebalancer(
+    name: str, *workloads: Json, metadata: Mapping[str, object] | None = None, ttl_s: int | None = None
+) -> Json:
     """A WorkloadRebalancer for these workloads, in this order."""
     spec: Json = {"workloads": list(workloads)}
     if ttl_s is not None:
@@ -189,14 +191,7 @@ def interpreter(replicas_path: str = "", requests_path: str = "", /, **fields: o
     return manifest("config.reballast.io/v1alpha1", "ReplicaInterpreter", "flink", spec=spec)
 
 
-def definition(
-    plural: str,
-    kind: str,
-    group: str = "example.io",
-    *,
-    schema: Json | None = None,
-    subresources: Json | None = None,
-) -> Json:
+def definition(plural: str, kind: str, group: str = "example.io", schema: Json | None = None) -> Json:
     """A CustomResourceDefinition of one namespaced version v1; without a schema it allows all fields."""
     allowed: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version: Json = {
@@ -204,7 +199,6 @@ def definition(
         "served": True,
         "storage": True,
         "schema": {"openAPIV3Schema": schema or allowed},
-        **({"subresources": subresources} if subresources else {}),
     }
     spec: Json = {
         "group": group,

@@ -1,10 +1,23 @@
 """Valid requests of hostile sizes, of every kind that the APIs accept: at the limits and beyond."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from events.json_values import Json
+from tests.builders.manifests import (
+    CONFIG_MAP,
+    SECRET,
+    config_map,
+    definition,
+    deployment,
+    manifest,
+    override_policy,
+    policy,
+    rebalancer,
+    selector,
+    taint_policy,
+)
 
 POLICIES: Final = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
 OVERRIDES: Final = "/apis/policy.karmada.io/v1alpha1/namespaces/default/overridepolicies"
@@ -16,7 +29,6 @@ REBALANCERS: Final = "/apis/apps.karmada.io/v1alpha1/workloadrebalancers"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CUSTOM: Final = "/apis/example.io/v1/namespaces/default/foos"
 
-_DEPLOYMENT: Final[Json] = {"apiVersion": "apps/v1", "kind": "Deployment"}
 _KEYS: Final = 20_000
 _WIDE: Final = {f"key{index}": "x" for index in range(_KEYS)}
 _JSON: Final = "application/json"
@@ -28,7 +40,7 @@ _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
 class Input(NamedTuple):
-    """A request; ``reads`` is a path of the query API, otherwise the request goes to the Kubernetes API."""
+    """A request of the query API if ``is_query``, otherwise of the Kubernetes API."""
 
     method: str
     path: str
@@ -46,47 +58,8 @@ def patched(path: str, media: str, value: object) -> Input:
     return Input("PATCH", path, json.dumps(value).encode(), media)
 
 
-def deployment(name: str, labels: Json, volumes: list[Json]) -> Json:
-    pod: Json = {"containers": [{"name": "main", "image": "nginx"}], "volumes": volumes}
-    spec: Json = {
-        "replicas": 1,
-        "selector": {"matchLabels": {"app": "x"}},
-        "template": {"metadata": {"labels": {"app": "x"}}, "spec": pod},
-    }
-    return {**_DEPLOYMENT, "metadata": {"name": name, "labels": labels}, "spec": spec}
-
-
-def policy(name: str, selectors: list[Json], placement: Json | None = None, **spec: object) -> Json:
-    return {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "PropagationPolicy",
-        "metadata": {"name": name},
-        "spec": {"resourceSelectors": selectors, "placement": placement or {}, **spec},
-    }
-
-
 def labelled(count: int) -> list[Json]:
-    return [
-        {**_DEPLOYMENT, "labelSelector": {"matchLabels": {"group": f"g{index}"}}} for index in range(count)
-    ]
-
-
-def config_map(name: str, data: Json | None = None, **metadata: object) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, **metadata},
-        "data": data or {},
-    }
-
-
-def overrides(name: str, rules: Sequence[Json]) -> Json:
-    return {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "OverridePolicy",
-        "metadata": {"name": name},
-        "spec": {"overrideRules": rules},
-    }
+    return [selector(labelSelector={"matchLabels": {"group": f"g{index}"}}) for index in range(count)]
 
 
 def marked(label: str) -> Json:
@@ -100,53 +73,51 @@ def inputs() -> Iterator[Input]:
     yield from patches()
     yield from kinds()
     for number in range(20):
-        yield posted(OVERRIDES, overrides(f"o{number}", [marked(f"o{number}")]))
-    yield posted(OVERRIDES, overrides("rules", [marked(f"r{number}") for number in range(1_000)]))
+        yield posted(OVERRIDES, override_policy(f"o{number}", marked(f"o{number}")))
+    yield posted(OVERRIDES, override_policy("rules", *(marked(f"r{number}") for number in range(1_000))))
     yield from questions()
 
 
 def policies() -> Iterator[Input]:
-    yield posted(POLICIES, policy("selectors", labelled(1_000)))
+    yield posted(POLICIES, policy("selectors", None, *labelled(1_000)))
     yield Input("DELETE", f"{POLICIES}/selectors")
-    yield posted(POLICIES, policy("too-many", labelled(8_000)))
+    yield posted(POLICIES, policy("too-many", None, *labelled(8_000)))
     conditions: list[Json] = [
         {"key": f"none{index}", "operator": "NotIn", "values": ["a", "b"]} for index in range(1_000)
     ]
-    selector: Json = {**_DEPLOYMENT, "labelSelector": {"matchExpressions": conditions}}
-    yield posted(POLICIES, policy("conditions", [selector]))
+    selective = selector(labelSelector={"matchExpressions": conditions})
+    yield posted(POLICIES, policy("conditions", None, selective))
     terms = [{"affinityName": f"a{index}", "clusterNames": ["member1"]} for index in range(1_000)]
-    yield posted(POLICIES, policy("affinities", [_DEPLOYMENT], {"clusterAffinities": terms}))
-    yield posted(POLICIES, policy("all", [_DEPLOYMENT], propagateDeps=True))
+    yield posted(POLICIES, policy("affinities", {"clusterAffinities": terms}))
+    yield posted(POLICIES, policy("all", propagateDeps=True))
     for number in range(2):
         taints = [{"key": f"k{number}-{index}", "effect": "NoSchedule"} for index in range(1_000)]
         condition: Json = {"conditionType": "Ready", "operator": "In", "statusValues": ["True"]}
-        value: Json = {
-            "apiVersion": "policy.karmada.io/v1alpha1",
-            "kind": "ClusterTaintPolicy",
-            "metadata": {"name": f"taints{number}"},
-            "spec": {"addOnConditions": [condition], "taints": taints},
-        }
+        value = taint_policy(
+            f"taints{number}", addOnConditions=[condition], removeOnConditions=[], taints=taints
+        )
         yield posted(TAINT_POLICIES, value)
-    workloads = [{**_DEPLOYMENT, "name": f"web{index}", "namespace": "default"} for index in range(9_900)]
-    value = {
-        "apiVersion": "apps.karmada.io/v1alpha1",
-        "kind": "WorkloadRebalancer",
-        "metadata": {"name": "all"},
-        "spec": {"workloads": workloads},
-    }
-    yield posted(REBALANCERS, value)
+    workloads = (selector(f"web{index}", namespace="default") for index in range(9_900))
+    yield posted(REBALANCERS, rebalancer("all", *workloads))
 
 
 def objects() -> Iterator[Input]:
-    yield posted(CONFIG_MAPS, config_map("wide", dict(_WIDE)))
-    yield posted(CONFIG_MAPS, config_map("one-value", {"key": "x" * 1_000_000}))
-    yield posted(CONFIG_MAPS, config_map("labels", labels={f"l{index}": "x" for index in range(30_000)}))
-    yield posted(CONFIG_MAPS, config_map("ends", finalizers=[f"a.io/f{index}" for index in range(20_000)]))
-    secret: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "wide"}}
-    yield posted(SECRETS, {**secret, "data": dict.fromkeys(_WIDE, "eHg=")})
-    yield posted(DEPLOYMENTS, deployment("needy", {}, needed(1_000)))
-    yield posted(DEPLOYMENTS, deployment("too-needy", {}, needed(2_000)))
-    yield posted(DEPLOYMENTS, deployment("labelled", {f"l{index}": "x" for index in range(2_000)}, []))
+    yield posted(CONFIG_MAPS, config_map("wide", **_WIDE))
+    yield posted(CONFIG_MAPS, config_map("one-value", key="x" * 1_000_000))
+    yield posted(
+        CONFIG_MAPS,
+        manifest(*CONFIG_MAP, "labels", metadata={"labels": {f"l{index}": "x" for index in range(30_000)}}),
+    )
+    yield posted(
+        CONFIG_MAPS,
+        manifest(*CONFIG_MAP, "ends", metadata={"finalizers": [f"a.io/f{index}" for index in range(20_000)]}),
+    )
+    yield posted(SECRETS, manifest(*SECRET, "wide", data=dict.fromkeys(_WIDE, "eHg=")))
+    yield posted(DEPLOYMENTS, deployment("needy", volumes=needed(1_000)))
+    yield posted(DEPLOYMENTS, deployment("too-needy", volumes=needed(2_000)))
+    yield posted(
+        DEPLOYMENTS, deployment("labelled", metadata={"labels": {f"l{index}": "x" for index in range(2_000)}})
+    )
 
 
 def needed(count: int) -> list[Json]:
@@ -155,14 +126,14 @@ def needed(count: int) -> list[Json]:
 
 def patches() -> Iterator[Input]:
     path = f"{CONFIG_MAPS}/patched"
-    yield posted(CONFIG_MAPS, config_map("patched", {"a": "b"}))
+    yield posted(CONFIG_MAPS, config_map("patched", a="b"))
     yield patched(path, _MERGE, {"data": _WIDE})
     yield patched(path, _STRATEGIC, {"data": dict.fromkeys(_WIDE, "y")})
     operations = [{"op": "replace", "path": f"/data/key{index}", "value": "z"} for index in range(5_000)]
     yield patched(path, _JSON_PATCH, operations)
     yield patched(path, _MERGE, {f"unknown{index}": 1 for index in range(120_000)})
     yield Input("PATCH", path, b'{"a":1,"a":2,' + json.dumps(_WIDE).encode()[1:], _MERGE)
-    applied = config_map("applied", dict(_WIDE))
+    applied = config_map("applied", **_WIDE)
     yield patched(f"{CONFIG_MAPS}/applied?fieldManager=one", _APPLY, applied)
     lines = "".join(f"  {name}: x\n" for name in _WIDE)
     head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied}\ndata:\n"
@@ -176,19 +147,10 @@ def patches() -> Iterator[Input]:
 def kinds() -> Iterator[Input]:
     fields = {f"field{index}": {"type": "string"} for index in range(20_000)}
     schema: Json = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
-    version: Json = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    names = {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"}
-    value: Json = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "foos.example.io"},
-        "spec": {"group": "example.io", "names": names, "scope": "Namespaced", "versions": [version]},
-    }
-    yield posted(DEFINITIONS, value)
+    yield posted(DEFINITIONS, definition("foos", "Foo", schema=schema))
     yield Input("GET", "/openapi/v3/apis/example.io/v1")
     yield Input("GET", "/openapi/v2")
-    custom: Json = {"apiVersion": "example.io/v1", "kind": "Foo", "metadata": {"name": "foo"}}
-    yield posted(CUSTOM, {**custom, "spec": dict.fromkeys(fields, "x")})
+    yield posted(CUSTOM, manifest("example.io/v1", "Foo", "foo", spec=dict.fromkeys(fields, "x")))
 
 
 def questions() -> Iterator[Input]:

@@ -12,14 +12,13 @@ import httpx
 import pytest
 
 from tests import speed
+from tests.builders.manifests import deployment, policy
 from tests.cli.hostile_inputs import (
     DEPLOYMENTS,
     POLICIES,
     Input,
-    deployment,
     inputs,
     labelled,
-    policy,
     posted,
 )
 from tests.cli.servers import running
@@ -75,7 +74,7 @@ class Server:
 
 def send_large_policy_if_running(server: Server) -> None:
     with contextlib.suppress(httpx.HTTPError):
-        server.ask(posted(POLICIES, policy("more", labelled(1_000))))
+        server.ask(posted(POLICIES, policy("more", None, *labelled(1_000))))
 
 
 def test_no_input_blocks_the_event_loop_or_the_shutdown(tmp_path: Path) -> None:
@@ -93,8 +92,8 @@ def held_by(directory: Path) -> dict[str, float]:
         held_s = server.held_s()
         holding = {"start": held_s} if held_s > HELD_S_MAX * speed.slowness() else {}
         for index in range(TEMPLATES):
-            labels: dict[str, object] = {"group": f"g{index}"}
-            assert server.ask(posted(DEPLOYMENTS, deployment(f"web{index}", labels, []))).is_success
+            grouped = deployment(f"web{index}", metadata={"labels": {"group": f"g{index}"}})
+            assert server.ask(posted(DEPLOYMENTS, grouped)).is_success
 
         refused: list[str] = []
         for number, wanted in enumerate(inputs()):

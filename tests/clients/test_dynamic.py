@@ -15,71 +15,20 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 
 from events.json_values import Json
+from tests.builders.manifests import definition, deployment, manifest, on, policy, rebalancer, selector
 from tests.clients.servers import Server, disconnect
 
-DEPLOYMENT: Json = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "web", "labels": {"app": "web"}},
-    "spec": {
-        "replicas": 3,
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "nginx", "image": "nginx"}]},
-        },
-    },
-}
-POLICY: Json = {
-    "apiVersion": "policy.karmada.io/v1alpha1",
-    "kind": "PropagationPolicy",
-    "metadata": {"name": "web"},
-    "spec": {
-        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
-        "placement": {"clusterAffinity": {"clusterNames": ["member1", "member2"]}},
-    },
-}
-REBALANCER: Json = {
-    "apiVersion": "apps.karmada.io/v1alpha1",
-    "kind": "WorkloadRebalancer",
-    "metadata": {"name": "of-web"},
-    "spec": {
-        "workloads": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": "default"}]
-    },
-}
-SECRET: Json = {
-    "apiVersion": "v1",
-    "kind": "Secret",
-    "metadata": {"name": "keys"},
-    "stringData": {"a": "b"},
-    "type": "Opaque",
-}
-ROLE: Json = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRole",
-    "metadata": {"name": "readers"},
-    "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
-}
-DEFINITION: Json = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "gadgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                },
-            }
-        ],
-    },
-}
+DEPLOYMENT = deployment("web", 3, metadata={"labels": {"app": "web"}})
+POLICY = policy("web", on("member1", "member2"), selector("web"))
+REBALANCER = rebalancer("of-web", selector("web", namespace="default"))
+SECRET = manifest("v1", "Secret", "keys", stringData={"a": "b"}, type="Opaque")
+ROLE = manifest(
+    "rbac.authorization.k8s.io/v1",
+    "ClusterRole",
+    "readers",
+    rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+)
+DEFINITION = definition("gadgets", "Gadget", "example.com")
 EACH = [DEPLOYMENT, POLICY, REBALANCER, SECRET, ROLE]
 
 
@@ -135,11 +84,9 @@ def test_object_is_created_changed_listed_and_deleted(client: DynamicClient, val
         listed = kind.get(label_selector="tier=gold", **where)
         assert [each.metadata.name for each in listed.items] == [name]
         applied = kind.server_side_apply(
-            body={
-                "apiVersion": value["apiVersion"],
-                "kind": value["kind"],
-                "metadata": {"name": name, "annotations": {"applied": "yes"}},
-            },
+            body=manifest(
+                value["apiVersion"], value["kind"], name, metadata={"annotations": {"applied": "yes"}}
+            ),
             name=name,
             field_manager="tests",
             **where,
@@ -172,7 +119,7 @@ def test_newly_defined_kind_is_usable(client: DynamicClient, made: Callable[[Jso
     made(DEFINITION)
     client.resources.invalidate_cache()
     gadgets = client.resources.get(api_version="example.com/v1", kind="Gadget")
-    body = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "one"}, "spec": {"n": 1}}
+    body = manifest("example.com/v1", "Gadget", "one", spec={"n": 1})
     assert gadgets.create(body=body, namespace="default").spec.n == 1
     assert gadgets.delete(name="one", namespace="default").status == "Success"
 
@@ -181,7 +128,7 @@ def test_dynamic_client_watches_changes(client: DynamicClient, made: Callable[[J
     maps = client.resources.get(api_version="v1", kind="ConfigMap")
     version = maps.get(namespace="default").metadata.resourceVersion
     for name in ("one", "two"):
-        made({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+        made(manifest("v1", "ConfigMap", name))
     told = []
     for event in maps.watch(namespace="default", resource_version=version, timeout=60):
         told.append((event["type"], event["object"].metadata.name))

@@ -16,6 +16,7 @@ from typing import Final, Self
 import httpx
 
 from tests.brokers.processes import free_ports, guard
+from tests.builders.manifests import manifest
 from tests.clusters import certificates, programs
 
 READY_S: Final = 120.0
@@ -192,9 +193,10 @@ def _answers(url: str) -> bool:
 
 def _node(name: str, cores: int, memory_gi: int) -> dict[str, object]:
     room = {"cpu": str(cores), "memory": f"{memory_gi}Gi", "pods": str(_PODS)}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "status": {"allocatable": room, "capacity": room},
-    }
+    return manifest(
+        "v1",
+        "Node",
+        name,
+        metadata={"labels": {"kubernetes.io/hostname": name}},
+        status={"allocatable": room, "capacity": room},
+    )

@@ -31,7 +31,17 @@ from tests.builders.inputs import (
     tainted,
     template,
 )
-from tests.builders.manifests import AGGREGATED, CONFIG_MAP, DYNAMIC, FLINK, images, on, raw, selector
+from tests.builders.manifests import (
+    AGGREGATED,
+    CONFIG_MAP,
+    DYNAMIC,
+    FLINK,
+    images,
+    manifest,
+    on,
+    raw,
+    selector,
+)
 from tests.deciders.story import Story
 from tests.rounds import ROUNDS
 
@@ -183,9 +193,7 @@ SAID: Final[list[shapes.Event]] = [
         healthy=False,
         fault="OverridePolicy default/web: plaintext: operation 0: there is no /metadata/labels",
     ),
-    policies.ConfigurationApplied(
-        manifest=raw({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}})
-    ),
+    policies.ConfigurationApplied(manifest=raw(manifest("v1", "ConfigMap", "a", "b"))),
 ]
 _NAMES: Final = st.sampled_from(
     ["", "member1", "member2", "web", "default", "key", "operator", "a/b", "10m", "-1"]

@@ -251,7 +251,7 @@ async def test_one_policy_may_select_several_kinds(story: Story) -> None:
     "namespace", ["karmada-system", "karmada-cluster", "karmada-es-member1", "kube-system"]
 )
 async def test_control_plane_objects_are_not_propagated(story: Story, namespace: str) -> None:
-    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token", "namespace": namespace}}
+    manifest = manifests.manifest("v1", "Secret", "token", namespace)
     await story.say(policy("everywhere", on("member1"), selector(kind=("v1", "Secret")), namespace=""))
     await story.say(specs.TemplateApplied(manifest=manifests.raw(manifest)))
     assert await story.replicas(f"{namespace}/token-secret") == {}

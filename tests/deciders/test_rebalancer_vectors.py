@@ -21,6 +21,7 @@ from events import codec, keys, links, records, shapes, specs, topics
 from events.envelope import Envelope
 from events.times import to_text
 from tests import vectors
+from tests.builders import manifests
 
 _NAME = "demo"
 _KEY = keys.rebalancer_key(_NAME)
@@ -114,13 +115,10 @@ class OwnerShard:
             # Real time passed during the recorded runs: whole seconds if a run does not say otherwise.
             self.now_ms += step.get("passSeconds", 1) * 1000
         if "spec" in step and not self.deleted:
-            manifest = {
-                "apiVersion": "apps.karmada.io/v1alpha1",
-                "kind": "WorkloadRebalancer",
-                "metadata": {"name": _NAME},
-                "spec": step["spec"],
-            }
-            self.write(specs.RebalancerApplied(manifest=msgspec.Raw(msgspec.json.encode(manifest))))
+            manifest = manifests.manifest(
+                "apps.karmada.io/v1alpha1", "WorkloadRebalancer", _NAME, spec=step["spec"]
+            )
+            self.write(specs.RebalancerApplied(manifest=manifests.raw(manifest)))
 
     def _run(self, step: dict[str, Any]) -> list[shapes.Event]:
         given = self.step()

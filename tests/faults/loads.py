@@ -14,6 +14,7 @@ from engine.cli import failures
 from engine.cli.client import Client
 from events.json_values import Json, as_objects
 from tests import writes
+from tests.builders import manifests
 from tests.faults import said
 
 NAMES: Final = 12
@@ -93,7 +94,7 @@ class Writer(threading.Thread):
     def _delete_deployment(self) -> None:
         name = self._deployment()
         if self._ledger.acknowledged.get(name, ABSENT) != ABSENT:
-            manifest: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}}
+            manifest: Json = manifests.manifest("apps/v1", "Deployment", name)
             self._command(lambda: writes.delete(self._client, manifest), name, ABSENT)
 
     def _taint(self) -> None:

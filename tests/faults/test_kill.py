@@ -48,7 +48,7 @@ def test_server_killed_at_random_times_keeps_all_acknowledged_writes(server: Ser
     chance = random.Random(SEED)  # noqa: S311  # moments of a test
     ledger = Ledger()
     with Client(server.directory) as client:
-        writes.apply(client, POLICY.encode())
+        writes.apply(client, POLICY)
 
     for kill in range(KILLS):
         if kill % 4 == 3:

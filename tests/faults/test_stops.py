@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 
 from engine.cli import failures, server_reads, table_rows
 from engine.cli.client import Client
@@ -19,6 +20,7 @@ from engine.process.views import remote
 from events import codec, decisions, objects, specs
 from events.json_values import as_objects, part
 from tests import writes
+from tests.builders.manifests import config_map, deployment
 from tests.faults.processes import Server
 from tests.faults.said import POLICY
 
@@ -29,16 +31,6 @@ FILE_BYTES_MAX: Final = 12_000_000
 VIEWS_BYTES_MAX: Final = 2_000_000
 OBJECTS: Final = 20
 WAIT_SECONDS: Final = 60.0
-DEPLOYMENT: Final = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {{name: d{number}}}
-spec:
-  replicas: 3
-  selector: {{matchLabels: {{app: d}}}}
-  template: {{metadata: {{labels: {{app: d}}}}, spec: {{containers: [{{name: c, image: nginx}}]}}}}
-"""
-CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: config-{number}}}\ndata: {{text: {text}}}\n"
 
 
 @pytest.fixture
@@ -57,9 +49,9 @@ def command(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_sigterm_waits_for_pending_decisions_within_the_deadline(server: Server) -> None:
-    manifests = [POLICY] + [DEPLOYMENT.format(number=number) for number in range(DEPLOYMENTS)]
+    manifests = [POLICY] + [deployment(f"d{number}", 3) for number in range(DEPLOYMENTS)]
     with Client(server.directory) as client:
-        assert len(writes.apply(client, "---\n".join(manifests).encode())) == DEPLOYMENTS + 1
+        assert len(writes.apply(client, yaml.safe_dump_all(manifests).encode())) == DEPLOYMENTS + 1
 
     # A process that does not end by its deadline exits with another code.
     assert server.stop() == 0
@@ -97,7 +89,7 @@ def test_second_server_on_the_same_data_is_refused(server: Server) -> None:
 def damaged(server: Server) -> Server:
     """A stopped server, with a flipped bit of a user's write in its log."""
     with Client(server.directory) as client:
-        writes.apply(client, CONFIG.format(number=7, text="marked").encode())
+        writes.apply(client, config_map("config-7", text="marked"))
     server.stop()
     assert "the log is verified, no findings" in command(server, "log", "verify").stdout
     path = server.directory / sqlite_table.FILE
@@ -194,7 +186,7 @@ def _write_until_refused(client: Client) -> tuple[int, str]:
     """Write objects; return the number of acknowledged ones, and the reason of the refusal."""
     for number in range(1_000):
         try:
-            writes.apply(client, CONFIG.format(number=number, text=f"'{number:04}{'x' * 40_000}'").encode())
+            writes.apply(client, config_map(f"config-{number}", text=f"{number:04}{'x' * 40_000}"))
         except failures.Failure as failure:
             return number, failure.message
     raise AssertionError("the disk did not fill up")
@@ -223,7 +215,7 @@ def _fill(client: Client) -> tuple[dict[str, str], str]:
     for number in range(10_000):
         name, text = f"{number % OBJECTS}", f"{number:04}"
         try:
-            writes.apply(client, CONFIG.format(number=name, text=f"'{text}{'x' * 40_000}'").encode())
+            writes.apply(client, config_map(f"config-{name}", text=f"{text}{'x' * 40_000}"))
         except failures.Failure as failure:
             assert number > OBJECTS
             return written, failure.message

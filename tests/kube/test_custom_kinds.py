@@ -7,6 +7,7 @@ from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.schema import custom_kinds, discovery, openapi, resources
 from engine.kubeapi.schema.schemas import ListOf, Scalar
 from events.json_values import Json, as_list, as_object
+from tests.builders.manifests import manifest
 
 SCHEMA: Json = {
     "type": "object",
@@ -54,7 +55,7 @@ def _definition(**spec: object) -> Json:
 
 
 def _house(**spec: object) -> Json:
-    return {"apiVersion": "example.com/v1", "kind": "House", "metadata": {"name": "one"}, "spec": spec}
+    return manifest("example.com/v1", "House", "one", spec=spec)
 
 
 def test_definition_adds_a_kind() -> None:

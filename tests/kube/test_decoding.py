@@ -4,6 +4,7 @@ import pytest
 
 from engine.kubeapi.schema import resources, type_errors
 from events.json_values import Json
+from tests.builders.manifests import manifest
 from tests.kube.oracle.objects import deployment, pod_template
 
 PLURALS = {"ConfigMap": "configmaps", "Deployment": "deployments", "Secret": "secrets"}
@@ -18,7 +19,7 @@ def words(value: Json) -> str:
 
 
 def of_core(kind: str, **fields: object) -> Json:
-    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "one"}, **fields}
+    return manifest("v1", kind, "one") | fields
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
 from events.json_values import Json, as_object
+from tests.builders.manifests import manifest
 
 NOW_MS = 1_767_225_600_000
 SELECTOR: Json = {"apiVersion": "apps/v1", "kind": "Deployment"}
@@ -20,12 +21,7 @@ def _policy(kind: str = "PropagationPolicy", **spec: object) -> Json:
 
 def _cluster(name: str = "member1", **spec: object) -> Json:
     held: Json = {"syncMode": "Push", **spec}
-    return {
-        "apiVersion": "cluster.karmada.io/v1alpha1",
-        "kind": "Cluster",
-        "metadata": {"name": name},
-        "spec": held,
-    }
+    return manifest("cluster.karmada.io/v1alpha1", "Cluster", name, spec=held)
 
 
 def _filled(value: Json) -> Json:

@@ -8,6 +8,7 @@ from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.patching.managed_fields import Manager
 from engine.kubeapi.schema.types import parsing
 from events.json_values import Json, as_list, as_object
+from tests.builders.manifests import manifest
 
 DEPLOYMENT = parsing.named("apps.Deployment")
 NOON = "2026-01-01T12:00:00Z"
@@ -25,7 +26,7 @@ def _write(
 
 
 def _deployment(**spec: object) -> Json:
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    return manifest("apps/v1", "Deployment", "web", spec=spec)
 
 
 def _apply(live: Json | None, wanted: Json, name: str, *, force: bool = False, time: str = NOON) -> Json:
@@ -237,7 +238,7 @@ def test_many_updaters_share_an_entry() -> None:
     assert "ancient-changes" in names
 
 
-NOTHING: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+NOTHING: Json = manifest("apps/v1", "Deployment", "web")
 FIELDS: dict[str, st.SearchStrategy[object]] = {
     "replicas": st.integers(0, 3),
     "paused": st.booleans(),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.kubeapi.patching.patches import at
 from engine.overrides import application
 from events.json_values import Json
+from tests.builders.manifests import config_map, manifest
 
 
 def pods(*names: str, **more: object) -> Json:
@@ -21,7 +22,7 @@ def pods(*names: str, **more: object) -> Json:
 def workload(kind: str = "Deployment", /, **metadata: object) -> Json:
     spec = pods("web", "side", initContainers=[{"name": "init", "image": "init:1"}])
     held: Json = spec if kind == "Pod" else {"replicas": 2, "template": {"spec": spec}}
-    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "web", **metadata}, "spec": held}
+    return manifest("v1", kind, "web", metadata=metadata, spec=held)
 
 
 def applied(value: Json, **overriders: object) -> Json:
@@ -152,7 +153,7 @@ def test_labels_and_annotations_are_added_replaced_and_removed(
 
 
 def config(text: str) -> Json:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"app": text}}
+    return config_map("c", app=text)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from msgspec import Struct
 from engine.kubeapi.patching import managed_fields, server_side_apply, strategic_merge
 from engine.kubeapi.schema.types import parsing
 from events.json_values import Json, as_list, as_object
+from tests.builders.manifests import manifest
 
 VECTORS = Path(__file__).parent / "vectors"
 DEPLOYMENT = parsing.named("apps.Deployment")
@@ -57,11 +58,7 @@ def _by_manager(value: Json) -> Json:
 
 @pytest.mark.parametrize("story", STORIES, ids=range(len(STORIES)))
 def test_writes_of_several_managers_equal_the_recorded_ones(story: list[Step]) -> None:
-    live: Json = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "shop"},
-    }
+    live: Json = manifest("apps/v1", "Deployment", "web", "shop")
     for step in story:
         if step.result is None:
             with pytest.raises(server_side_apply.ApplyConflictError) as caught:

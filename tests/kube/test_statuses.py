@@ -10,6 +10,7 @@ from events import objects
 from events.json_values import Json
 from events.validation import manifests
 from events.validation.schema import Fault
+from tests.builders.manifests import manifest
 
 
 def _resource(group: str, version: str, plural: str) -> resources.Resource:
@@ -90,15 +91,15 @@ def test_one_cause_is_plain_and_several_are_in_brackets() -> None:
 
 
 def test_validation_faults_become_causes() -> None:
-    value: Json = {
-        "apiVersion": "apps.karmada.io/v1alpha1",
-        "kind": "WorkloadRebalancer",
-        "metadata": {"name": "one"},
-        "spec": {
+    value: Json = manifest(
+        "apps.karmada.io/v1alpha1",
+        "WorkloadRebalancer",
+        "one",
+        spec={
             "workloads": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
             "ttlSecondsAfterFinished": "x",
         },
-    }
+    )
     raw = msgspec.Raw(msgspec.json.encode(value))
     found = causes.of_faults(manifests.examine(objects.read(raw), raw), value)
     assert [cause.text for cause in found] == [

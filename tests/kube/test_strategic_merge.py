@@ -5,12 +5,13 @@ import pytest
 from engine.kubeapi.patching import strategic_merge
 from engine.kubeapi.schema.types import parsing
 from events.json_values import Json, as_list, as_object
+from tests.builders.manifests import manifest
 
 POD = parsing.named("core.Pod")
 
 
 def _pod(**spec: object) -> Json:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
+    return manifest("v1", "Pod", "web", spec=spec)
 
 
 def _spec(value: Json) -> Json:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.builders.manifests import manifest
 from tests.kubectl.commands import Kubectl
 
 _TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -51,7 +52,7 @@ KINDS: list[tuple[str, str, str, dict[str, object]]] = [
 
 
 def _manifest(api_version: str, kind: str, name: str, spec: dict[str, object]) -> str:
-    return json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec})
+    return json.dumps(manifest(api_version, kind, name, spec=spec))
 
 
 @pytest.mark.parametrize(("api_version", "kind", "word", "spec"), KINDS, ids=[each[1] for each in KINDS])

@@ -17,6 +17,7 @@ from typing import Final, cast
 import httpx
 import pytest
 
+from tests.builders.manifests import cluster
 from tests.kubectl import streams
 from tests.kubectl.commands import SECONDS, Kubectl
 from tests.kubectl.manifests import BOTH
@@ -117,12 +118,7 @@ def test_taint_cordon_and_uncordon_patch_the_taints(reading: httpx.Client, writi
 
 def test_unjoin_deletes_the_cluster(reading: httpx.Client, writing: httpx.Client) -> None:
     """Delete a cluster and poll each second until it is gone."""
-    body = {
-        "apiVersion": "cluster.karmada.io/v1alpha1",
-        "kind": "Cluster",
-        "metadata": {"name": "outside"},
-        "spec": {"syncMode": "Pull"},
-    }
+    body = cluster("outside")
     assert writing.post(CLUSTERS, json=body).status_code == 201
     assert reading.get(f"{CLUSTERS}/outside").status_code == 200
     assert writing.delete(f"{CLUSTERS}/outside").status_code == 200

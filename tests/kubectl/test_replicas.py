@@ -9,6 +9,7 @@ from typing import Final, cast
 import httpx
 import pytest
 
+from tests.builders.manifests import manifest
 from tests.kubectl import streams
 from tests.kubectl.places import Place, launched, replica
 from tests.kubectl.streams import Json
@@ -21,7 +22,7 @@ MAPS: Final = "/api/v1/namespaces/default/configmaps"
 
 
 def config_map(name: str) -> Json:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"of": "replicas"}}}
+    return manifest("v1", "ConfigMap", name, metadata={"labels": {"of": "replicas"}})
 
 
 def test_resource_version_of_one_replica_is_valid_at_the_other(place_on_kafka: Place) -> None:

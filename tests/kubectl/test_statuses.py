@@ -3,6 +3,7 @@
 import json
 from typing import cast
 
+from tests.builders.manifests import manifest, on, policy
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
 
@@ -91,7 +92,7 @@ def test_reported_replicas_take_precedence_over_a_written_status(kubectl: Kubect
 def test_apply_of_a_field_owned_by_the_engine_is_a_conflict(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
-    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    head = manifest("apps/v1", "Deployment", "web")
     words = ("apply", "--server-side", "--subresource=status", "--field-manager=auditor", "-f", "-")
     kubectl(*words, given=json.dumps({**head, "status": {"readyReplicas": 9}}), code=1)
     assert 'conflict with "reballast" with subresource "status" using apps/v1' in kubectl.errors
@@ -163,7 +164,7 @@ def _owners(kubectl: Kubectl, kind: str, name: str) -> dict[tuple[str, str, str]
 
 def test_status_fields_have_their_own_managers(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
-    applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    applied = manifest("apps/v1", "Deployment", "web")
     words = ("apply", "--server-side", "--subresource=status", "-f", "-", "--field-manager")
     kubectl(*words, "one", given=json.dumps({**applied, "status": {"observedGeneration": 4}}))
     # Fields outside the status are ignored in an apply to the status.
@@ -213,7 +214,7 @@ def test_cluster_status_fields_have_their_own_managers(kubectl: Kubectl) -> None
     rest = cast("dict[str, object]", owners["reballast", "Update", "status"]["f:status"])
     assert "f:apiEnablements" in rest
     assert "f:kubernetesVersion" not in rest
-    applied = {"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name}}
+    applied = manifest("cluster.karmada.io/v1alpha1", "Cluster", name)
     status = {"status": {"kubernetesVersion": "v1.31.0"}}
     apply = ("apply", "--server-side", "--subresource=status", "-f", "-", "--field-manager=other")
     kubectl(*apply, given=json.dumps({**applied, **status}), code=1)
@@ -233,8 +234,7 @@ _TOLD: dict[str, object] = {
 
 def _of_kind(api_version: str, kind: str, spec: dict[str, object]) -> dict[str, object]:
     status = {"simulation.reballast.io/status": json.dumps(_TOLD[kind])} if kind in _TOLD else {}
-    metadata = {"name": "shop", "annotations": status}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    return manifest(api_version, kind, "shop", metadata={"annotations": status}, spec=spec)
 
 
 def test_statuses_of_all_members_are_aggregated_by_kind(kubectl: Kubectl) -> None:
@@ -253,21 +253,9 @@ def test_statuses_of_all_members_are_aggregated_by_kind(kubectl: Kubectl) -> Non
         _of_kind("v1", "Pod", pod),
     ]
     selectors = [{"apiVersion": each["apiVersion"], "kind": each["kind"]} for each in objects]
-    policy = {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "PropagationPolicy",
-        "metadata": {"name": "shop"},
-        "spec": {
-            "resourceSelectors": selectors,
-            "placement": {"clusterAffinity": {"clusterNames": ["member1", "member2"]}},
-        },
-    }
-    kubectl(
-        "apply",
-        "-f",
-        "-",
-        given=json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, policy]}),
-    )
+    placed = policy("shop", on("member1", "member2"), *selectors)
+    items = {"apiVersion": "v1", "kind": "List", "items": [*objects, placed]}
+    kubectl("apply", "-f", "-", given=json.dumps(items))
     addresses = "jsonpath={.status.loadBalancer.ingress[*]['ip','hostname']}"
     _becomes(kubectl, "192.0.2.7 192.0.2.7 member1 member2", "svc", "shop", "-o", addresses)
     _becomes(kubectl, "shop.example shop.example", "ingress", "shop", "-o", addresses)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.manifests import manifest
 from tests.cli.servers import editor
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
@@ -204,9 +205,7 @@ def test_defaulted_fields_are_shown_and_do_not_count_as_a_change(kubectl: Kubect
 
 def test_prune_deletes_objects_missing_from_the_files(kubectl: Kubectl) -> None:
     def config_map(name: str, **labels: str) -> str:
-        return json.dumps(
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}}
-        )
+        return json.dumps(manifest("v1", "ConfigMap", name, metadata={"labels": labels}))
 
     both = config_map("kept", app="shop") + config_map("dropped", app="shop")
     kubectl("apply", "-f", "-", given=both)

@@ -5,33 +5,27 @@ import pytest
 
 from engine.simulation import api_objects
 from engine.works import manifests
-from events import health, keys, policies, shapes, works
+from events import health, keys, shapes, works
 from events.json_values import Json
+from tests.builders import inputs
+from tests.builders.manifests import manifest, raw
 from tests.members.examples import Stage, applied, key_of, ready, removed, reports
 
 WEB = key_of("web")
 
 
-async def policy(stage: Stage, *rules: Json, name: str = "o") -> shapes.OverrideRef:
+async def policy(stage: Stage, *overriders: Json, name: str = "o") -> shapes.OverrideRef:
     """Write an OverridePolicy, and return a reference to all of its rules."""
-    manifest = {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "OverridePolicy",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"overrideRules": [{"overriders": rule} for rule in rules]},
-    }
-    raw = msgspec.Raw(msgspec.json.encode(manifest))
+    applied_policy = inputs.override(name, *({"overriders": each} for each in overriders))
     offset = stage.log.ends().get(("policies", 0), 0)
-    await stage.say(
-        policies.ConfigurationApplied(manifest=raw), keys.object_key("OverridePolicy", "default", name)
-    )
+    await stage.say(applied_policy, keys.object_key("OverridePolicy", "default", name))
     return shapes.OverrideRef(
         kind="OverridePolicy",
         name=name,
         namespace="default",
         offset=offset,
         digest=str(offset),
-        rules=tuple(range(len(rules))),
+        rules=tuple(range(len(overriders))),
     )
 
 
@@ -193,8 +187,7 @@ def test_replicas_are_set_at_the_path_of_the_kind(
     api_version: str, kind: str, declared: str, spec: Json
 ) -> None:
     given = {"job": {"size": 9, "state": "on"}} if "job" in spec else {}
-    manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "spec": given}
     wanted = manifests.RenderInput(0, 0, 3, (), replicas_at=declared)
-    made = manifests.render(msgspec.json.encode(manifest), wanted, [])
+    made = manifests.render(raw(manifest(api_version, kind, "a", spec=given)), wanted, [])
     assert (made.fault, made.replicas) == ("", 3)
     assert msgspec.json.decode(made.manifest)["spec"] == spec

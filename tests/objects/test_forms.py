@@ -12,54 +12,41 @@ from engine.kubeapi.values import quantity
 from engine.objects import placements
 from events import objects
 from events.validation import manifests, names
+from tests.builders.manifests import manifest, raw, rebalancer, selector, taint_policy
 
-POLICY: dict[str, object] = {
-    "apiVersion": "policy.karmada.io/v1alpha1",
-    "kind": "PropagationPolicy",
-    "metadata": {"name": "nginx-propagation", "namespace": "default"},
-    "spec": {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "nginx"}]},
-}
-REBALANCER: dict[str, object] = {
-    "apiVersion": "apps.karmada.io/v1alpha1",
-    "kind": "WorkloadRebalancer",
-    "metadata": {"name": "demo"},
-    "spec": {
-        "workloads": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "foo", "namespace": "default"}]
-    },
-}
-DEPLOYMENT: dict[str, object] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "foo", "namespace": "default", "labels": {"app.kubernetes.io/name": "foo"}},
-    "spec": {
+POLICY = manifest(
+    "policy.karmada.io/v1alpha1",
+    "PropagationPolicy",
+    "nginx-propagation",
+    "default",
+    spec={"resourceSelectors": [selector("nginx")]},
+)
+REBALANCER = rebalancer("demo", selector("foo", namespace="default"))
+DEPLOYMENT = manifest(
+    "apps/v1",
+    "Deployment",
+    "foo",
+    "default",
+    metadata={"labels": {"app.kubernetes.io/name": "foo"}},
+    spec={
         "replicas": 3,
         "template": {"spec": {"containers": [{"resources": {"limits": {"cpu": "10m", "memory": "10Mi"}}}]}},
     },
-}
-INTERPRETER: dict[str, object] = {
-    "apiVersion": "config.reballast.io/v1alpha1",
-    "kind": "ReplicaInterpreter",
-    "metadata": {"name": "kafkas"},
-    "spec": {"target": {"apiVersion": "example.io/v1", "kind": "Kafka"}, "replicasPath": "spec.size"},
-}
-TAINT_POLICY: dict[str, object] = {
-    "apiVersion": "policy.karmada.io/v1alpha1",
-    "kind": "ClusterTaintPolicy",
-    "metadata": {"name": "not-ready"},
-    "spec": {
-        "targetClusters": {"clusterNames": ["member1"]},
-        "addOnConditions": [{"conditionType": "Ready", "operator": "In", "statusValues": ["False"]}],
-        "removeOnConditions": [{"conditionType": "Ready", "operator": "In", "statusValues": ["True"]}],
-        "taints": [{"key": "not-ready", "effect": "NoExecute"}],
-    },
-}
+)
+INTERPRETER = manifest(
+    "config.reballast.io/v1alpha1",
+    "ReplicaInterpreter",
+    "kafkas",
+    spec={"target": {"apiVersion": "example.io/v1", "kind": "Kafka"}, "replicasPath": "spec.size"},
+)
+TAINT_POLICY = taint_policy("not-ready", "NoExecute", "False", on=("member1",))
 
 
 def refusal(value: dict[str, object]) -> str:
     """Return the refusal of an object; empty if it is valid."""
-    raw = msgspec.Raw(msgspec.json.encode(value))
+    encoded = raw(value)
     try:
-        manifests.check(objects.read(raw), raw)
+        manifests.check(objects.read(encoded), encoded)
     except objects.Refusal as found:
         return f"{found.field}: {found.reason}"
     return ""
@@ -263,7 +250,7 @@ BREACHES: list[tuple[dict[str, object], str]] = [
     ),
     (changed(POLICY, "kind", "SpreadPolicy"), "kind: this control plane has no SpreadPolicy"),
     (
-        {"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding", "metadata": {"name": "a"}},
+        manifest("work.karmada.io/v1alpha2", "ResourceBinding", "a"),
         "kind: a ResourceBinding is made by the engine",
     ),
     (changed(REBALANCER, "spec.workloads", []), "spec.workloads: has 0 items"),
@@ -323,11 +310,7 @@ def test_negative_ttl_of_a_rebalancer_is_valid_as_in_the_reference() -> None:
 
 
 def test_role_name_may_contain_a_colon() -> None:
-    role: dict[str, object] = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": "system:node"},
-    }
+    role: dict[str, object] = manifest("rbac.authorization.k8s.io/v1", "ClusterRole", "system:node")
     assert refusal(role) == ""
 
 

@@ -72,7 +72,7 @@ class Installation:
         for api in self._early:
             api.wait_until(api.answers)
         with Client(self.apis[0].data) as client:
-            writes.apply(client, POLICY.encode())
+            writes.apply(client, POLICY)
         if not self._late:
             self.watchers = watches.started(self.apis)
         self.load.start()

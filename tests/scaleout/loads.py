@@ -12,14 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from engine.cli import failures
 from engine.cli.client import Client
-from events import keys, specs
+from events import keys
 from events.client import producer, statements
 from events.json_values import Json, as_objects
 from tests import writes
+from tests.builders import inputs
 from tests.faults import said
 from tests.scaleout.history import Acknowledged
 
@@ -147,7 +146,7 @@ class Outsider(threading.Thread):
 
     async def _say(self, mine: producer.Producer, event_id: str) -> None:
         manifest = said.deployment(self._chance.choice(self._names), self._chance.randint(1, 3), event_id)
-        event = specs.TemplateApplied(manifest=msgspec.Raw(msgspec.json.encode(manifest)))
+        event = inputs.applied(manifest)
         statement = statements.Statement(data=event, id=event_id)
         while True:
             try:

@@ -2,25 +2,20 @@
 
 from typing import Final
 
-import msgspec
-
 from events import keys
 from events.shapes import WorkloadRef
-from events.specs import TemplateApplied, TemplateDeleted
+from events.specs import TemplateDeleted
+from tests.builders.inputs import applied
+from tests.builders.manifests import PRIORITY_CLASS, manifest
 from tests.simulation.world import World
 
 CLASSES: Final = {"high": 1_000, "middle": 10, "low": -10}
 _API: Final = "scheduling.k8s.io/v1"
 
 
-def raw(value: object) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(value))
-
-
 async def say_class(world: World, name: str, **fields: object) -> None:
-    manifest = {"apiVersion": _API, "kind": "PriorityClass", "metadata": {"name": name}, **fields}
     key = keys.binding_key("PriorityClass", "", name)
-    await world.say(TemplateApplied(manifest=raw(manifest)), key, keys.shard_of(key))
+    await world.say(applied(manifest(*PRIORITY_CLASS, name) | fields), key, keys.shard_of(key))
 
 
 async def priority_class(world: World) -> str:

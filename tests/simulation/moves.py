@@ -6,8 +6,9 @@ from engine.simulation import faults
 from engine.simulation import specs as member_specs
 from events import clusters, keys, policies, records, specs, topics
 from events.shapes import PolicyRef, WorkloadRef
+from tests.builders import inputs
+from tests.builders.manifests import POLICIES, manifest, raw
 from tests.simulation import classes
-from tests.simulation.classes import raw
 from tests.simulation.world import START_MS, World
 
 FAULTS: tuple[faults.Kind, ...] = ("down", "slow", "losing")
@@ -19,23 +20,25 @@ Move = Callable[[World], Awaitable[str]]
 
 def template(world: World, kind: str, name: str) -> dict[str, object]:
     chance = world.chance
-    manifest: dict[str, object] = {
-        "apiVersion": "apps/v1" if kind == "Deployment" else "v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "default", "labels": {"tier": chance.choice("ab")}},
-    }
+    found = manifest(
+        "apps/v1" if kind == "Deployment" else "v1",
+        kind,
+        name,
+        "default",
+        metadata={"labels": {"tier": chance.choice("ab")}},
+    )
     if kind == "Deployment":
         requests = chance.choice(world.scope.requests)
         container = {"name": "main", "image": "nginx", "resources": {"requests": requests}}
-        manifest["spec"] = {
+        found["spec"] = {
             "replicas": chance.choice(world.scope.replicas),
             "template": {
                 "spec": {"containers": [container], "volumes": _volumes(world), **classes.of_pod(world)}
             },
         }
     else:
-        manifest["data"] = {"value": str(chance.randrange(3))}
-    return manifest
+        found["data"] = {"value": str(chance.randrange(3))}
+    return found
 
 
 def _volumes(world: World) -> list[dict[str, object]]:
@@ -52,9 +55,9 @@ async def apply_template(world: World) -> str:
         world.chance.choice(world.scope.workloads),
     )
     key = keys.binding_key(kind, "default", name)
-    manifest = template(world, kind, name)
-    await world.say(specs.TemplateApplied(manifest=raw(manifest)), key, keys.shard_of(key))
-    return f"apply {key} {manifest.get('spec', '')}"
+    written = template(world, kind, name)
+    await world.say(inputs.applied(written), key, keys.shard_of(key))
+    return f"apply {key} {written.get('spec', '')}"
 
 
 async def delete_template(world: World) -> str:
@@ -150,14 +153,9 @@ async def apply_policy(world: World) -> str:
 
 
 async def say_policy(world: World, name: str, spec: dict[str, object]) -> None:
-    manifest = {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "PropagationPolicy",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": spec,
-    }
+    written = manifest(POLICIES, "PropagationPolicy", name, "default", spec=spec)
     key = keys.object_key("PropagationPolicy", "default", name)
-    await world.say(policies.PolicyApplied(manifest=raw(manifest)), key, 0)
+    await world.say(policies.PolicyApplied(manifest=raw(written)), key, 0)
 
 
 async def say_any_policy(world: World, make: Callable[[World, str], dict[str, object]]) -> str:
@@ -226,14 +224,9 @@ async def rebalance(world: World) -> str:
     if chance.random() < 0.4:
         spec["ttlSecondsAfterFinished"] = chance.choice([0, 60])
     name = chance.choice(["r1", "r2"])
-    manifest = {
-        "apiVersion": "apps.karmada.io/v1alpha1",
-        "kind": "WorkloadRebalancer",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    written = manifest("apps.karmada.io/v1alpha1", "WorkloadRebalancer", name, spec=spec)
     key = keys.rebalancer_key(name)
-    await world.say(specs.RebalancerApplied(manifest=raw(manifest)), key, keys.shard_of(key))
+    await world.say(specs.RebalancerApplied(manifest=raw(written)), key, keys.shard_of(key))
     return f"rebalance {name} {spec}"
 
 
@@ -263,14 +256,14 @@ async def hostile(world: World) -> str:
             [records.record(topics.CLUSTERS, 0, "x", chance.choice([{}, {"ce_id": ""}]), b"{}")]
         )
     else:
-        manifest = raw(template(world, "Deployment", "api"))
+        written = raw(template(world, "Deployment", "api"))
         key = keys.binding_key("Deployment", "default", "api")
         home = keys.shard_of(key)
         wrong = (home + 1) % topics.SHARDS if kind == "misplaced" else home
         expects = 999_999 if kind == "late" else None
         repeated = "said-1" if kind == "repeated" else ""
         await world.say(
-            specs.TemplateApplied(manifest=manifest, expects=expects), key, wrong, event_id=repeated
+            specs.TemplateApplied(manifest=written, expects=expects), key, wrong, event_id=repeated
         )
     return f"hostile: {kind}"
 
@@ -298,14 +291,9 @@ async def apply_taint_policy(world: World) -> str:
             {"key": chance.choice(["a", "b"]), "effect": chance.choice(["NoExecute", "NoSchedule"])},
         ],
     }
-    manifest = {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "ClusterTaintPolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    written = manifest(POLICIES, "ClusterTaintPolicy", name, spec=spec)
     key = keys.object_key("ClusterTaintPolicy", "", name)
-    await world.say(policies.ConfigurationApplied(manifest=raw(manifest)), key, 0)
+    await world.say(inputs.configuration(written), key, 0)
     return f"taint policy {name} {spec}"
 
 
@@ -358,15 +346,9 @@ async def apply_override(world: World) -> str:
         ]
     )
     spec = {"resourceSelectors": selectors, "overrideRules": rules}
-    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
-    manifest = {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": kind,
-        "metadata": metadata,
-        "spec": spec,
-    }
+    written = manifest(POLICIES, kind, name, namespace, spec=spec)
     key = keys.object_key(kind, namespace, name)
-    await world.say(policies.ConfigurationApplied(manifest=raw(manifest)), key, 0)
+    await world.say(inputs.configuration(written), key, 0)
     return f"{kind} {name} {spec}"
 
 

@@ -7,8 +7,8 @@ from engine.deciders import cluster_health
 from engine.simulation import defaults, reports, specs
 from events import clusters, codec, health, keys, policies, records, topics
 from events.shapes import WorkloadRef
+from tests.builders import inputs, manifests
 from tests.simulation import classes, moves
-from tests.simulation.classes import raw
 from tests.simulation.moves import Move
 from tests.simulation.world import Scope, World
 
@@ -53,17 +53,17 @@ async def begin(world: World) -> None:
 
 async def _say_taint_policy(world: World, name: str) -> None:
     condition = {"conditionType": "Ready", "operator": "In"}
-    manifest = {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "ClusterTaintPolicy",
-        "metadata": {"name": name},
-        "spec": {
+    manifest = manifests.manifest(
+        "policy.karmada.io/v1alpha1",
+        "ClusterTaintPolicy",
+        name,
+        spec={
             "addOnConditions": [{**condition, "statusValues": _POLICIES[name]["statuses"]}],
             "removeOnConditions": [{**condition, "statusValues": ["True"]}],
             "taints": [{"key": _TAINT, "effect": _POLICIES[name]["effect"]}],
         },
-    }
-    said = policies.ConfigurationApplied(manifest=raw(manifest))
+    )
+    said = inputs.configuration(manifest)
     await world.say(said, keys.object_key("ClusterTaintPolicy", "", name), 0)
 
 

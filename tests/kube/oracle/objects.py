@@ -3,6 +3,7 @@
 from typing import Final
 
 from events.json_values import Json
+from tests.builders.manifests import config_map, manifest
 
 
 def _labelled(name: str) -> Json:
@@ -19,26 +20,17 @@ def pod_template(name: str) -> Json:
 
 def deployment(name: str, **spec: object) -> Json:
     """A Deployment of two replicas."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
+    return manifest(
+        "apps/v1",
+        "Deployment",
+        name,
+        spec={
             "replicas": 2,
             "selector": {"matchLabels": _labelled(name)},
             "template": pod_template(name),
             **spec,
         },
-    }
-
-
-def config_map(name: str, **data: str) -> Json:
-    """A ConfigMap."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
-
-
-def _of(api_version: str, kind: str, name: str, **fields: object) -> Json:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+    )
 
 
 def _running() -> Json:
@@ -52,7 +44,7 @@ _BACKEND: Final = {"service": {"name": "web", "port": {"number": 80}}}
 
 KINDS: Final[dict[str, Json]] = {
     "/apis/apps/v1/namespaces/{ns}/deployments": deployment("one"),
-    "/apis/apps/v1/namespaces/{ns}/statefulsets": _of(
+    "/apis/apps/v1/namespaces/{ns}/statefulsets": manifest(
         "apps/v1",
         "StatefulSet",
         "one",
@@ -62,23 +54,23 @@ KINDS: Final[dict[str, Json]] = {
             "template": pod_template("one"),
         },
     ),
-    "/apis/apps/v1/namespaces/{ns}/daemonsets": _of(
+    "/apis/apps/v1/namespaces/{ns}/daemonsets": manifest(
         "apps/v1",
         "DaemonSet",
         "one",
         spec={"selector": {"matchLabels": _labelled("one")}, "template": pod_template("one")},
     ),
-    "/apis/batch/v1/namespaces/{ns}/cronjobs": _of(
+    "/apis/batch/v1/namespaces/{ns}/cronjobs": manifest(
         "batch/v1",
         "CronJob",
         "one",
         spec={"schedule": "*/5 * * * *", "jobTemplate": {"spec": _running()}},
     ),
-    "/apis/batch/v1/namespaces/{ns}/jobs": _of("batch/v1", "Job", "one", spec=_running()),
-    "/api/v1/namespaces/{ns}/services": _of(
+    "/apis/batch/v1/namespaces/{ns}/jobs": manifest("batch/v1", "Job", "one", spec=_running()),
+    "/api/v1/namespaces/{ns}/services": manifest(
         "v1", "Service", "one", spec={"selector": _labelled("one"), "ports": [{"port": 80}]}
     ),
-    "/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses": _of(
+    "/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses": manifest(
         "networking.k8s.io/v1",
         "Ingress",
         "one",
@@ -92,23 +84,23 @@ KINDS: Final[dict[str, Json]] = {
         },
     ),
     "/api/v1/namespaces/{ns}/configmaps": config_map("one", a="1"),
-    "/api/v1/namespaces/{ns}/secrets": _of("v1", "Secret", "one", stringData={"a": "1"}),
-    "/api/v1/namespaces/{ns}/serviceaccounts": _of("v1", "ServiceAccount", "one"),
-    f"/apis/{RBAC}/namespaces/{{ns}}/roles": _of(RBAC, "Role", "one", rules=RULES),
-    f"/apis/{RBAC}/namespaces/{{ns}}/rolebindings": _of(
+    "/api/v1/namespaces/{ns}/secrets": manifest("v1", "Secret", "one", stringData={"a": "1"}),
+    "/api/v1/namespaces/{ns}/serviceaccounts": manifest("v1", "ServiceAccount", "one"),
+    f"/apis/{RBAC}/namespaces/{{ns}}/roles": manifest(RBAC, "Role", "one", rules=RULES),
+    f"/apis/{RBAC}/namespaces/{{ns}}/rolebindings": manifest(
         RBAC,
         "RoleBinding",
         "one",
         roleRef={"kind": "Role", "name": "one", "apiGroup": "rbac.authorization.k8s.io"},
         subjects=[{"kind": "User", "name": "ann"}],
     ),
-    "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets": _of(
+    "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets": manifest(
         "policy/v1",
         "PodDisruptionBudget",
         "one",
         spec={"minAvailable": 1, "selector": {"matchLabels": _labelled("one")}},
     ),
-    "/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers": _of(
+    "/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers": manifest(
         "autoscaling/v2",
         "HorizontalPodAutoscaler",
         "one",
@@ -117,21 +109,21 @@ KINDS: Final[dict[str, Json]] = {
             "maxReplicas": 3,
         },
     ),
-    "/api/v1/namespaces/{ns}/persistentvolumeclaims": _of(
+    "/api/v1/namespaces/{ns}/persistentvolumeclaims": manifest(
         "v1",
         "PersistentVolumeClaim",
         "one",
         spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     ),
-    "/apis/networking.k8s.io/v1/namespaces/{ns}/networkpolicies": _of(
+    "/apis/networking.k8s.io/v1/namespaces/{ns}/networkpolicies": manifest(
         "networking.k8s.io/v1", "NetworkPolicy", "one", spec={"podSelector": {}, "policyTypes": ["Ingress"]}
     ),
-    "/api/v1/namespaces": _of("v1", "Namespace", "of-the-kinds"),
-    f"/apis/{RBAC}/clusterroles": _of(RBAC, "ClusterRole", "of-the-kinds", rules=RULES),
-    "/apis/scheduling.k8s.io/v1/priorityclasses": _of(
+    "/api/v1/namespaces": manifest("v1", "Namespace", "of-the-kinds"),
+    f"/apis/{RBAC}/clusterroles": manifest(RBAC, "ClusterRole", "of-the-kinds", rules=RULES),
+    "/apis/scheduling.k8s.io/v1/priorityclasses": manifest(
         "scheduling.k8s.io/v1", "PriorityClass", "of-the-kinds", value=10
     ),
-    "/apis/storage.k8s.io/v1/storageclasses": _of(
+    "/apis/storage.k8s.io/v1/storageclasses": manifest(
         "storage.k8s.io/v1", "StorageClass", "of-the-kinds", provisioner="example.com/disk"
     ),
 }
@@ -196,11 +188,11 @@ def _schema() -> Json:
 
 def definition(plural: str = "gadgets", kind: str = "Gadget", **version: object) -> Json:
     """A definition of a custom kind with a schema, columns, status and scale."""
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.shop.example.com"},
-        "spec": {
+    return manifest(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        f"{plural}.shop.example.com",
+        spec={
             "group": "shop.example.com",
             "scope": "Namespaced",
             "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "shortNames": [plural[:2]]},
@@ -226,14 +218,9 @@ def definition(plural: str = "gadgets", kind: str = "Gadget", **version: object)
                 }
             ],
         },
-    }
+    )
 
 
 def gadget(name: str, **spec: object) -> Json:
     """An object of the custom kind."""
-    return {
-        "apiVersion": GADGET_VERSION,
-        "kind": "Gadget",
-        "metadata": {"name": name},
-        "spec": {"size": 1, **spec},
-    }
+    return manifest(GADGET_VERSION, "Gadget", name, spec={"size": 1, **spec})

@@ -9,6 +9,7 @@ import httpx
 from msgspec import Struct
 
 from events.json_values import Json
+from tests.builders.manifests import manifest
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -135,7 +136,7 @@ async def play(client: httpx.AsyncClient, name: str, story: Story) -> list[Answe
     """Return the answers to a story, played in its own namespace."""
     teller = Teller(client, name)
     namespace = f"story-{name.replace('_', '-')}"
-    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    made = manifest("v1", "Namespace", namespace)
     await teller.ask("POST", "/api/v1/namespaces", made, quiet=True)
     await story(teller.ask, namespace)
     return teller.answers

@@ -2,6 +2,7 @@
 
 from typing import Final, cast
 
+from tests.builders.manifests import manifest
 from tests.kube.oracle import objects
 from tests.kube.oracle.objects import Json, config_map, deployment, named, pod_template
 from tests.kube.oracle.playing import APPLY, JSON_PATCH, MERGE, STRATEGIC, TABLE, Ask, Story
@@ -68,7 +69,7 @@ async def names(ask: Ask, ns: str) -> None:
         await ask(
             "POST",
             "/api/v1/namespaces",
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+            manifest("v1", "Namespace", name),
         )
     role = objects.KINDS[f"/apis/{objects.RBAC}/namespaces/{{ns}}/roles"]
     for name in ("system:a:B", "a/b", "..", "a%b"):
@@ -296,7 +297,7 @@ async def applying(ask: Ask, ns: str) -> None:
     await ask("PATCH", f"{at}?fieldManager=b", mine, APPLY)
     await ask("PATCH", f"{at}?fieldManager=b", deployment("one", replicas=5), APPLY)
     await ask("PATCH", f"{at}?fieldManager=b&force=true", deployment("one", replicas=5), APPLY)
-    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "one"}}
+    head = manifest("apps/v1", "Deployment", "one")
     await ask("PATCH", f"{at}?fieldManager=b", head, APPLY)
     await ask("PATCH", at, {"spec": {"replicas": 7}}, MERGE)
     await ask("PATCH", f"{at}?fieldManager=a", mine, APPLY)
@@ -327,7 +328,7 @@ async def applying(ask: Ask, ns: str) -> None:
     await ask("PATCH", f"{at}/status?fieldManager=c", {**head, "status": {"replicas": 3}}, APPLY)
     await ask("PATCH", f"{at}/status?fieldManager=d", {**head, "status": {"replicas": 4}}, APPLY)
     await ask("PATCH", f"{at}/status?fieldManager=d&force=true", {**head, "status": {"replicas": 4}}, APPLY)
-    scale: Json = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "one"}}
+    scale: Json = manifest("autoscaling/v1", "Scale", "one")
     await ask("PATCH", f"{at}/scale?fieldManager=s", {**scale, "spec": {"replicas": 6}}, APPLY)
     await ask("PATCH", f"{at}/scale?fieldManager=t", {**scale, "spec": {"replicas": 7}}, APPLY)
     await ask("GET", at)

@@ -3,6 +3,7 @@
 import asyncio
 from typing import cast
 
+from tests.builders.manifests import manifest
 from tests.kube.oracle import objects
 from tests.kube.oracle.objects import Json, config_map, deployment, gadget, named
 from tests.kube.oracle.playing import APPLY, MERGE, STRATEGIC, TABLE, Ask
@@ -161,9 +162,9 @@ async def custom_kinds(ask: Ask, ns: str) -> None:
         gadget("two", free={"any": {"thing": [1]}}, options={"a": "b"}),
         gadget("two", options={"a": 1}),
         gadget("two", size=0, color="green"),
-        {"apiVersion": objects.GADGET_VERSION, "kind": "Gadget", "metadata": {"name": "two"}},
+        manifest(objects.GADGET_VERSION, "Gadget", "two"),
         {**gadget("two"), "spec": "x"},
-        {"apiVersion": "shop.example.com/v2", "kind": "Gadget", "metadata": {"name": "two"}, "spec": {}},
+        manifest("shop.example.com/v2", "Gadget", "two", spec={}),
         {"metadata": {"name": "two"}, "spec": {"size": 1}},
         with_metadata(gadget("Two"), labels={"a b": "c"}),
     ):
@@ -265,9 +266,7 @@ async def namespaces(ask: Ask, ns: str) -> None:
         {"metadata": {"labels": {"kubernetes.io/metadata.name": "x"}}},
         MERGE,
     )
-    await ask(
-        "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ns}}
-    )
+    await ask("POST", "/api/v1/namespaces", manifest("v1", "Namespace", ns))
 
 
 async def paths(ask: Ask, ns: str) -> None:
