@@ -41,7 +41,7 @@ class CountingLog(memory.MemoryLog):
         return found
 
 
-class SignallingSnapshots(world.Kept):
+class SignallingSnapshots(world.MemorySnapshots):
     """A snapshot store that signals each write."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class SignallingSnapshots(world.Kept):
         self._loop.call_soon_threadsafe(self.written.set)
 
 
-class FullDisk(world.Kept):
+class FullDisk(world.MemorySnapshots):
     """A snapshot store whose writes fail."""
 
     def write(self, number: int, parts: Sequence[bytes]) -> None:
@@ -116,7 +116,7 @@ def test_state_from_a_snapshot_equals_that_of_the_whole_log(seed: int, count: in
         await moves.play(played, count)
         await played.worker.keep()
         number = played.kept.numbers()[0]
-        old = world.Kept()
+        old = world.MemorySnapshots()
         old.write(number, [played.kept.read(number)])
         assert await differing(played.log, old) == []
         await moves.play(played, count)
@@ -127,7 +127,7 @@ def test_state_from_a_snapshot_equals_that_of_the_whole_log(seed: int, count: in
 
 
 async def test_waiting_keys_and_timers_are_restored() -> None:
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     told = await begun(kept=kept)
     await told.say(rebalancer("demo", ref("web1"), ref("web2"), ttl_s=60))
     names = [name for name in (f"late{index}" for index in range(4_000)) if shard_of(key(name)) == 0][:250]
@@ -142,7 +142,7 @@ async def test_waiting_keys_and_timers_are_restored() -> None:
 
 
 async def test_raw_placements_are_restored_byte_for_byte() -> None:
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     told = await begun(kept=kept)
     spaced = policy("spaced", on("member1"))
     raw = msgspec.Raw(bytes(spaced.manifest).replace(b'"placement":{', b'"placement": {  '))
@@ -156,7 +156,7 @@ async def test_raw_placements_are_restored_byte_for_byte() -> None:
 
 
 async def test_restart_reads_only_records_after_the_snapshot() -> None:
-    log, kept = CountingLog(), world.Kept()
+    log, kept = CountingLog(), world.MemorySnapshots()
     told = await begun(log, kept)
     await told.worker.keep()
     tail_from = log.last_number()
@@ -167,7 +167,7 @@ async def test_restart_reads_only_records_after_the_snapshot() -> None:
 
 
 async def test_owner_continues_after_a_restart_from_a_snapshot() -> None:
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     told = await begun(kept=kept)
     await told.worker.keep()
     await told.say(deployment("web1", 5))
@@ -179,7 +179,7 @@ async def test_owner_continues_after_a_restart_from_a_snapshot() -> None:
 
 
 async def test_redeclared_priority_class_has_equal_bytes_after_a_restart_from_a_snapshot() -> None:
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     told = await begun(kept=kept)
     await told.say(priority_class("urgent", 1000))
     await told.worker.keep()
@@ -195,7 +195,7 @@ async def test_redeclared_priority_class_has_equal_bytes_after_a_restart_from_a_
 
 
 async def test_damaged_snapshot_is_discarded() -> None:
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     told = await begun(kept=kept)
     await told.worker.keep()
     (number,) = kept.numbers()
@@ -211,7 +211,7 @@ async def test_damaged_snapshot_is_discarded() -> None:
 
 
 async def test_older_snapshot_replaces_a_damaged_newest_one() -> None:
-    log, kept = CountingLog(), world.Kept()
+    log, kept = CountingLog(), world.MemorySnapshots()
     told = await begun(log, kept)
     for index in range(3):
         await told.say(deployment(f"web{index}", 9))
@@ -224,7 +224,7 @@ async def test_older_snapshot_replaces_a_damaged_newest_one() -> None:
 
 
 async def test_snapshot_ahead_of_the_log_is_discarded() -> None:
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     told = await begun(kept=kept)
     entries = await told.log.read_all(0, told.log.last_number())
     await told.say(deployment("web1", 5))
@@ -241,7 +241,7 @@ async def test_snapshot_ahead_of_the_log_is_discarded() -> None:
 
 
 async def test_snapshot_of_another_log_is_discarded() -> None:
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     told = await begun(kept=kept)
     await told.worker.keep()
     other = await begun()
@@ -250,7 +250,7 @@ async def test_snapshot_of_another_log_is_discarded() -> None:
 
 
 async def test_snapshot_of_another_release_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     told = await begun(kept=kept)
     await told.worker.keep()
     monkeypatch.setattr(release, "RELEASE", "another")
@@ -258,7 +258,7 @@ async def test_snapshot_of_another_release_is_discarded(monkeypatch: pytest.Monk
 
 
 async def test_snapshot_of_fewer_shards_is_discarded() -> None:
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     log = memory.MemoryLog()
     few = worker.Worker(log, lambda: world.START_MS, range(3), places(kept))
     await few.keep()
@@ -281,7 +281,7 @@ async def test_snapshot_is_due_after_many_records_or_after_few_and_some_time(
 ) -> None:
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS", 300)
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 30)
-    kept = world.Kept()
+    kept = world.MemorySnapshots()
     told = await begun(kept=kept)
     kept.snapshots.clear()
     await told.say(*(deployment(f"web{index}", 3) for index in range(10)))
@@ -341,7 +341,7 @@ def test_incomplete_snapshot_file_is_ignored(tmp_path: Path) -> None:
 
 
 async def test_owner_recovers_from_the_log_if_snapshots_are_unreadable() -> None:
-    class Unreadable(world.Kept):
+    class Unreadable(world.MemorySnapshots):
         def numbers(self) -> list[int]:
             raise OSError("the brokers do not answer")
 

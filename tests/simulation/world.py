@@ -96,7 +96,7 @@ class FaultyLog(memory.MemoryLog):
         return member in self.slow and record.headers["ce_type"] in _DELAYED
 
 
-class Kept:
+class MemorySnapshots:
     """In-memory snapshot store whose snapshots can be deleted or damaged."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class World:
         self.chance = random.Random(seed)  # noqa: S311  # a run to be repeated, not a secret
         self.log = FaultyLog()
         self.now_ms = START_MS
-        self.kept = Kept()
+        self.kept = MemorySnapshots()
         self._renew_worker()
         self._renew_members()
         self.said = 0
