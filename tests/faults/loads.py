@@ -15,7 +15,7 @@ from engine.cli.client import Client
 from events.json_values import Json, as_objects
 from tests import writes
 from tests.builders import manifests
-from tests.faults import said
+from tests.faults import load_objects
 
 NAMES: Final = 12
 """Deployments of each writer; few, so that they are written over and over."""
@@ -77,14 +77,16 @@ class Writer(threading.Thread):
     def _apply_deployment(self) -> None:
         name = self._deployment()
         count = self._chance.getrandbits(60)
-        manifest = said.deployment(name, self._chance.randint(1, said.REPLICAS_MAX), str(count))
+        manifest = load_objects.deployment(
+            name, self._chance.randint(1, load_objects.REPLICAS_MAX), str(count)
+        )
         self._apply(manifest, name, str(count))
 
     def _apply_rebalancer(self) -> None:
         name = f"r{self._index}-{self._chance.randrange(_REBALANCERS)}"
         count = self._chance.getrandbits(60)
         deployments = sorted({self._deployment() for _ in range(3)})
-        manifest = said.rebalancer(name, deployments, str(count))
+        manifest = load_objects.rebalancer(name, deployments, str(count))
         self._apply(manifest, name, str(count))
 
     def _apply(self, manifest: Json, name: str, count: str) -> None:
@@ -104,9 +106,11 @@ class Writer(threading.Thread):
         cluster = f"member{self._index}"
         if self._ledger.acknowledged.get(cluster, ABSENT) == ABSENT:
             value = str(self._chance.getrandbits(30))
-            self._command(lambda: writes.taint(self._client, cluster, said.TAINT, value), cluster, value)
+            self._command(
+                lambda: writes.taint(self._client, cluster, load_objects.TAINT, value), cluster, value
+            )
         else:
-            self._command(lambda: writes.untaint(self._client, cluster, said.TAINT), cluster, ABSENT)
+            self._command(lambda: writes.untaint(self._client, cluster, load_objects.TAINT), cluster, ABSENT)
 
     def _command(self, write: Callable[[], list[Json]], name: str, state: str) -> None:
         self._ledger.tried[name] = state

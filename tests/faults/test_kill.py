@@ -17,9 +17,9 @@ from engine.log import sqlite
 from events import codec, decisions, specs
 from events.json_values import as_objects, part
 from tests import writes
+from tests.faults.load_objects import COUNT, POLICY, TAINT
 from tests.faults.loads import ABSENT, Ledger, Writer
 from tests.faults.processes import Server
-from tests.faults.said import COUNT, POLICY, TAINT
 from tests.rounds import ROUNDS
 
 KILLS: Final = 4 * ROUNDS

@@ -21,8 +21,8 @@ from events import codec, decisions, objects, specs
 from events.json_values import as_objects, part
 from tests import writes
 from tests.builders.manifests import config_map, deployment
+from tests.faults.load_objects import POLICY
 from tests.faults.processes import Server
-from tests.faults.said import POLICY
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from engine.cli.client import Client
 from engine.log.kafka import address, numbered_log
 from events.json_values import Json, as_objects, part
 from tests import writes
-from tests.faults.said import COUNT, POLICY
+from tests.faults.load_objects import COUNT, POLICY
 from tests.projections import listing_checker
 from tests.scaleout import checker, history, watches
 from tests.scaleout.loads import Load

@@ -19,7 +19,7 @@ from events.client import producer, statements
 from events.json_values import Json, as_objects
 from tests import writes
 from tests.builders import inputs
-from tests.faults import said
+from tests.faults import load_objects
 from tests.scaleout.history import Acknowledged
 
 SOURCE: Final = "/tests/load"
@@ -75,7 +75,11 @@ class Writer(threading.Thread):
         text = f"{self._index}-{self._chance.getrandbits(60)}"
         if choice < 0.85:
             name = self._chance.choice(self._names)
-            self._apply(client, said.deployment(name, self._chance.randint(1, said.REPLICAS_MAX), text), text)
+            self._apply(
+                client,
+                load_objects.deployment(name, self._chance.randint(1, load_objects.REPLICAS_MAX), text),
+                text,
+            )
         elif choice < 0.92:
             self._apply(client, self._rebalancer(text), text)
         else:
@@ -83,15 +87,15 @@ class Writer(threading.Thread):
 
     def _rebalancer(self, text: str) -> Json:
         name = f"r{self._index}-{self._chance.randrange(_REBALANCERS)}"
-        return said.rebalancer(name, self._chance.sample(self._names, 3), text)
+        return load_objects.rebalancer(name, self._chance.sample(self._names, 3), text)
 
     def _taint(self, client: Client, text: str) -> None:
         # Each of the two writers taints its own cluster; the third one is never tainted.
         cluster = f"member{1 + self._index % 2}"
         if self._is_tainted:
-            self._known(writes.untaint(client, cluster, said.TAINT))
+            self._known(writes.untaint(client, cluster, load_objects.TAINT))
         else:
-            self._known(writes.taint(client, cluster, said.TAINT, text))
+            self._known(writes.taint(client, cluster, load_objects.TAINT, text))
         self._is_tainted = not self._is_tainted
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
@@ -145,7 +149,9 @@ class Outsider(threading.Thread):
                 await asyncio.sleep(_AFTER_FAILURE_S)
 
     async def _say(self, mine: producer.Producer, event_id: str) -> None:
-        manifest = said.deployment(self._chance.choice(self._names), self._chance.randint(1, 3), event_id)
+        manifest = load_objects.deployment(
+            self._chance.choice(self._names), self._chance.randint(1, 3), event_id
+        )
         event = inputs.applied(manifest)
         statement = statements.Statement(data=event, id=event_id)
         while True:
