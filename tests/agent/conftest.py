@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from tests.agent.house import Server, join, serving, up
 from tests.agent.real import PREFIX, VARIABLE, Cluster, Real
+from tests.agent.servers import Server, join, serving, up
 
 
-class House(Struct, frozen=True):
+class Installation(Struct, frozen=True):
     """The control plane, and a member cluster's API server."""
 
     control: Server
@@ -21,11 +21,11 @@ class House(Struct, frozen=True):
 
 
 @pytest.fixture(scope="package")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """A running control plane and a running member cluster."""
     directory = tmp_path_factory.mktemp("agents")
     with ExitStack() as stack:
-        yield House(up(directory / "control", stack), up(directory / "member", stack))
+        yield Installation(up(directory / "control", stack), up(directory / "member", stack))
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def real(house: House, cluster: Cluster, tmp_path: Path) -> Iterator[Real]:
+def real(installation: Installation, cluster: Cluster, tmp_path: Path) -> Iterator[Real]:
     """A real cluster with an agent that has the rights of its administrator."""
     name = f"real-{secrets.token_hex(3)}"
-    with serving(tmp_path, join(house.control, name, cluster.kubeconfig, tmp_path)) as agent:
-        yield Real(house.control, cluster, name, agent)
+    with serving(tmp_path, join(installation.control, name, cluster.kubeconfig, tmp_path)) as agent:
+        yield Real(installation.control, cluster, name, agent)

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from tests.agent.house import Server
+from tests.agent.servers import Server
 
 _METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 _START_S: Final = 30.0

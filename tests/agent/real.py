@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 import yaml
 
-from tests.agent.house import Agent, Json, Server, eventually
+from tests.agent.servers import Agent, Json, Server, eventually
 from tests.builders import manifests
 from tests.builders.manifests import (
     CLUSTER_ROLE,

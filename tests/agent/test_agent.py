@@ -8,8 +8,8 @@ import pytest
 
 from engine.agent import configuration
 from engine.agent.checkpoint import Checkpoint
-from tests.agent.conftest import House
-from tests.agent.house import (
+from tests.agent.conftest import Installation
+from tests.agent.servers import (
     PATIENCE_S,
     command,
     deployment_path,
@@ -41,8 +41,8 @@ SOON_S = 20.0
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def test_workload_is_applied_scaled_reported_and_removed(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_workload_is_applied_scaled_reported_and_removed(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with serving(tmp_path, join(control, "plain", member.kubeconfig, tmp_path)):
         control.apply(deployment("plain", 2), policy("plain", on("plain"), selector("plain")))
         eventually(lambda: replicas_of(member, "plain") == 2, "the Deployment")
@@ -68,8 +68,8 @@ def test_workload_is_applied_scaled_reported_and_removed(house: House, tmp_path:
         eventually(lambda: replicas_of(member, "plain") is None, "the removal")
 
 
-def test_agent_token_is_refused_by_the_kubernetes_api(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_agent_token_is_refused_by_the_kubernetes_api(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     token = configuration.read(join(control, "token", member.kubeconfig, tmp_path)).token
     bearer = {"authorization": f"Bearer {token}"}
     assert control.http.get("/api/v1/agents/token", headers=bearer).status_code == 200
@@ -78,8 +78,8 @@ def test_agent_token_is_refused_by_the_kubernetes_api(house: House, tmp_path: Pa
         assert control.kube.get(path, headers=bearer).status_code == 401
 
 
-def test_drift_is_corrected(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_drift_is_corrected(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with serving(tmp_path, join(control, "drift", member.kubeconfig, tmp_path)):
         control.apply(deployment("drift", 2), policy("drift", on("drift"), selector("drift")))
         eventually(lambda: replicas_of(member, "drift") == 2, "the Deployment")
@@ -96,8 +96,8 @@ def test_drift_is_corrected(house: House, tmp_path: Path) -> None:
         assert (member.get(deployment_path("drift")) or {})["metadata"]["uid"] != uid
 
 
-def test_fields_of_others_are_kept(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_fields_of_others_are_kept(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with serving(tmp_path, join(control, "added", member.kubeconfig, tmp_path)):
         control.apply(deployment("added", 2), policy("added", on("added"), selector("added")))
         eventually(lambda: replicas_of(member, "added") == 2, "the Deployment")
@@ -107,8 +107,8 @@ def test_fields_of_others_are_kept(house: House, tmp_path: Path) -> None:
         assert (member.get(deployment_path("added")) or {})["metadata"]["annotations"]["theirs"] == "yes"
 
 
-def test_autoscaled_workload_keeps_its_replicas(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_autoscaled_workload_keeps_its_replicas(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with serving(tmp_path, join(control, "scaler", member.kubeconfig, tmp_path)):
         control.apply(deployment("scaler", 2), policy("scaler", on("scaler"), selector("scaler")))
         eventually(lambda: replicas_of(member, "scaler") == 2, "the Deployment")
@@ -136,8 +136,10 @@ def test_autoscaled_workload_keeps_its_replicas(house: House, tmp_path: Path) ->
         assert replicas_of(member, "scaler") == 6
 
 
-def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(
+    installation: Installation, tmp_path: Path
+) -> None:
+    control, member = installation.control, installation.member
     theirs = deployment("conflict", 5)
     member.post("/apis/apps/v1/namespaces/default/deployments", theirs)
     before = member.get(deployment_path("conflict"))
@@ -168,8 +170,8 @@ def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(house: House, 
         )
 
 
-def test_changed_conflict_resolution_is_applied(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_changed_conflict_resolution_is_applied(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     member.post("/apis/apps/v1/namespaces/default/deployments", deployment("resolved", 5))
     with serving(tmp_path, join(control, "resolved", member.kubeconfig, tmp_path)):
         control.apply(deployment("resolved", 2), policy("resolved", on("resolved"), selector("resolved")))
@@ -186,8 +188,8 @@ def test_changed_conflict_resolution_is_applied(house: House, tmp_path: Path) ->
         eventually(lambda: replicas_of(member, "resolved") == 2, "the object that was taken over")
 
 
-def test_preserved_objects_stay_without_managed_marks(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_preserved_objects_stay_without_managed_marks(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with serving(tmp_path, join(control, "kept", member.kubeconfig, tmp_path)):
         control.apply(
             deployment("kept", 2, metadata={"labels": {"app": "kept"}}),
@@ -204,8 +206,8 @@ def test_preserved_objects_stay_without_managed_marks(house: House, tmp_path: Pa
         assert "annotations" not in (member.get(deployment_path("kept")) or {})["metadata"]
 
 
-def test_suspended_work_is_left_unchanged(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_suspended_work_is_left_unchanged(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with serving(tmp_path, join(control, "held", member.kubeconfig, tmp_path)):
         control.apply(deployment("held", 2), policy("held", on("held"), selector("held")))
         eventually(lambda: replicas_of(member, "held") == 2, "the Deployment")
@@ -232,8 +234,8 @@ def test_suspended_work_is_left_unchanged(house: House, tmp_path: Path) -> None:
         eventually(lambda: replicas_of(member, "held") == 5, "what was held back")
 
 
-def test_override_policies_apply_to_the_cluster(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_override_policies_apply_to_the_cluster(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     image = {"imageOverrider": [{"component": "Registry", "operator": "add", "value": "mirror.example"}]}
     override = override_policy("mirror", {"overriders": image}, resourceSelectors=[selector("mirrored")])
 
@@ -253,8 +255,10 @@ def test_override_policies_apply_to_the_cluster(house: House, tmp_path: Path) ->
         eventually(lambda: image_of() == "mirror.example/nginx:1.27", "the overridden image")
 
 
-def test_missing_namespace_is_created_and_missing_kind_is_reported(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_missing_namespace_is_created_and_missing_kind_is_reported(
+    installation: Installation, tmp_path: Path
+) -> None:
+    control, member = installation.control, installation.member
     configuration = config_map("far", "far", a="b")
     there = policy("far", on("far"), selector("far", CONFIG_MAP), namespace="far")
     namespace = manifest(*NAMESPACE, "far")
@@ -267,8 +271,8 @@ def test_missing_namespace_is_created_and_missing_kind_is_reported(house: House,
         )
 
 
-def test_newly_defined_kind_is_served_at_once(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_newly_defined_kind_is_served_at_once(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     defined = definition("late", "Late")
     late = manifest("example.io/v1", "Late", "late", "default", spec={"size": 1})
     cluster_wide = cluster_policy("late", on("late"), selector_of(defined))
@@ -282,8 +286,8 @@ def test_newly_defined_kind_is_served_at_once(house: House, tmp_path: Path) -> N
         assert time.monotonic() - began_s < SOON_S
 
 
-def test_leaving_cluster_is_emptied_and_its_agent_exits(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_leaving_cluster_is_emptied_and_its_agent_exits(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with serving(tmp_path, join(control, "left", member.kubeconfig, tmp_path)) as agent:
         control.apply(deployment("left", 2), policy("left", on("left"), selector("left")))
         eventually(lambda: replicas_of(member, "left") == 2, "the Deployment")
@@ -298,8 +302,8 @@ def test_leaving_cluster_is_emptied_and_its_agent_exits(house: House, tmp_path: 
     kept.close()
 
 
-def test_unjoin_waits_for_a_dead_agent(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_unjoin_waits_for_a_dead_agent(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with serving(tmp_path, join(control, "late", member.kubeconfig, tmp_path)) as agent:
         control.apply(deployment("late", 2), policy("late", on("late"), selector("late")))
         eventually(lambda: replicas_of(member, "late") == 2, "the Deployment")
@@ -320,8 +324,8 @@ def test_unjoin_waits_for_a_dead_agent(house: House, tmp_path: Path) -> None:
         assert agent.process.wait(PATIENCE_S) == 0
 
 
-def test_cluster_without_agent_leaves_by_force(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_cluster_without_agent_leaves_by_force(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
         control.apply(deployment("lost", 2), policy("lost", on("lost"), selector("lost")))
         eventually(lambda: replicas_of(member, "lost") == 2, "the Deployment")

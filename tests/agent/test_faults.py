@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.agent import proxy
-from tests.agent.conftest import House
-from tests.agent.house import Json, Server, deployment_path, eventually, join, replicas_of, serving, up
+from tests.agent.conftest import Installation
+from tests.agent.servers import Json, Server, deployment_path, eventually, join, replicas_of, serving, up
 from tests.builders.manifests import (
     POD,
     deployment,
@@ -22,8 +22,8 @@ from tests.builders.manifests import (
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def test_throttled_api_receives_all_works_in_the_end(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_throttled_api_receives_all_works_in_the_end(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with proxy.before(member) as between:
         configuration = join(control, "busy", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
         with serving(tmp_path, configuration):
@@ -45,8 +45,8 @@ def test_throttled_api_receives_all_works_in_the_end(house: House, tmp_path: Pat
     assert [written(member, f"busy-{count}") for count in range(6)] == [1] * 6
 
 
-def test_unreachable_api_makes_only_its_cluster_unready(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_unreachable_api_makes_only_its_cluster_unready(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     with proxy.before(member) as between:
         gone = join(control, "gone", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
         there = join(control, "there", member.kubeconfig, tmp_path)
@@ -68,8 +68,8 @@ def test_unreachable_api_makes_only_its_cluster_unready(house: House, tmp_path: 
     assert written(member, "there") == 1
 
 
-def test_killed_agent_continues_without_repeated_writes(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_killed_agent_continues_without_repeated_writes(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
     names = [f"load-{count}" for count in range(40)]
     theirs = member.post("/apis/apps/v1/namespaces/default/deployments", deployment("not-ours", 2))
     with serving(tmp_path, join(control, "load", member.kubeconfig, tmp_path)) as agent:
@@ -108,8 +108,8 @@ def test_killed_agent_continues_without_repeated_writes(house: House, tmp_path: 
     assert member.get(deployment_path("not-ours")) == theirs
 
 
-def test_agent_reconnects_to_a_restarted_control_plane(house: House, tmp_path: Path) -> None:
-    member, port = house.member, str(free_port())
+def test_agent_reconnects_to_a_restarted_control_plane(installation: Installation, tmp_path: Path) -> None:
+    member, port = installation.member, str(free_port())
     with ExitStack() as agents:
         with ExitStack() as stack:
             control = up(tmp_path / "control", stack, "--port", port)
@@ -131,8 +131,10 @@ def test_agent_reconnects_to_a_restarted_control_plane(house: House, tmp_path: P
             eventually(lambda: replicas_of(member, "away") == 3, "the next work")
 
 
-def test_agent_without_its_checkpoint_restores_the_same_state(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_agent_without_its_checkpoint_restores_the_same_state(
+    installation: Installation, tmp_path: Path
+) -> None:
+    control, member = installation.control, installation.member
     names = ["lost-stays", "lost-goes", "lost-new"]
     with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
         for name in names[:2]:
@@ -150,8 +152,10 @@ def test_agent_without_its_checkpoint_restores_the_same_state(house: House, tmp_
     assert written(member, "lost-stays") == 1
 
 
-def test_capacity_is_reported_and_a_dead_agent_is_silenced(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_capacity_is_reported_and_a_dead_agent_is_silenced(
+    installation: Installation, tmp_path: Path
+) -> None:
+    control, member = installation.control, installation.member
     member.post("/api/v1/nodes", node("node-1"))
     member.patch("/api/v1/nodes/node-1/status", {"status": NODE_STATUS})
     member.post("/api/v1/namespaces/default/pods", pod("runs", "node-1"))

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from tests.agent import proxy
-from tests.agent.conftest import House
-from tests.agent.house import deployment_path, eventually, join, replicas_of, serving
+from tests.agent.conftest import Installation
+from tests.agent.servers import deployment_path, eventually, join, replicas_of, serving
 from tests.builders.manifests import (
     deployment,
     on,
@@ -18,8 +18,10 @@ from tests.builders.manifests import (
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def test_agent_metrics_count_writes_and_show_member_reachability(house: House, tmp_path: Path) -> None:
-    control, member = house.control, house.member
+def test_agent_metrics_count_writes_and_show_member_reachability(
+    installation: Installation, tmp_path: Path
+) -> None:
+    control, member = installation.control, installation.member
     member.post("/apis/apps/v1/namespaces/default/deployments", deployment("theirs", 2))
     with proxy.before(member) as between:
         configuration = join(control, "seen", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)

@@ -6,26 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.conftest import House
-from tests.agent.house import Server, eventually, join, replicas_of, serving
+from tests.agent.conftest import Installation
+from tests.agent.servers import Server, eventually, join, replicas_of, serving
 from tests.builders.manifests import (
     deployment,
     on,
     policy,
     selector,
 )
-from tests.kubectl import places
+from tests.kubectl import control_planes
 from tests.scaleout.processes import Worker
 
 
 @pytest.mark.kafka
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_works_and_reports_pass_between_replicas(kafka: str, house: House, tmp_path: Path) -> None:
-    member, log = house.member, f"kafka://{kafka}/a{secrets.token_hex(4)}"
+def test_works_and_reports_pass_between_replicas(
+    kafka: str, installation: Installation, tmp_path: Path
+) -> None:
+    member, log = installation.member, f"kafka://{kafka}/a{secrets.token_hex(4)}"
     worker = Worker("worker", log, tmp_path)
-    apis = [places.replica(name, log, tmp_path) for name in ("theirs", "ours")]
-    with ExitStack() as stack, places.launched(worker, *apis):
+    apis = [control_planes.replica(name, log, tmp_path) for name in ("theirs", "ours")]
+    with ExitStack() as stack, control_planes.launched(worker, *apis):
         worker.wait_until(worker.has_shards)
         for api in apis:
             api.wait_until(api.answers)

@@ -6,9 +6,9 @@ The cluster's own controllers run, so the agent meets the fields that they reall
 import secrets
 from pathlib import Path
 
-from tests.agent.conftest import House
-from tests.agent.house import Json, command, eventually, join, serving
+from tests.agent.conftest import Installation
 from tests.agent.real import Cluster, Real, deployment, marks, pods
+from tests.agent.servers import Json, command, eventually, join, serving
 from tests.builders.manifests import config_map, manifest
 
 pytestmark = marks
@@ -153,10 +153,14 @@ def test_workloads_of_each_kind_run_and_report_their_status(real: Real) -> None:
     eventually(is_told, "the numbers of the DaemonSet")
 
 
-def test_unschedulable_workload_moves_to_the_next_cluster(real: Real, house: House, tmp_path: Path) -> None:
+def test_unschedulable_workload_moves_to_the_next_cluster(
+    real: Real, installation: Installation, tmp_path: Path
+) -> None:
     other = f"other-{secrets.token_hex(3)}"
     (tmp_path / "other").mkdir()
-    with serving(tmp_path / "other", join(house.control, other, house.member.kubeconfig, tmp_path)):
+    with serving(
+        tmp_path / "other", join(installation.control, other, installation.member.kubeconfig, tmp_path)
+    ):
         groups = [{"affinityName": name, "clusterNames": [name]} for name in (real.name, other)]
         failover = {"application": {"decisionConditions": {"tolerationSeconds": 3}, "purgeMode": "Directly"}}
         real.send(
@@ -166,7 +170,7 @@ def test_unschedulable_workload_moves_to_the_next_cluster(real: Real, house: Hou
         )
         eventually(lambda: real.cluster.get("deployment", "nowhere"), "the Deployment in the first cluster")
         path = f"/apis/apps/v1/namespaces/{real.namespace}/deployments/nowhere"
-        eventually(lambda: house.member.get(path), "the Deployment in the second cluster")
+        eventually(lambda: installation.member.get(path), "the Deployment in the second cluster")
         eventually(lambda: not real.cluster.get("deployment", "nowhere"), "its end in the first one")
 
 

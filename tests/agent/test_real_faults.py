@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 import engine.agent
-from tests.agent.conftest import House
-from tests.agent.house import Json, eventually, join, serving
+from tests.agent.conftest import Installation
 from tests.agent.real import Cluster, Real, deployment, marks
+from tests.agent.servers import Json, eventually, join, serving
 from tests.builders.manifests import config_map, manifest
 from tests.clusters.__main__ import PROCESSES
 
@@ -48,12 +48,12 @@ def account(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def limited(house: House, cluster: Cluster, account: Path, tmp_path: Path) -> Iterator[Real]:
+def limited(installation: Installation, cluster: Cluster, account: Path, tmp_path: Path) -> Iterator[Real]:
     """An agent with the documented rights."""
     name = f"limited-{secrets.token_hex(3)}"
-    configuration = join(house.control, name, account, tmp_path)
+    configuration = join(installation.control, name, account, tmp_path)
     with serving(tmp_path, configuration, grace=GRACE_S) as agent:
-        yield Real(house.control, cluster, name, agent)
+        yield Real(installation.control, cluster, name, agent)
 
 
 def test_documented_rights_suffice(limited: Real) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.agent import configuration
-from tests.agent.house import eventually, join, replicas_of, serving, up
+from tests.agent.servers import eventually, join, replicas_of, serving, up
 from tests.builders.manifests import (
     deployment,
     on,

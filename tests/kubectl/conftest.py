@@ -13,14 +13,14 @@ from typing import Final
 import pytest
 
 from tests.kubectl.commands import Kubectl
-from tests.kubectl.places import Place, on_kafka, on_sqlite
+from tests.kubectl.control_planes import ControlPlane, on_kafka, on_sqlite
 
 _TEST_CHARS_MAX: Final = 54
 """A namespace has at most 63 characters; nine are for the checksum."""
 
 _NEITHER: Final = re.compile(r"[^a-z0-9]+")
-_ONE_LOG: Final = ["place_on_sqlite"]
-_BOTH_LOGS: Final = [*_ONE_LOG, pytest.param("place_on_kafka", marks=pytest.mark.kafka)]
+_ONE_LOG: Final = ["control_plane_on_sqlite"]
+_BOTH_LOGS: Final = [*_ONE_LOG, pytest.param("control_plane_on_kafka", marks=pytest.mark.kafka)]
 _ON_BOTH_LOGS: Final = frozenset(
     {
         "test_clusters",
@@ -36,29 +36,29 @@ _ON_BOTH_LOGS: Final = frozenset(
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrize tests with the log backends of their module."""
-    if "place" in metafunc.fixturenames:
+    if "control_plane" in metafunc.fixturenames:
         is_on_both = metafunc.definition.path.stem in _ON_BOTH_LOGS
-        metafunc.parametrize("place", _BOTH_LOGS if is_on_both else _ONE_LOG, indirect=True)
+        metafunc.parametrize("control_plane", _BOTH_LOGS if is_on_both else _ONE_LOG, indirect=True)
 
 
 @pytest.fixture(scope="package")
-def place_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def control_plane_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """One process with three members."""
     with on_sqlite(tmp_path_factory.mktemp("kubectl")) as found:
         yield found
 
 
 @pytest.fixture(scope="package")
-def place_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def control_plane_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Two workers and two replicas."""
     with on_kafka(kafka, tmp_path_factory.mktemp("kubectl-on-kafka")) as found:
         yield found
 
 
 @pytest.fixture(scope="package")
-def served(place_on_sqlite: Place) -> Path:
+def served(control_plane_on_sqlite: ControlPlane) -> Path:
     """The data directory of the process on SQLite."""
-    return place_on_sqlite.reading.parent
+    return control_plane_on_sqlite.reading.parent
 
 
 @pytest.fixture(scope="package")
@@ -68,20 +68,20 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest) -> Place:
+def control_plane(request: pytest.FixtureRequest) -> ControlPlane:
     """A control plane on the log backend of the test."""
     found = request.getfixturevalue(request.param)
-    assert isinstance(found, Place)
+    assert isinstance(found, ControlPlane)
     return found
 
 
 @pytest.fixture
-def kubectl(place: Place, home: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
+def kubectl(control_plane: ControlPlane, home: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
     """Kubectl in a new namespace, which is deleted after the test."""
     test = str(request.node.name)
     # Long names of tests differ behind the cut only.
     name = f"{_NEITHER.sub('-', test)[:_TEST_CHARS_MAX].strip('-')}-{zlib.crc32(test.encode()):08x}"
-    found = place.kubectl(home, name)
+    found = control_plane.kubectl(home, name)
     found("create", "namespace", name)
     yield found
     found("delete", "namespace", name)

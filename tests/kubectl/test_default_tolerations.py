@@ -11,7 +11,7 @@ from engine.karmada.default_tolerations import NOT_READY
 from events import times
 from tests.cli.servers import Shell
 from tests.cli.test_failover import CONFIRMED_S, TAINTS, WEB
-from tests.kubectl.places import on_sqlite
+from tests.kubectl.control_planes import on_sqlite
 
 SECONDS: Final = 7
 OPTION: Final = "--default-not-ready-toleration-seconds"
@@ -21,8 +21,8 @@ OPTION: Final = "--default-not-ready-toleration-seconds"
 def test_workload_leaves_failing_cluster_after_default_toleration_seconds(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with on_sqlite(tmp_path / "data", OPTION, str(SECONDS)) as place:
-        kubectl, shell = place.kubectl(home), Shell(tmp_path / "data", capsys)
+    with on_sqlite(tmp_path / "data", OPTION, str(SECONDS)) as control_plane:
+        kubectl, shell = control_plane.kubectl(home), Shell(tmp_path / "data", capsys)
         kubectl("apply", "-f", "-", given=WEB + "---" + TAINTS.replace("key: not-ready", f"key: {NOT_READY}"))
         where = ("rb", "web-deployment", "-o", "jsonpath={.spec.clusters[*].name}")
         kubectl.until_true(

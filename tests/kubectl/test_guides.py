@@ -14,8 +14,8 @@ import pytest
 
 from tests.cli.servers import editor
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.control_planes import ControlPlane
 from tests.kubectl.guides import Reader
-from tests.kubectl.places import Place
 from tests.seeds.test_affinity import (
     BINDING,
     DEDICATED,
@@ -77,9 +77,9 @@ REGIONS = {"member1": "us-east-1", "member2": "cn-south-1"}
 
 
 @pytest.fixture
-def user(place: Place, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
+def user(control_plane: ControlPlane, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
     """A reader with kubectl in the namespace ``default``."""
-    found = Reader(place.kubectl(home, context="karmada-apiserver"), monkeypatch)
+    found = Reader(control_plane.kubectl(home, context="karmada-apiserver"), monkeypatch)
     yield found
     found.clean_up()
 

@@ -20,8 +20,8 @@ import pytest
 from tests.builders.manifests import cluster
 from tests.kubectl import streams
 from tests.kubectl.commands import SECONDS, Kubectl
+from tests.kubectl.control_planes import ControlPlane
 from tests.kubectl.manifests import BOTH
-from tests.kubectl.places import Place
 from tests.kubectl.streams import Json
 
 CLUSTERS: Final = "/apis/cluster.karmada.io/v1alpha1/clusters"
@@ -37,14 +37,14 @@ CORDON: Final = {"effect": "NoSchedule", "key": "cluster.karmada.io/unschedulabl
 
 
 @pytest.fixture
-def reading(place: Place) -> Iterator[httpx.Client]:
-    with streams.client(place.reading) as found:
+def reading(control_plane: ControlPlane) -> Iterator[httpx.Client]:
+    with streams.client(control_plane.reading) as found:
         yield found
 
 
 @pytest.fixture
-def writing(place: Place) -> Iterator[httpx.Client]:
-    with streams.client(place.writing) as found:
+def writing(control_plane: ControlPlane) -> Iterator[httpx.Client]:
+    with streams.client(control_plane.writing) as found:
         yield found
 
 
@@ -146,7 +146,7 @@ def test_unknown_member_and_write_to_member_are_refused_with_a_status(reading: h
 
 
 def test_installed_karmadactl_lists_and_cordons_members(
-    kubectl: Kubectl, place: Place, tmp_path: Path
+    kubectl: Kubectl, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     """Compare karmadactl's own output over all members."""
     program = shutil.which("karmadactl")
@@ -157,11 +157,19 @@ def test_installed_karmadactl_lists_and_cordons_members(
 
     @contextmanager
     def cordoned() -> Generator[str]:
-        yield _karmadactl(program, place, tmp_path, "cordon", "member3")
-        _karmadactl(program, place, tmp_path, "uncordon", "member3")
+        yield _karmadactl(program, control_plane, tmp_path, "cordon", "member3")
+        _karmadactl(program, control_plane, tmp_path, "uncordon", "member3")
 
     printed = _karmadactl(
-        program, place, tmp_path, "get", "deploy", "-n", kubectl.namespace, "--operation-scope", "members"
+        program,
+        control_plane,
+        tmp_path,
+        "get",
+        "deploy",
+        "-n",
+        kubectl.namespace,
+        "--operation-scope",
+        "members",
     )
     lines = [line.split() for line in printed.splitlines()]
     assert lines[0] == ["NAME", "CLUSTER", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "ADOPTION"]
@@ -171,12 +179,14 @@ def test_installed_karmadactl_lists_and_cordons_members(
     ]
     with cordoned() as told:
         assert told == "cluster/member3 cordoned\n"
-    described = _karmadactl(program, place, tmp_path, "describe", "deploy", "web", "-n", kubectl.namespace)
+    described = _karmadactl(
+        program, control_plane, tmp_path, "describe", "deploy", "web", "-n", kubectl.namespace
+    )
     assert "ScheduleBindingSucceed" in described
 
 
-def _karmadactl(program: str, place: Place, home: Path, *words: str) -> str:
-    environment = {"HOME": str(home), "KUBECONFIG": str(place.reading), "PATH": os.environ["PATH"]}
+def _karmadactl(program: str, control_plane: ControlPlane, home: Path, *words: str) -> str:
+    environment = {"HOME": str(home), "KUBECONFIG": str(control_plane.reading), "PATH": os.environ["PATH"]}
     done = subprocess.run(
         [program, *words], env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )

@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders.manifests import manifest
 from tests.kubectl import streams
-from tests.kubectl.places import Place, launched, replica
+from tests.kubectl.control_planes import ControlPlane, launched, replica
 from tests.kubectl.streams import Json
 from tests.kubectl.test_rights import OF_ROBOT
 
@@ -25,8 +25,11 @@ def config_map(name: str) -> Json:
     return manifest("v1", "ConfigMap", name, metadata={"labels": {"of": "replicas"}})
 
 
-def test_resource_version_of_one_replica_is_valid_at_the_other(place_on_kafka: Place) -> None:
-    with streams.client(place_on_kafka.writing) as one, streams.client(place_on_kafka.reading) as other:
+def test_resource_version_of_one_replica_is_valid_at_the_other(control_plane_on_kafka: ControlPlane) -> None:
+    with (
+        streams.client(control_plane_on_kafka.writing) as one,
+        streams.client(control_plane_on_kafka.reading) as other,
+    ):
         made = one.post(MAPS, json=config_map("version")).raise_for_status().json()
         version = streams.version_of(made)
         assert other.get(f"{MAPS}/version").json() == made, "the same object, byte for byte, under one number"
@@ -48,49 +51,56 @@ def test_resource_version_of_one_replica_is_valid_at_the_other(place_on_kafka: P
 
 
 def test_replicas_share_tokens_and_certificate_authority(
-    place_on_kafka: Place, home: Path, tmp_path: Path
+    control_plane_on_kafka: ControlPlane, home: Path, tmp_path: Path
 ) -> None:
     """Neither replica was given a token: the first one creates the token and the authority for all replicas."""
     writing, reading = (
-        json.loads(path.read_bytes()) for path in (place_on_kafka.writing, place_on_kafka.reading)
+        json.loads(path.read_bytes())
+        for path in (control_plane_on_kafka.writing, control_plane_on_kafka.reading)
     )
     assert writing["users"] == reading["users"]
     clusters = [each["cluster"] for each in (*writing["clusters"], *reading["clusters"])]
     authorities = {each["certificate-authority-data"] for each in clusters}
     assert len(authorities) == 1
-    kubectl = place_on_kafka.kubectl(home)
+    kubectl = control_plane_on_kafka.kubectl(home)
     (other,) = {
         each["cluster"]["server"] for each in reading["clusters"] if each["name"] == "karmada-apiserver"
     }
-    assert other not in place_on_kafka.writing.read_text()
+    assert other not in control_plane_on_kafka.writing.read_text()
     assert kubectl("create", "namespace", "signed", "--server", other) == "namespace/signed created\n"
 
-    one = place_on_kafka.kubectl(home, "signed")
+    one = control_plane_on_kafka.kubectl(home, "signed")
     one("create", "serviceaccount", "robot")
     token = one("create", "token", "robot").strip()
     # ``whoami`` goes to the replica for reads; the token was issued by the replica for writes.
     assert "serviceaccount:signed:robot" in one("auth", "whoami", f"--token={token}")
     one("apply", "-f", "-", given=OF_ROBOT)
     path = "/api/v1/namespaces/signed/secrets/robot-token"
-    with streams.client(place_on_kafka.writing) as here, streams.client(place_on_kafka.reading) as there:
+    with (
+        streams.client(control_plane_on_kafka.writing) as here,
+        streams.client(control_plane_on_kafka.reading) as there,
+    ):
         assert here.get(path).json() == there.get(path).json()
     one("delete", "namespace", "signed")
 
-    late = replica("late", place_on_kafka.log, tmp_path)
+    late = replica("late", control_plane_on_kafka.log, tmp_path)
     with launched(late):
         late.wait_until(late.answers)
         shown = json.loads((late.data / "kubeconfig").read_bytes())
         assert shown["users"] == writing["users"]
         assert (late.data / "kube-ca.pem").read_bytes() == (
-            place_on_kafka.writing.parent / "kube-ca.pem"
+            control_plane_on_kafka.writing.parent / "kube-ca.pem"
         ).read_bytes()
         (server,) = {each["cluster"]["server"] for each in shown["clusters"]}
         assert "namespace/default" in kubectl("get", "ns", "-o", "name", "--server", server)
 
 
-def test_list_continues_at_another_replica(place_on_kafka: Place) -> None:
+def test_list_continues_at_another_replica(control_plane_on_kafka: ControlPlane) -> None:
     names = [f"page-{index}" for index in range(5)]
-    with streams.client(place_on_kafka.writing) as one, streams.client(place_on_kafka.reading) as other:
+    with (
+        streams.client(control_plane_on_kafka.writing) as one,
+        streams.client(control_plane_on_kafka.reading) as other,
+    ):
         for name in names:
             one.post(MAPS, json=config_map(name)).raise_for_status()
         asked = {"labelSelector": "of=replicas", "limit": "2"}
@@ -102,14 +112,16 @@ def test_list_continues_at_another_replica(place_on_kafka: Place) -> None:
             one.delete(f"{MAPS}/{name}").raise_for_status()
 
 
-def test_watch_continues_at_another_replica_after_a_kill(place_on_kafka: Place, tmp_path: Path) -> None:
+def test_watch_continues_at_another_replica_after_a_kill(
+    control_plane_on_kafka: ControlPlane, tmp_path: Path
+) -> None:
     """Kill a replica repeatedly during writes; no event may be missed or repeated."""
-    mortal = replica("mortal", place_on_kafka.log, tmp_path)
+    mortal = replica("mortal", control_plane_on_kafka.log, tmp_path)
     numbers = itertools.count()
     wanted: list[str] = []
     seen: list[str] = []
 
-    with launched(mortal), streams.client(place_on_kafka.writing) as writing:
+    with launched(mortal), streams.client(control_plane_on_kafka.writing) as writing:
         version = streams.version_of(writing.get(MAPS).json())
 
         def write(count: int) -> None:
@@ -132,7 +144,7 @@ def test_watch_continues_at_another_replica_after_a_kill(place_on_kafka: Place, 
             mortal.launch()
             write(1)
             with (
-                streams.client(place_on_kafka.reading) as other,
+                streams.client(control_plane_on_kafka.reading) as other,
                 streams.watching(other, MAPS, version) as events,
             ):
                 version = _taken(events, seen, len(wanted))

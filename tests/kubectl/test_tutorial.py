@@ -7,7 +7,7 @@ import yaml
 
 from tests.cli.servers import editor
 from tests.kubectl.commands import Kubectl
-from tests.kubectl.places import Place
+from tests.kubectl.control_planes import ControlPlane
 from tests.seeds.users import MANIFESTS, text
 
 pytestmark = pytest.mark.slow
@@ -19,9 +19,9 @@ TAINT = '{"spec":{"taints":[{"effect":"NoExecute","key":"workload-rebalancer-tes
 
 
 def test_tutorial_prints_the_output_that_it_shows(
-    place: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    control_plane: ControlPlane, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kubectl = place.kubectl(home, context="karmada-apiserver")
+    kubectl = control_plane.kubectl(home, context="karmada-apiserver")
     try:
         _follow(kubectl, tmp_path, monkeypatch)
     finally:

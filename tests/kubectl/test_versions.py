@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.servers import editor
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.control_planes import ControlPlane
 from tests.kubectl.manifests import BOTH
-from tests.kubectl.places import Place
 
 
 def versions() -> Iterator[Path]:
@@ -27,10 +27,14 @@ VERSIONS: Final = list(versions())
 @pytest.mark.slow  # about forty programs, one after the other
 @pytest.mark.parametrize("program", VERSIONS, ids=lambda path: path.name)
 def test_kubectl_version_runs_a_typical_session(
-    place_on_sqlite: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Path
+    control_plane_on_sqlite: ControlPlane,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    program: Path,
 ) -> None:
     name = f"versions-{program.name.replace('.', '-')}"
-    kubectl = Kubectl(place_on_sqlite.reading, home / name, name, program=str(program))
+    kubectl = Kubectl(control_plane_on_sqlite.reading, home / name, name, program=str(program))
     kubectl("create", "namespace", name)
     try:
         _work(kubectl, tmp_path, monkeypatch)

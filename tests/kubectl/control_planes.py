@@ -13,7 +13,7 @@ from tests.kubectl.commands import Kubectl
 from tests.scaleout.processes import Api, Process, Worker
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class ControlPlane(Struct, frozen=True, kw_only=True):
     """Kubeconfigs of the replica for writes and of the replica for reads; the latter has the members."""
 
     writing: Path
@@ -26,14 +26,14 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def on_sqlite(directory: Path, *options: str) -> Generator[Place]:
+def on_sqlite(directory: Path, *options: str) -> Generator[ControlPlane]:
     """Run ``reballast up``, with everything in one process."""
     with running(directory, *options):
-        yield Place(writing=directory / "kubeconfig", reading=directory / "kubeconfig")
+        yield ControlPlane(writing=directory / "kubeconfig", reading=directory / "kubeconfig")
 
 
 @contextmanager
-def on_kafka(servers: str, directory: Path) -> Generator[Place]:
+def on_kafka(servers: str, directory: Path) -> Generator[ControlPlane]:
     """Run two workers, a replica for writes, and a replica with members for reads."""
     log = f"kafka://{servers}/k{secrets.token_hex(4)}"
     workers = [Worker(f"worker{index}", log, directory) for index in range(2)]
@@ -44,7 +44,7 @@ def on_kafka(servers: str, directory: Path) -> Generator[Place]:
         for api in apis:
             api.wait_until(api.answers)
         reading, writing = (api.data / "kubeconfig" for api in apis)
-        yield Place(writing=writing, reading=reading, log=log)
+        yield ControlPlane(writing=writing, reading=reading, log=log)
 
 
 def replica(name: str, log: str, directory: Path, *options: str) -> Api:
