@@ -76,7 +76,7 @@ def collect_health(state: MemberState) -> list[Report]:
 def set_joined(state: MemberState, *, joined: bool) -> None:
     """Record that the member joined or left; when it joins again it reports its own state from scratch."""
     if state.joined and not joined:
-        state.reported_capacity = state.reported_ready = None
+        state.reported_capacity = state.reported_ready = state.shift_ms = None
     state.joined = joined
     state.capacity_changed = True
 

@@ -46,6 +46,18 @@ def test_ready_replicas_are_reported_with_the_next_change_of_free_capacity() -> 
     assert cluster.due_ms(member) is None
 
 
+def test_member_that_leaves_drops_the_report_that_it_held_back() -> None:
+    member = examples.new_state()
+    cluster.apply_work(member, examples.applied("nginx", 1), 0, template=examples.template(**SMALL))
+    cluster.advance(member, 0)
+    cluster.advance(member, 200)
+    assert cluster.due_ms(member) == 200 + reports.SHIFT_MS
+
+    reports.set_joined(member, joined=False)
+    assert cluster.advance(member, 300) == []
+    assert cluster.due_ms(member) is None
+
+
 def test_removed_replicas_free_their_capacity_exactly() -> None:
     member = examples.new_state()
     odd = examples.template(cpu="0.0000001", memory="1.5")
