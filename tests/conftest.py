@@ -21,7 +21,7 @@ from tests.rounds import ROUNDS
 
 CPU_S_MAX: Final = 3.0
 """Processor time of this process in a test's own call, on a machine of the speed in ``tests.speed``."""
-SERVERS: Final = frozenset({"served", "place", "place_on_sqlite", "place_on_kafka"})
+SERVERS: Final = frozenset({"served", "control_plane", "control_plane_on_sqlite", "control_plane_on_kafka"})
 """Fixtures that start a server as a process."""
 SUMMARIZED_S: Final = 60.0
 """From how many seconds on a run ends with a summary by folder."""
