@@ -7,7 +7,12 @@ from events.json_values import Json
 from tests.builders.manifests import manifest
 from tests.kube.oracle.objects import deployment, pod_template
 
-PLURALS = {"ConfigMap": "configmaps", "Deployment": "deployments", "Secret": "secrets"}
+PLURALS = {
+    "CertificateSigningRequest": "certificatesigningrequests",
+    "ConfigMap": "configmaps",
+    "Deployment": "deployments",
+    "Secret": "secrets",
+}
 
 
 def words(value: Json) -> str:
@@ -47,6 +52,28 @@ def of_core(kind: str, **fields: object) -> Json:
         (
             deployment("one", template={**pod_template("one"), "spec": {"containers": [{"command": [1]}]}}),
             "number into Go struct field Container.spec.template.spec.containers.command of type string",
+        ),
+        (
+            deployment("one", replicas=3_000_000_000),
+            "number 3000000000 into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        (
+            {
+                "apiVersion": "certificates.k8s.io/v1",
+                "kind": "CertificateSigningRequest",
+                "spec": {"expirationSeconds": 2**31},
+            },
+            (
+                "number 2147483648 into Go struct field CertificateSigningRequestSpec.spec.expirationSeconds"
+                " of type int32"
+            ),
+        ),
+        (
+            deployment("one", template={"spec": {"terminationGracePeriodSeconds": 2**63}}),
+            (
+                "number 9223372036854775808 into Go struct field"
+                " PodSpec.spec.template.spec.terminationGracePeriodSeconds of type int64"
+            ),
         ),
         (deployment("one", minReadySeconds=2**31 - 1), ""),
         (deployment("one", template={"spec": {"terminationGracePeriodSeconds": 2**40}}), ""),

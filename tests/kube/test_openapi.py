@@ -80,3 +80,16 @@ def _references(value: object) -> list[str]:
 
 def test_unserved_version_has_no_document() -> None:
     assert openapi.document(CATALOGUE, "apps", "v2") is None
+
+
+def test_integers_have_their_width() -> None:
+    document = openapi.document(CATALOGUE, "apps", "v1")
+    assert document
+    schemas = as_object((as_object(document["components"]) or {})["schemas"]) or {}
+    status = as_object((as_object(schemas[_name("DeploymentStatus", schemas)]) or {})["properties"]) or {}
+    assert status["replicas"] == {"type": "integer", "format": "int32"}
+    assert status["observedGeneration"] == {"type": "integer", "format": "int64"}
+
+
+def _name(kind: str, schemas: Json) -> str:
+    return next(name for name in schemas if name.endswith(f".{kind}"))

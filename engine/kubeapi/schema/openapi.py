@@ -122,8 +122,8 @@ def _named(name: str, schemas: Json) -> str:
 
 def _written(schema: Schema, schemas: Json) -> Json:
     match schema:
-        case Scalar(form=form):
-            return dict(_SCALARS[form])
+        case Scalar(form=form, bits=bits):
+            return {**_SCALARS[form], **({"format": f"int{bits}"} if bits else {})}
         case Named(name=name, atomic=atomic):
             found: Json = {"allOf": [{"$ref": _REFERENCE + _named(name, schemas)}]}
             return {**found, "x-kubernetes-map-type": "atomic"} if atomic else found

@@ -12,9 +12,13 @@ ScalarForm: TypeAlias = Literal["str", "int", "float", "bool", "bytes", "quantit
 
 
 class Scalar(Struct, frozen=True, kw_only=True, gc=False):
-    """A scalar value. Times are strings (``micro`` has microseconds); bytes are base64 strings."""
+    """A scalar value. Times are strings (``micro`` has microseconds); bytes are base64 strings.
+
+    ``bits`` is the width of an integer; 0 if the type does not name one.
+    """
 
     form: ScalarForm
+    bits: Literal[0, 32, 64] = 0
 
 
 class Untyped(Struct, frozen=True):

@@ -16,39 +16,6 @@ from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, 
 from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import Json, as_list, as_object
 
-_INT32_MAX: Final = 2**31 - 1
-_INT64_MAX: Final = 2**63 - 1
-_LONG: Final = frozenset(
-    {
-        "activeDeadlineSeconds",
-        "capacity",
-        "deletionGracePeriodSeconds",
-        "expirationSeconds",
-        "fsGroup",
-        "generation",
-        "gid",
-        "maxItems",
-        "maxLength",
-        "maxProperties",
-        "minItems",
-        "minLength",
-        "minProperties",
-        "nodeAllocatableUpdatePeriodSeconds",
-        "observedGeneration",
-        "revision",
-        "runAsGroup",
-        "runAsUser",
-        "seconds",
-        "sizeBytes",
-        "startingDeadlineSeconds",
-        "supplementalGroups",
-        "terminationGracePeriodSeconds",
-        "tolerationSeconds",
-        "uid",
-    }
-)
-"""Names of int64 fields; all other integers are int32."""
-
 _QUANTITY: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII)
 _QUANTITY_LIKE: Final = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]+[-+]?[0-9]*")
 _QUANTITY_WORDS: Final = (
@@ -116,7 +83,7 @@ class TypeMismatch(Struct, kw_only=True):
 
 def mistyped(value: Json, schema: Schema) -> TypeMismatch | None:
     """Return the first type error of an object in document order, or None."""
-    return _of_value(value, resolved(schema), "")
+    return _of_value(value, resolved(schema))
 
 
 def base64_fault(text: str) -> str:
@@ -129,24 +96,21 @@ def base64_fault(text: str) -> str:
     return ""
 
 
-def _of_value(value: object, schema: Schema, name: str) -> TypeMismatch | None:
-    """Return the type error of the value of field ``name``, or None."""
+def _of_value(value: object, schema: Schema) -> TypeMismatch | None:
     if value is None:
         return None
     match schema:
         case Scalar():
-            return _of_scalar(value, schema.form, name)
+            return _of_scalar(value, schema)
         case Fields():
             held = as_object(value)
             return _wrong(value, schema, "struct") if held is None else _of_fields(held, schema)
         case MapOf():
             held = as_object(value)
-            return (
-                _wrong(value, schema, "map") if held is None else _of_items(held.values(), schema.value, name)
-            )
+            return _wrong(value, schema, "map") if held is None else _of_items(held.values(), schema.value)
         case ListOf():
             items = as_list(value)
-            return _wrong(value, schema, "slice") if items is None else _of_items(items, schema.item, name)
+            return _wrong(value, schema, "slice") if items is None else _of_items(items, schema.item)
         case _:
             return None
 
@@ -155,7 +119,7 @@ def _of_fields(held: Json, schema: Fields) -> TypeMismatch | None:
     # In document order, not schema order: the API server reports the first error that its decoder meets.
     for name, item in held.items():
         known = schema.fields.get(name)
-        found = None if known is None else _of_value(item, resolved(known.schema), name)
+        found = None if known is None else _of_value(item, resolved(known.schema))
         if found is not None:
             found.owner = found.owner or schema.name.rpartition(".")[2]
             found.path = (name, *found.path)
@@ -163,20 +127,20 @@ def _of_fields(held: Json, schema: Fields) -> TypeMismatch | None:
     return None
 
 
-def _of_items(items: Iterable[object], schema: Schema, name: str) -> TypeMismatch | None:
+def _of_items(items: Iterable[object], schema: Schema) -> TypeMismatch | None:
     below = resolved(schema)
     for item in items:
-        if (found := _of_value(item, below, name)) is not None:
+        if (found := _of_value(item, below)) is not None:
             return found
     return None
 
 
-def _of_scalar(value: object, form: str, name: str) -> TypeMismatch | None:
-    match form:
+def _of_scalar(value: object, schema: Scalar) -> TypeMismatch | None:
+    match form := schema.form:
         case "int":
-            return _of_number(value, name)
+            return _of_number(value, schema.bits or 64)
         case "intstr":
-            return None if isinstance(value, str) else _of_number(value, name)
+            return None if isinstance(value, str) else _of_number(value, 32)
         case "quantity":
             return _mismatch(value, _quantity_fault(value))
         case "bytes" if isinstance(value, str):
@@ -197,11 +161,11 @@ def _has_form(value: object, form: str) -> bool:
             return form == "str" and isinstance(value, str)
 
 
-def _of_number(value: object, name: str) -> TypeMismatch | None:
-    word, most = ("int64", _INT64_MAX) if name in _LONG else ("int32", _INT32_MAX)
-    if isinstance(value, int) and not isinstance(value, bool) and -most - 1 <= value <= most:
+def _of_number(value: object, bits: int) -> TypeMismatch | None:
+    limit = 1 << bits - 1
+    if isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit:
         return None
-    return _mistyped(value, word)
+    return _mistyped(value, f"int{bits}")
 
 
 def _mismatch(value: object, words: str) -> TypeMismatch | None:
@@ -260,7 +224,7 @@ def _go_type(schema: Schema) -> str:
         case ListOf():
             return f"[]{_go_type(schema.item)}"
         case Scalar():
-            return _SCALARS.get(schema.form, "int32")
+            return _SCALARS.get(schema.form, f"int{schema.bits or 64}")
         case _:
             return "interface {}"
 

@@ -8,23 +8,23 @@ from typing import Final
 TYPES: Final = """
 package core
 AttachedVolume = name:1:str!, devicePath:2:str!
-ClientIPConfig = timeoutSeconds:1:int?
+ClientIPConfig = timeoutSeconds:1:int32?
 ConfigMap = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, immutable:4:bool?, data:2:{str},
   binaryData:3:{bytes}
 ConfigMapNodeConfigSource = namespace:1:str!, name:2:str!, uid:3:str, resourceVersion:4:str,
   kubeletConfigKey:5:str!
-ContainerImage = names:1:[str]!, sizeBytes:2:int
-DaemonEndpoint = Port:1:int!
+ContainerImage = names:1:[str]!, sizeBytes:2:int64
+DaemonEndpoint = Port:1:int32!
 EndpointAddress% = ip:1:str!, hostname:3:str, nodeName:4:str?, targetRef:2:ObjectReference?
-EndpointPort% = name:1:str, port:2:int!, protocol:3:str, appProtocol:4:str?
+EndpointPort% = name:1:str, port:2:int32!, protocol:3:str, appProtocol:4:str?
 EndpointSubset = addresses:1:[EndpointAddress], notReadyAddresses:2:[EndpointAddress],
   ports:3:[EndpointPort]
 Endpoints = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, subsets:2:[EndpointSubset]
 Event = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta!, involvedObject:2:ObjectReference!,
   reason:3:str, message:4:str, source:5:EventSource, firstTimestamp:6:time, lastTimestamp:7:time,
-  count:8:int, type:9:str, eventTime:10:micro, series:11:EventSeries?, action:12:str,
+  count:8:int32, type:9:str, eventTime:10:micro, series:11:EventSeries?, action:12:str,
   related:13:ObjectReference?, reportingComponent:14:str!, reportingInstance:15:str!
-EventSeries = count:1:int, lastObservedTime:2:micro
+EventSeries = count:1:int32, lastObservedTime:2:micro
 EventSource = component:1:str, host:2:str
 LimitRange = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:LimitRangeSpec
 LimitRangeItem = type:1:str!, max:2:{quantity}, min:3:{quantity}, default:4:{quantity},
@@ -55,19 +55,19 @@ NodeStatus = capacity:1:{quantity}, allocatable:2:{quantity}, phase:3:str,
   daemonEndpoints:6:NodeDaemonEndpoints, nodeInfo:7:NodeSystemInfo, images:8:[ContainerImage],
   volumesInUse:9:[str], volumesAttached:10:[AttachedVolume], config:11:NodeConfigStatus?,
   runtimeHandlers:12:[NodeRuntimeHandler], features:13:NodeFeatures?, declaredFeatures:14:[str]
-NodeSwapStatus = capacity:1:int?
+NodeSwapStatus = capacity:1:int64?
 NodeSystemInfo = machineID:1:str!, systemUUID:2:str!, bootID:3:str!, kernelVersion:4:str!, osImage:5:str!,
   containerRuntimeVersion:6:str!, kubeletVersion:7:str!, kubeProxyVersion:8:str!, operatingSystem:9:str!,
   architecture:10:str!, swap:11:NodeSwapStatus?
-PortStatus = port:1:int!, protocol:2:str!, error:3:str?
+PortStatus = port:1:int32!, protocol:2:str!, error:3:str?
 ReplicationController = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
   spec:2:ReplicationControllerSpec, status:3:ReplicationControllerStatus
 ReplicationControllerCondition = type:1:str!, status:2:str!, lastTransitionTime:3:time, reason:4:str,
   message:5:str
-ReplicationControllerSpec = replicas:1:int?=1, minReadySeconds:4:int, selector:2:{str}%,
+ReplicationControllerSpec = replicas:1:int32?=1, minReadySeconds:4:int32, selector:2:{str}%,
   template:3:PodTemplateSpec?
-ReplicationControllerStatus = replicas:1:int!, fullyLabeledReplicas:2:int, readyReplicas:4:int,
-  availableReplicas:5:int, observedGeneration:3:int,
+ReplicationControllerStatus = replicas:1:int32!, fullyLabeledReplicas:2:int32, readyReplicas:4:int32,
+  availableReplicas:5:int32, observedGeneration:3:int64,
   conditions:6:[ReplicationControllerCondition/type~type]
 ResourceQuota = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:ResourceQuotaSpec,
   status:3:ResourceQuotaStatus
@@ -81,12 +81,12 @@ Service = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:ServiceSp
 ServiceAccount = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
   secrets:2:[ObjectReference/name~name], imagePullSecrets:3:[LocalObjectReference],
   automountServiceAccountToken:4:bool?
-ServicePort = name:1:str, protocol:2:str=TCP, appProtocol:6:str?, port:3:int!, targetPort:4:intstr,
-  nodePort:5:int
+ServicePort = name:1:str, protocol:2:str=TCP, appProtocol:6:str?, port:3:int32!, targetPort:4:intstr,
+  nodePort:5:int32
 ServiceSpec = ports:1:[ServicePort/port+protocol~port], selector:2:{str}%, clusterIP:3:str,
   clusterIPs:18:[str], type:4:str, externalIPs:5:[str], sessionAffinity:7:str, loadBalancerIP:8:str,
   loadBalancerSourceRanges:9:[str], externalName:10:str, externalTrafficPolicy:11:str,
-  healthCheckNodePort:12:int, publishNotReadyAddresses:13:bool,
+  healthCheckNodePort:12:int32, publishNotReadyAddresses:13:bool,
   sessionAffinityConfig:14:SessionAffinityConfig?, ipFamilies:19:[str], ipFamilyPolicy:17:str?,
   allocateLoadBalancerNodePorts:20:bool?, loadBalancerClass:21:str?, internalTrafficPolicy:22:str?,
   trafficDistribution:23:str?
@@ -96,9 +96,9 @@ Taint = key:1:str!, value:2:str, effect:3:str!, timeAdded:4:time?
 TopologySelectorLabelRequirement = key:1:str!, values:2:[str]!
 TopologySelectorTerm% = matchLabelExpressions:1:[TopologySelectorLabelRequirement]
 package meta
-Condition = type:1:str!, status:2:str!, observedGeneration:3:int, lastTransitionTime:4:time!,
+Condition = type:1:str!, status:2:str!, observedGeneration:3:int64, lastTransitionTime:4:time!,
   reason:5:str!, message:6:str!
-DeleteOptions = apiVersion:str, kind:str, gracePeriodSeconds:1:int?, preconditions:2:Preconditions?,
+DeleteOptions = apiVersion:str, kind:str, gracePeriodSeconds:1:int64?, preconditions:2:Preconditions?,
   orphanDependents:3:bool?, propagationPolicy:4:str?, dryRun:5:[str],
   ignoreStoreReadErrorWithClusterBreakingPotential:6:bool?
 FieldSelectorRequirement = key:1:str!, operator:2:str!, values:3:[str]
@@ -107,8 +107,8 @@ LabelSelectorRequirement = key:1:str!, operator:2:str!, values:3:[str]
 ManagedFieldsEntry = manager:1:str, operation:2:str, apiVersion:3:str, time:4:time?, fieldsType:6:str,
   fieldsV1:7:any?, subresource:8:str
 ObjectMeta = name:1:str, generateName:2:str, namespace:3:str, selfLink:4:str, uid:5:str,
-  resourceVersion:6:str, generation:7:int, creationTimestamp:8:time, deletionTimestamp:9:time?,
-  deletionGracePeriodSeconds:10:int?, labels:11:{str}, annotations:12:{str},
+  resourceVersion:6:str, generation:7:int64, creationTimestamp:8:time, deletionTimestamp:9:time?,
+  deletionGracePeriodSeconds:10:int64?, labels:11:{str}, annotations:12:{str},
   ownerReferences:13:[OwnerReference/uid~uid], finalizers:14:[str/*~*],
   managedFields:17:[ManagedFieldsEntry]
 OwnerReference% = apiVersion:5:str!, kind:1:str!, name:3:str!, uid:4:str!, controller:6:bool?,

@@ -4,11 +4,11 @@ A line is one type (``package core`` before it sets the package); continuation l
 ``ContainerPort = name:1:str, containerPort:3:int!, protocol:4:str=TCP``
 
 A field is ``name:number:type``, where number is the protobuf field number (absent for kinds without
-protobuf). The name ``_`` inlines the fields of the type. A type is a scalar, ``any``, a type of the same
-package or ``package.Type``; ``{T}`` is a map; ``[T]`` is an atomic list, ``[T/key+key]`` a list of relation
-map with these keys, ``[T/*]`` a set; ``~key`` or ``~*`` before the closing bracket is its strategic merge
-key. Suffixes: ``%`` atomic, ``?`` pointer (absent differs from zero), ``!`` always written, ``=x`` default
-for a list key.
+protobuf). The name ``_`` inlines the fields of the type. A type is a scalar (an integer is ``int32``,
+``int64``, or ``int`` if its width is not known), ``any``, a type of the same package or ``package.Type``;
+``{T}`` is a map; ``[T]`` is an atomic list, ``[T/key+key]`` a list of relation map with these keys, ``[T/*]``
+a set; ``~key`` or ``~*`` before the closing bracket is its strategic merge key. Suffixes: ``%`` atomic, ``?``
+pointer (absent differs from zero), ``!`` always written, ``=x`` default for a list key.
 """
 
 import re
@@ -134,6 +134,8 @@ def _schema(text: str, package: str, *, atomic: bool = False) -> Schema:
         return MapOf(value=_schema(text.strip("{}"), package), atomic=atomic)
     if text in _SCALARS:
         return Scalar(form=cast("ScalarForm", text))
+    if text in {"int32", "int64"}:
+        return Scalar(form="int", bits=32 if text == "int32" else 64)
     if text == "any":
         return UNTYPED
     if text == "extra":

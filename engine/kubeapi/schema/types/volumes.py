@@ -7,7 +7,7 @@ from typing import Final
 
 TYPES: Final = """
 package core
-AWSElasticBlockStoreVolumeSource = volumeID:1:str!, fsType:2:str, partition:3:int, readOnly:4:bool
+AWSElasticBlockStoreVolumeSource = volumeID:1:str!, fsType:2:str, partition:3:int32, readOnly:4:bool
 AzureDiskVolumeSource = diskName:1:str!, diskURI:2:str!, cachingMode:3:str?=ReadWrite, fsType:4:str?=ext4,
   readOnly:5:bool?, kind:6:str?=Shared
 AzureFilePersistentVolumeSource = secretName:1:str!, shareName:2:str!, readOnly:3:bool,
@@ -29,34 +29,34 @@ CinderVolumeSource = volumeID:1:str!, fsType:2:str, readOnly:3:bool, secretRef:4
 ClusterTrustBundleProjection = name:1:str?, signerName:2:str?, labelSelector:3:meta.LabelSelector?,
   optional:5:bool?, path:4:str!
 ConfigMapProjection = _:1:LocalObjectReference, items:2:[KeyToPath], optional:4:bool?
-ConfigMapVolumeSource = _:1:LocalObjectReference, items:2:[KeyToPath], defaultMode:3:int?,
+ConfigMapVolumeSource = _:1:LocalObjectReference, items:2:[KeyToPath], defaultMode:3:int32?,
   optional:4:bool?
 DownwardAPIProjection = items:1:[DownwardAPIVolumeFile]
 DownwardAPIVolumeFile = path:1:str!, fieldRef:2:ObjectFieldSelector?,
-  resourceFieldRef:3:ResourceFieldSelector?, mode:4:int?
-DownwardAPIVolumeSource = items:1:[DownwardAPIVolumeFile], defaultMode:2:int?
+  resourceFieldRef:3:ResourceFieldSelector?, mode:4:int32?
+DownwardAPIVolumeSource = items:1:[DownwardAPIVolumeFile], defaultMode:2:int32?
 EmptyDirVolumeSource = medium:1:str, sizeLimit:2:quantity?
 EphemeralVolumeSource = volumeClaimTemplate:1:PersistentVolumeClaimTemplate?
-FCVolumeSource = targetWWNs:1:[str], lun:2:int?, fsType:3:str, readOnly:4:bool, wwids:5:[str]
+FCVolumeSource = targetWWNs:1:[str], lun:2:int32?, fsType:3:str, readOnly:4:bool, wwids:5:[str]
 FlexPersistentVolumeSource = driver:1:str!, fsType:2:str, secretRef:3:SecretReference?, readOnly:4:bool,
   options:5:{str}
 FlexVolumeSource = driver:1:str!, fsType:2:str, secretRef:3:LocalObjectReference?, readOnly:4:bool,
   options:5:{str}
 FlockerVolumeSource = datasetName:1:str, datasetUUID:2:str
-GCEPersistentDiskVolumeSource = pdName:1:str!, fsType:2:str, partition:3:int, readOnly:4:bool
+GCEPersistentDiskVolumeSource = pdName:1:str!, fsType:2:str, partition:3:int32, readOnly:4:bool
 GitRepoVolumeSource = repository:1:str!, revision:2:str, directory:3:str
 GlusterfsPersistentVolumeSource = endpoints:1:str!, path:2:str!, readOnly:3:bool,
   endpointsNamespace:4:str?
 GlusterfsVolumeSource = endpoints:1:str!, path:2:str!, readOnly:3:bool
 HostPathVolumeSource = path:1:str!, type:2:str?
-ISCSIPersistentVolumeSource = targetPortal:1:str!, iqn:2:str!, lun:3:int!, iscsiInterface:4:str=default,
+ISCSIPersistentVolumeSource = targetPortal:1:str!, iqn:2:str!, lun:3:int32!, iscsiInterface:4:str=default,
   fsType:5:str, readOnly:6:bool, portals:7:[str], chapAuthDiscovery:8:bool, chapAuthSession:11:bool,
   secretRef:10:SecretReference?, initiatorName:12:str?
-ISCSIVolumeSource = targetPortal:1:str!, iqn:2:str!, lun:3:int!, iscsiInterface:4:str=default,
+ISCSIVolumeSource = targetPortal:1:str!, iqn:2:str!, lun:3:int32!, iscsiInterface:4:str=default,
   fsType:5:str, readOnly:6:bool, portals:7:[str], chapAuthDiscovery:8:bool, chapAuthSession:11:bool,
   secretRef:10:LocalObjectReference?, initiatorName:12:str?
 ImageVolumeSource = reference:1:str, pullPolicy:2:str
-KeyToPath = key:1:str!, path:2:str!, mode:3:int?
+KeyToPath = key:1:str!, path:2:str!, mode:3:int32?
 LocalObjectReference% = name:1:str
 LocalVolumeSource = path:1:str!, fsType:2:str?
 ModifyVolumeStatus = targetVolumeAttributesClassName:1:str, status:2:str!
@@ -100,10 +100,10 @@ PersistentVolumeSpec = capacity:1:{quantity}, _:2:PersistentVolumeSource, access
   volumeAttributesClassName:10:str?
 PersistentVolumeStatus = phase:1:str, message:2:str, reason:3:str, lastPhaseTransitionTime:4:time?
 PhotonPersistentDiskVolumeSource = pdID:1:str!, fsType:2:str
-PodCertificateProjection = signerName:1:str, keyType:2:str, maxExpirationSeconds:3:int?,
+PodCertificateProjection = signerName:1:str, keyType:2:str, maxExpirationSeconds:3:int32?,
   credentialBundlePath:4:str, keyPath:5:str, certificateChainPath:6:str, userAnnotations:7:{str}
 PortworxVolumeSource = volumeID:1:str!, fsType:2:str, readOnly:3:bool
-ProjectedVolumeSource = sources:1:[VolumeProjection]!, defaultMode:2:int?
+ProjectedVolumeSource = sources:1:[VolumeProjection]!, defaultMode:2:int32?
 QuobyteVolumeSource = registry:1:str!, volume:2:str!, readOnly:3:bool, user:4:str, group:5:str,
   tenant:6:str
 RBDPersistentVolumeSource = monitors:1:[str]!, image:2:str!, fsType:3:str, pool:4:str=rbd,
@@ -119,8 +119,8 @@ ScaleIOVolumeSource = gateway:1:str!, system:2:str!, secretRef:3:LocalObjectRefe
   fsType:9:str=xfs, readOnly:10:bool
 SecretProjection = _:1:LocalObjectReference, items:2:[KeyToPath], optional:4:bool?
 SecretReference% = name:1:str, namespace:2:str
-SecretVolumeSource = secretName:1:str, items:2:[KeyToPath], defaultMode:3:int?, optional:4:bool?
-ServiceAccountTokenProjection = audience:1:str, expirationSeconds:2:int?, path:3:str!
+SecretVolumeSource = secretName:1:str, items:2:[KeyToPath], defaultMode:3:int32?, optional:4:bool?
+ServiceAccountTokenProjection = audience:1:str, expirationSeconds:2:int64?, path:3:str!
 StorageOSPersistentVolumeSource = volumeName:1:str, volumeNamespace:2:str, fsType:3:str, readOnly:4:bool,
   secretRef:5:ObjectReference?
 StorageOSVolumeSource = volumeName:1:str, volumeNamespace:2:str, fsType:3:str, readOnly:4:bool,
