@@ -39,13 +39,13 @@ Progress = Callable[[str], None]
 
 
 class Sizes(Struct, frozen=True, kw_only=True):
-    """Sizes of the parts: ``bare``, ``gets`` and ``paced`` are requests, ``told`` the events that each watch gets."""
+    """Sizes of the parts: ``bare``, ``gets`` and ``paced`` are requests, ``events`` those that each watch gets."""
 
     bare: int = 8_000
     gets: int = 4_000
     paced: int = 1_000
     watchers: int = 100
-    told: int = 300
+    events: int = 300
 
 
 _USUAL: Final = Sizes()
@@ -227,7 +227,7 @@ async def _fanned_out(server: Server, sizes: Sizes) -> dict[str, object]:
                 if began_s is not None:
                     delays.append(at - began_s)
                     seen += 1
-                if seen == sizes.told:
+                if seen == sizes.events:
                     return
 
         version = kube_bodies.version_of(await only.get(kube_bodies.MAPS))
@@ -237,12 +237,12 @@ async def _fanned_out(server: Server, sizes: Sizes) -> dict[str, object]:
                 for connection_ in watching:
                     tasks.create_task(watch(connection_, version))
                 start = time.perf_counter()
-                for index in range(sizes.told):
+                for index in range(sizes.events):
                     await asyncio.sleep(max(start + index * 2 * _PACE_S - time.perf_counter(), 0))
                     await only.post(kube_bodies.MAPS, kube_bodies.stamped(index, time.perf_counter()))
 
         took_s, used_s = await server.timed(tell)
-    count = sizes.watchers * sizes.told
+    count = sizes.watchers * sizes.events
     return {
         "watchers": sizes.watchers,
         "watch_events_per_s": round(count / took_s),

@@ -4,7 +4,7 @@ import pytest
 
 from engine.bench import kube
 
-SMALL = kube.Sizes(bare=50, gets=20, paced=20, watchers=3, told=5)
+SMALL = kube.Sizes(bare=50, gets=20, paced=20, watchers=3, events=5)
 
 
 @pytest.mark.slow

@@ -141,7 +141,7 @@ class ControlPlane:
     ) -> Listed:
         """A page of the objects that fit; ``is_fresh`` as in ``read``.
 
-        ``brief`` objects have only the fields that a table shows (``shelves.Wanted``). Raises ValueError if
+        ``brief`` objects have only the fields that a table shows (``object_tables.Wanted``). Raises ValueError if
         ``after`` is not a continue token.
         """
         if resource.kind == _EVENT:

@@ -21,7 +21,7 @@ from events.json_values import Json
 
 Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
 Guard = Callable[[Request, ApiPath | None, str], Awaitable[None]]
-"""Authorize a request for a resource, or for a path that is none; raises StatusError if it is not permitted."""
+"""Authorize a request for a resource or for another path; raises StatusError if it is not permitted."""
 
 _TOKEN_CHARS_MAX: Final = 4_096
 

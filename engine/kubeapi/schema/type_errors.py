@@ -60,8 +60,8 @@ class TypeMismatch(Struct, kw_only=True):
     """A value that its field cannot hold.
 
     ``owner`` is the Go type that has the field, ``path`` leads from it to the value (without list indexes).
-    ``word`` is the expected type; ``told``, if set, is a message that replaces the generic one.
-    ``plain_words`` is the message that the decoder of strategic merge results uses instead.
+    ``go_type`` is the expected type; ``found``, if set, is a message that replaces the generic one.
+    ``expected`` is the message that the decoder of strategic merge results uses instead.
     """
 
     value: object

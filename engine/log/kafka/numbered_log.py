@@ -306,16 +306,16 @@ class KafkaLog:
     async def _resume(self) -> None:
         """Continue from the stored sequence if it belongs to this log."""
         try:
-            shelf = self._extent_file = await asyncio.to_thread(extents.ExtentFile, self._path)
-            if shelf.state.read and not await self._is_of_this_log(shelf.state):
+            extent_file = self._extent_file = await asyncio.to_thread(extents.ExtentFile, self._path)
+            if extent_file.state.read and not await self._is_of_this_log(extent_file.state):
                 _log.warning("sequence file belongs to another log; rebuilding it", file=str(self._path))
-                await asyncio.to_thread(shelf.clear)
+                await asyncio.to_thread(extent_file.clear)
         except extents.UnwritableError as error:
             self._extent_file = None
             _log.warning("sequence file unusable; keeping the sequence in memory", reason=str(error))
             return
-        state = shelf.state
-        self._sequence = await asyncio.to_thread(sequence.Sequence, shelf)
+        state = extent_file.state
+        self._sequence = await asyncio.to_thread(sequence.Sequence, extent_file)
         self._read, self._record = state.read, state.record
         self._fetched = state.read
         self._visible.update(state.slots)

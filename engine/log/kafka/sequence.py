@@ -1,8 +1,8 @@
 """The order of all records: extents of partitions in the topic ``sequence`` (design section 2).
 
 An extent is a range of offsets of one partition. Its first offset has the extent's first number; every offset
-counts, also those of control records. Extents that do not join the accepted ones have no effect, whoever
-wrote them, so several replicas may append at once and all fold the same order.
+counts, also those of control records. Extents that do not join the accepted ones have no effect, so several
+replicas may append at once and all fold the same order.
 """
 
 import bisect
@@ -89,13 +89,13 @@ def read(record: StoredRecord) -> Extents | None:
 class Sequence:
     """The number of each offset, as far as extents were applied.
 
-    The newest extents are in memory; with a file (``shelf``) all but the last are stored there. A lookup of
+    The newest extents are in memory; with an ``extent_file`` all but the last are stored there. A lookup of
     an older extent reads the file and blocks meanwhile.
     """
 
-    def __init__(self, shelf: ExtentFile | None = None) -> None:
-        self._extent_file = shelf
-        state = State() if shelf is None else shelf.state
+    def __init__(self, extent_file: ExtentFile | None = None) -> None:
+        self._extent_file = extent_file
+        state = State() if extent_file is None else extent_file.state
         self.next, self.by = state.next, state.by
         self._slots: list[Slot] = []
         self._slot_indexes: dict[Slot, int] = {}
