@@ -298,7 +298,7 @@ class WorkloadRebalanced(RebalancerDecision, frozen=True, kw_only=True):
 
     @property
     def related(self) -> tuple[str, ...]:
-        return (keys.binding_key(self.workload.kind, self.workload.namespace, self.workload.name),)
+        return (self.workload.binding_key,)
 
 
 class RebalanceFinished(RebalancerDecision, frozen=True, kw_only=True):

@@ -42,45 +42,39 @@ class RescheduleAnswered(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def related(self) -> tuple[str, ...]:
-        return (keys.binding_key(self.workload.kind, self.workload.namespace, self.workload.name),)
+        return (self.workload.binding_key,)
 
 
-class DependencyNeeded(shapes.Event, frozen=True, kw_only=True):
+class _DependencyLink(shapes.Event, frozen=True, kw_only=True):
+    """Base of the links about an object and a workload that depends on it."""
+
+    dependency: shapes.WorkloadRef
+    by: str
+    number: shapes.Count
+
+    @property
+    def record_key(self) -> str:
+        return self.dependency.binding_key
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (self.by,)
+
+
+class DependencyNeeded(_DependencyLink, frozen=True, kw_only=True):
     """The clusters in which a workload needs an object of its namespace; replaces its earlier needs of that object.
 
     ``by`` is the key of the workload's binding, ``number`` the step of its shard: the highest number of a
     binding counts.
     """
 
-    dependency: shapes.WorkloadRef
-    by: str
-    number: shapes.Count
     clusters: tuple[str, ...]
 
-    @property
-    def record_key(self) -> str:
-        return keys.binding_key(self.dependency.kind, self.dependency.namespace, self.dependency.name)
 
-    @property
-    def related(self) -> tuple[str, ...]:
-        return (self.by,)
-
-
-class DependencyDropped(shapes.Event, frozen=True, kw_only=True):
+class DependencyDropped(_DependencyLink, frozen=True, kw_only=True):
     """A workload no longer needs the object anywhere; with ``preserved``, members keep what already runs."""
 
-    dependency: shapes.WorkloadRef
-    by: str
-    number: shapes.Count
     preserved: bool = False
-
-    @property
-    def record_key(self) -> str:
-        return keys.binding_key(self.dependency.kind, self.dependency.namespace, self.dependency.name)
-
-    @property
-    def related(self) -> tuple[str, ...]:
-        return (self.by,)
 
 
 class CapacityRequested(shapes.Event, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ class PolicyDeleted(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def record_key(self) -> str:
-        return keys.object_key(self.policy.kind, self.policy.namespace, self.policy.name)
+        return self.policy.object_key
 
 
 class NamespaceApplied(shapes.Event, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class ConfigurationDeleted(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def record_key(self) -> str:
-        return keys.object_key(self.object.kind, self.object.namespace, self.object.name)
+        return self.object.object_key
 
 
 class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def record_key(self) -> str:
-        return keys.object_key(self.object.kind, self.object.namespace, self.object.name)
+        return self.object.object_key
 
 
 class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from events import limits, times
+from events import keys, limits, times
 
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """An integer of 64 bits, so that readers in any language can hold it."""
@@ -66,6 +66,16 @@ class WorkloadRef(Shape, frozen=True, kw_only=True):
     namespace: str = ""
 
     @property
+    def binding_key(self) -> str:
+        """Key of the object's binding."""
+        return keys.binding_key(self.kind, self.namespace, self.name)
+
+    @property
+    def object_key(self) -> str:
+        """Key of the object if every shard reads it."""
+        return keys.object_key(self.kind, self.namespace, self.name)
+
+    @property
     def sort_key(self) -> str:
         """Sort key of observedWorkloads: one string; an empty namespace leaves two spaces."""
         return f"{self.api_version} {self.kind} {self.namespace} {self.name}"
@@ -77,6 +87,11 @@ class PolicyRef(Shape, frozen=True, kw_only=True):
     kind: str
     name: str
     namespace: str = ""
+
+    @property
+    def object_key(self) -> str:
+        """Key of the policy's records."""
+        return keys.object_key(self.kind, self.namespace, self.name)
 
 
 class OverrideRef(Shape, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ class TemplateDeleted(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def record_key(self) -> str:
-        return keys.binding_key(self.template.kind, self.template.namespace, self.template.name)
+        return self.template.binding_key
 
 
 class RebalancerApplied(shapes.Event, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def record_key(self) -> str:
-        return keys.binding_key(self.template.kind, self.template.namespace, self.template.name)
+        return self.template.binding_key
 
 
 class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
@@ -74,4 +74,4 @@ class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def record_key(self) -> str:
-        return keys.binding_key(self.template.kind, self.template.namespace, self.template.name)
+        return self.template.binding_key

@@ -11,7 +11,6 @@ from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.agent.untrusted_json import as_text, at
 from engine.agent.watch_receivers import identity_of
-from events import keys
 from events.shapes import WorkloadRef
 
 
@@ -39,6 +38,6 @@ async def orphans(
                 name=as_text(at(item, "metadata", "name")),
                 namespace=as_text(at(item, "metadata", "namespace")),
             )
-            key = keys.binding_key(ref.kind, ref.namespace, ref.name)
+            key = ref.binding_key
             if ledger.get(key) is None:
                 yield Entry(work=messages.Work(key=key, told="removed", term=0, step=0), ref=ref)

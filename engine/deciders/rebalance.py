@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.deciders import step_outputs
 from engine.deciders.state import Rebalancer
-from events import decisions, keys, links, shapes, specs, times
+from events import decisions, links, specs, times
 
 SUCCESSFUL: Final = "Successful"
 FAILED: Final = "Failed"
@@ -66,7 +66,7 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
     )
     emit.decide(start)
     for ref in added:
-        key = binding_key(ref)
+        key = ref.binding_key
         request = links.RescheduleRequested(
             rebalancer=rebalancer.name,
             uid=rebalancer.uid,
@@ -106,7 +106,3 @@ def _expire(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> None:
     # late.
     deleted = specs.RebalancerDeleted(name=rebalancer.name, expects=rebalancer.version)
     emit.send(deleted)
-
-
-def binding_key(ref: shapes.WorkloadRef) -> str:
-    return keys.binding_key(ref.kind, ref.namespace, ref.name)

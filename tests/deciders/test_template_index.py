@@ -10,7 +10,6 @@ from engine.deciders.indexes import Templates
 from engine.deciders.state import Template
 from engine.objects import policies, workloads
 from engine.objects.selector_index import Selection
-from events import keys
 from tests.deciders import strategies
 
 
@@ -44,7 +43,7 @@ def test_index_finds_the_same_templates_as_a_scan(
     index = Templates()
     known: dict[str, Template] = {}
     for change, template in changes:
-        key = keys.binding_key(template.ref.kind, template.ref.namespace, template.ref.name)
+        key = template.ref.binding_key
         new = _kept(template) if change == "applied" else None
         index.move(key, known.pop(key, None), new)
         if new is not None:

@@ -30,7 +30,7 @@ def _needs(binding: Binding) -> Iterator[str]:
     """Yield the keys that a workload needs; without a claim, those of its last distribution."""
     if binding.claim is None:
         for ref in binding.distributed.dependencies if binding.distributed else ():
-            yield keys.binding_key(ref.kind, ref.namespace, ref.name)
+            yield ref.binding_key
     elif binding.claim.propagate_deps and binding.template is not None:
         for each in binding.template.dependencies:
             yield keys.binding_key(each.kind, each.namespace, each.name)

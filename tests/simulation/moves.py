@@ -386,7 +386,7 @@ async def allow_deletion(world: World) -> str:
     else:
         name, cluster = chance.choice(world.scope.workloads), chance.choice(world.names)
         ref = WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
-    key = keys.binding_key(ref.kind, ref.namespace, ref.name)
+    key = ref.binding_key
     await world.say(specs.DeletionAllowed(template=ref, cluster=cluster), key, keys.shard_of(key))
     return f"{key} may be deleted in {cluster}"
 
