@@ -16,7 +16,6 @@ import datetime as dt
 import hashlib
 import secrets
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -30,9 +29,10 @@ from engine.http.services import Services
 from engine.identity import certificates, sealing, server_token
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
-from engine.writing import targets as wishes
+from engine.writing.mutations import Edit, Edited, Problem
 from engine.writing.object_changes import Change, Removal
 from engine.writing.stored_objects import StoredViews
+from engine.writing.targets import Target
 from engine.writing.write_api import WriteApi
 from events.json_values import Json, as_object
 from projections import object_tables
@@ -107,16 +107,44 @@ async def answer(services: Services, directory: Path) -> None:
 
 async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:
     """Return the valid fingerprint; publish that of ``own`` if there is none or it equals ``instead``."""
-
-    def compute(live: Json | None) -> Json:
-        current = _data(live).get("fingerprint")
-        if live is not None and current not in ("", None, instead):
-            return live
-        data: Json = {"fingerprint": own.fingerprint, "authority": own.certificate}
-        return _object(reserved_objects.KEYS, data, live)
-
-    outcome = await _change(write_api, reserved_objects.KEYS, compute)
+    outcome = await _change(write_api, reserved_objects.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))
+
+
+class _Publication(Struct, frozen=True):
+    """Publish keys, unless others count already; those with the fingerprint ``instead`` are replaced."""
+
+    own: Keys
+    instead: str
+
+    def apply(self, live: Json | None) -> Edited:
+        if live is not None and _data(live).get("fingerprint") not in ("", None, self.instead):
+            return Edited(live)
+        data: Json = {"fingerprint": self.own.fingerprint, "authority": self.own.certificate}
+        return Edited(_object(reserved_objects.KEYS, data, live))
+
+
+class _Request(Struct, frozen=True):
+    """Request the keys with this fingerprint; the answer is sealed for a public key."""
+
+    name: str
+    fingerprint: str
+    public: str
+
+    def apply(self, live: Json | None) -> Edited:
+        return Edited(live or _object(self.name, {"for": self.fingerprint, "reader": self.public}, live))
+
+
+class _SealedAnswer(Struct, frozen=True):
+    """Add the sealed answer to a request; it fails if the request has been deleted."""
+
+    text: str
+
+    def apply(self, live: Json | None) -> Edited:
+        if live is None:
+            raise StatusError(404, "NotFound", "the key request no longer exists")
+        data = _data(live)
+        return Edited({**live, "data": {**data, "sealed": data.get("sealed") or self.text}})
 
 
 async def _requested_keys(
@@ -126,9 +154,7 @@ async def _requested_keys(
     own = X25519PrivateKey.generate()
     name = reserved_objects.ASKING + secrets.token_hex(_ID_BYTES)
     public = base64.b64encode(own.public_key().public_bytes_raw()).decode()
-    await _change(
-        write_api, name, lambda live: live or _object(name, {"for": fingerprint, "reader": public}, live)
-    )
+    await _change(write_api, name, _Request(name, fingerprint, public))
     deadline = time.monotonic() + seconds
     try:
         while time.monotonic() < deadline:
@@ -140,8 +166,7 @@ async def _requested_keys(
             await asyncio.sleep(_POLL_SECONDS)
         return None
     finally:
-        removal = Removal(target=_target(name), precheck=lambda _live: None, now_ms=0)
-        await write_api.change(removal, dry_run=False, source=_SOURCE)
+        await write_api.change(Removal(target=_target(name), now_ms=0), source=_SOURCE)
 
 
 def _opened(text: str, own: X25519PrivateKey, fingerprint: str) -> Keys | None:
@@ -176,17 +201,10 @@ def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
     return requests
 
 
-def _sealed(own: Keys, reader: bytes) -> Callable[[Json | None], Json]:
-    """Return a change that adds the sealed answer to a request; it fails if the request has been deleted."""
+def _sealed(own: Keys, reader: bytes) -> _SealedAnswer:
+    """The answer to a request with this public key; raises SealError."""
     text = sealing.sealed(msgspec.json.encode(own), reader, own.fingerprint.encode())
-
-    def compute(live: Json | None) -> Json:
-        if live is None:
-            raise StatusError(404, "NotFound", "the key request no longer exists")
-        data = _data(live)
-        return {**live, "data": {**data, "sealed": data.get("sealed") or base64.b64encode(text).decode()}}
-
-    return compute
+    return _SealedAnswer(base64.b64encode(text).decode())
 
 
 def _keep(directory: Path, keys: Keys) -> None:
@@ -194,16 +212,16 @@ def _keep(directory: Path, keys: Keys) -> None:
     server_token.keep(directory, keys.token)
 
 
-async def _change(write_api: WriteApi, name: str, compute: Callable[[Json | None], Json]) -> Json:
-    change = Change(target=_target(name), compute=compute)
-    result = await write_api.change(change, dry_run=False, source=_SOURCE)
-    if result.problem is not None:
-        raise StatusError(503, "ServiceUnavailable", result.problem.reason)
-    return change.outcome
+async def _change(write_api: WriteApi, name: str, edit: Edit) -> Json:
+    """Carry out an edit; return the object after it."""
+    answer = await write_api.change(Change(target=_target(name), edit=edit), source=_SOURCE)
+    if isinstance(answer, Problem):
+        raise StatusError(503, "ServiceUnavailable", answer.reason)
+    return answer.mutated.value
 
 
-def _target(name: str) -> wishes.Target:
-    return wishes.Target(api_version="v1", kind="ConfigMap", namespace=reserved_objects.NAMESPACE, name=name)
+def _target(name: str) -> Target:
+    return Target(api_version="v1", kind="ConfigMap", namespace=reserved_objects.NAMESPACE, name=name)
 
 
 def _object(name: str, data: Json, live: Json | None) -> Json:

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from engine.log import port
-from engine.writing import targets as wishes
 from engine.writing import tracing
+from engine.writing.targets import Target
 from events import codec, envelope, partitioning, records, shapes, times, topics
 from events.tracing import Trace
 
@@ -29,7 +29,7 @@ class Appended(Struct, frozen=True, kw_only=True):
 class Writing(Struct, frozen=True):
     """Events about one object to append together, and their trace."""
 
-    target: wishes.Target
+    target: Target
     events: Sequence[shapes.Event]
     trace: Trace
 
@@ -71,7 +71,7 @@ class Appending:
             flat = [self._record(item.event, item.key, source, time, trace, item.id) for item in batch]
             await self._log.append(flat)
 
-    async def untouched(self, target: wishes.Target, start: int, end: int) -> bool:
+    async def untouched(self, target: Target, start: int, end: int) -> bool:
         """Whether the partition has no record of the object at offsets from ``start`` to ``end`` (exclusive)."""
         partition = partition_of(target)
         while start < end:
@@ -102,5 +102,5 @@ class Appending:
         return codec.encode(event, head, partition=partition, key=key)
 
 
-def partition_of(target: wishes.Target) -> int:
+def partition_of(target: Target) -> int:
     return partitioning.partition_of(target.key, topics.TOPICS[target.topic].partitions)

@@ -5,15 +5,10 @@ described); any other change writes the whole cluster.
 """
 
 from collections.abc import Sequence
-from typing import cast
 
 import msgspec
-from msgspec import Struct
 
 from engine.domain.clusters import Spec, edited
-from engine.writing import operations as asks
-from engine.writing import targets as wishes
-from engine.writing.results import Result
 from events import clusters, enums, shapes, times
 from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds as kinds
@@ -22,20 +17,9 @@ from projections.documents import field_owners
 from projections.documents.clusters import FINALIZER
 
 
-class Leave(Struct, frozen=True, kw_only=True):
-    """Start a cluster's departure; it stays until its workloads have been removed."""
-
-    target: wishes.Target
-
-    def decide(self, stored: asks.StoredState) -> asks.Write | Result:
-        cluster = cast("Cluster | None", stored)
-        if cluster is None:
-            return asks.not_found(self.target)
-        version = cluster.head.version
-        if cluster.leaving_ms:
-            return asks.done("unchanged", cluster)
-        event = clusters.ClusterLeaving(name=cluster.name, expects=version)
-        return asks.Write(action="deleted", events=(event,))
+def leaving(cluster: Cluster) -> clusters.ClusterLeaving:
+    """The event that starts a cluster's departure; expects its current version."""
+    return clusters.ClusterLeaving(name=cluster.name, expects=cluster.head.version)
 
 
 def left(cluster: Cluster) -> clusters.ClusterLeft:
@@ -61,26 +45,25 @@ def built_in_apis() -> tuple[clusters.ApiKind, ...]:
     )
 
 
-def changed(target: wishes.Target, cluster: Cluster | None, facts: Spec) -> asks.Write | Result:
-    """Events that turn a cluster's spec into ``facts``: small ones if they suffice, else the whole cluster.
+def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Event, ...]:
+    """Events that give a cluster this spec: small ones if they suffice, else the whole cluster; none if it has it.
 
     The same change gives the same events, whichever client makes it.
     """
     if cluster is None:
-        event = _joined(target.name, facts, 0)
-        return asks.Write(action="created", events=(event,))
+        return (_joined(name, spec, 0),)
     old = cluster.spec
-    changes = {name for name in Spec.__struct_fields__ if getattr(old, name) != getattr(facts, name)}
+    changes = {field for field in Spec.__struct_fields__ if getattr(old, field) != getattr(spec, field)}
     if not changes:
-        return asks.done("unchanged", cluster)
-    events = _small_events(cluster, facts, changes - {"managed_fields"})
+        return ()
+    events = _small_events(cluster, spec, changes - {"managed_fields"})
     folded = old
     # Small events must add up to exactly this spec; if not, write the whole cluster.
     for event in events:
         folded = edited(folded, event, 0)
-    if not events or _timeless(folded) != _timeless(facts):
-        events = [_joined(target.name, facts, cluster.head.version)]
-    return asks.Write(action="configured", events=tuple(events))
+    if not events or _timeless(folded) != _timeless(spec):
+        return (_joined(name, spec, cluster.head.version),)
+    return tuple(events)
 
 
 def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shapes.Event]:

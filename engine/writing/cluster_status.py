@@ -3,10 +3,9 @@
 import msgspec
 
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.writing import cluster_changes as members
-from engine.writing import operations as asks
-from engine.writing import targets as wishes
-from engine.writing.results import Result
+from engine.writing import cluster_changes
+from engine.writing.mutations import Action, Edited, Mutated
+from engine.writing.targets import Target
 from events import clusters, shapes
 from events.json_values import Json, as_list, as_object
 from events.validation import clusters as validation_clusters
@@ -15,14 +14,14 @@ from projections.documents import field_owners
 from projections.documents.clusters import cluster_document
 
 
-def changed(target: wishes.Target, cluster: Cluster, desired: Json) -> asks.Write | Result:
-    """Events for the parts of a status that differ from the current one.
+def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
+    """The cluster with an edited status, and the events for the parts that differ from the current one.
 
     Raises StatusError: 400 if a value has the wrong type, 422 if it is invalid.
     """
     before = as_object(cluster_document(cluster).get("status")) or {}
     try:
-        events = list(_events(target, cluster, before, desired))
+        events = _events(target, cluster, before, edited.value)
     except (msgspec.ValidationError, ValueError, KeyError) as error:
         raise StatusError(400, "BadRequest", f"the status can't be read: {error}") from None
     for event in events:
@@ -31,14 +30,19 @@ def changed(target: wishes.Target, cluster: Cluster, desired: Json) -> asks.Writ
             cause = {"reason": "FieldValueInvalid", "message": fault.reason, "field": fault.field}
             details: Json = {"name": target.name, "kind": "Cluster", "causes": [cause]}
             raise StatusError(422, "Invalid", message, details)
-    if not events:
-        return asks.done("unchanged", cluster)
     # A write of the cluster comes last, so that the version of the last event shows whether all took effect.
-    is_report = not isinstance(events[-1], clusters.ClusterJoined)
-    return asks.Write(action="configured", events=tuple(events), is_report=is_report)
+    is_report = bool(events) and not isinstance(events[-1], clusters.ClusterJoined)
+    action = Action.CONFIGURED if events else Action.UNCHANGED
+    return Mutated(
+        action=action,
+        value=edited.value,
+        events=tuple(events),
+        warnings=edited.warnings,
+        is_report=is_report,
+    )
 
 
-def _events(target: wishes.Target, cluster: Cluster, before: Json, desired: Json) -> list[shapes.Event]:
+def _events(target: Target, cluster: Cluster, before: Json, desired: Json) -> list[shapes.Event]:
     events: list[shapes.Event] = []
     status = as_object(desired.get("status")) or {}
     capacity_fields = ("resourceSummary", "nodeSummary")
@@ -54,8 +58,10 @@ def _events(target: wishes.Target, cluster: Cluster, before: Json, desired: Json
         # A repeated report changes nothing but the times of its field owners; keep those, or each heartbeat
         # would write the cluster.
         whole = cluster_document(cluster, managed=True)
-    written = members.changed(target, cluster, members.spec_of(whole, cluster, status))
-    return events if isinstance(written, Result) else [*events, *written.events]
+    return [
+        *events,
+        *cluster_changes.events_of(target.name, cluster, cluster_changes.spec_of(whole, cluster, status)),
+    ]
 
 
 def _fields(value: Json) -> list[Json]:

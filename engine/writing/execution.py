@@ -4,19 +4,16 @@ Each round holds at most one operation per object, so operations on one object k
 """
 
 from collections.abc import Sequence
-from typing import Final
-
-from msgspec import Struct
+from typing import Final, NamedTuple
 
 from engine import loop_share
 from engine.kubeapi.errors.status_objects import StatusError, in_terminating_namespace
 from engine.log import port
-from engine.writing import object_changes as changes
-from engine.writing import operations as asks
-from engine.writing import targets as wishes
+from engine.writing import object_changes
 from engine.writing.appending import Appended, Appending, Writing, partition_of
-from engine.writing.results import LATE, UNKNOWN, Problem, Result
+from engine.writing.mutations import Action, Mutated, Mutation, Problem, StoredState, Verdict, Written
 from engine.writing.stored_objects import StoredObject, Views
+from engine.writing.targets import Target
 from events import keys
 from events.tracing import Trace
 
@@ -33,120 +30,137 @@ BUILT_IN_NAMESPACES: Final = (
 )
 """Namespaces that always exist, without having been created."""
 
-Answer = Result | StatusError
+Answer = Written | Problem | StatusError
 
 
-class Turn(Struct):
-    """One operation in flight: its index among the answers, its trace, and the number of retries so far."""
+class Turn(NamedTuple):
+    """One mutation in flight: its place among the answers, its trace, the request's size, the retries so far."""
 
-    index: int
-    operation: asks.Operation
+    place: int
+    mutation: Mutation
     trace: Trace
+    body_bytes: int = 0
     tries: int = 0
 
 
+class _Applied(NamedTuple):
+    """A turn's mutation, applied to the object as stored with the sequence number ``number`` (0: no object).
+
+    ``start`` is an offset of the object's partition: the state that was looked at includes all writes below it.
+    """
+
+    turn: Turn
+    outcome: Mutated | Problem | StatusError
+    number: int
+    start: int
+
+
+class _Append(NamedTuple):
+    """Events to append, and the offset from which to search for other writes (see ``_Applied``)."""
+
+    turn: Turn
+    mutated: Mutated
+    start: int
+
+
 class WriteExecution:
-    """Carry out operations, round after round, until all have answers."""
+    """Carry out mutations, round after round, until all have answers."""
 
     def __init__(self, log: port.NumberedLog, views: Views, appending: Appending) -> None:
         self._log = log
         self._views = views
         self._appending = appending
 
-    async def carry_out(
-        self, waiting: list[Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
-    ) -> list[Answer]:
-        """Retry until every turn has an answer; return the answers ordered by ``Turn.index``."""
+    async def carry_out(self, turns: Sequence[Turn], *, dry_run: bool, source: str) -> list[Answer]:
+        """Retry until every turn has an answer; return the answers ordered by ``Turn.place``."""
+        answers: dict[int, Answer] = {}
+        waiting = list(turns)
         while waiting:
-            waiting = await self._round(waiting, answers, dry_run=dry_run, source=source)
+            answered, waiting = await self._round(waiting, dry_run=dry_run, source=source)
+            answers |= answered
         return [answers[index] for index in sorted(answers)]
 
     async def _round(
-        self, waiting: list[Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
-    ) -> list[Turn]:
-        """Carry out one round; return the turns that still have no answer."""
+        self, waiting: Sequence[Turn], *, dry_run: bool, source: str
+    ) -> tuple[dict[int, Answer], list[Turn]]:
+        """Carry out one round; return answers, and the turns that have none yet."""
         turns, later = _separate(waiting)
         number = self._log.last_number()
-        decisions, starts = await self._decided(turns, number)
-        if dry_run or not all(isinstance(each, asks.Write) for each in decisions):
+        applied = await self._applied(turns, number)
+        if dry_run or not all(_is_write(each.outcome) for each in applied):
             # A write computed from an old version is refused by the fold, so it is safe to decide from stale
             # views. Any other answer (not found, unchanged, refused, dry run) is final and must come from the
             # newest state.
             newest = await self._log.newest()
             if newest > number:
-                decisions, starts = await self._decided(turns, newest)
-        written: list[tuple[Turn, asks.Write]] = []
-        for turn, decision in zip(turns, decisions, strict=True):
-            if isinstance(decision, asks.Write) and not dry_run:
-                written.append((turn, decision))
-            elif isinstance(decision, asks.Write):
-                answers[turn.index] = Result(action=f"{decision.action} (dry run)")
+                applied = await self._applied(turns, newest)
+        answers: dict[int, Answer] = {}
+        writes: list[_Append] = []
+        for turn, outcome, current, start in applied:
+            if not isinstance(outcome, Mutated):
+                answers[turn.place] = outcome
+            elif not outcome.events:
+                answers[turn.place] = Written(mutated=outcome, resource_version=current)
+            elif dry_run:
+                answers[turn.place] = Written(mutated=outcome)
             else:
-                answers[turn.index] = decision
-        if written:
-            later = [*await self._write(written, starts, answers, source), *later]
-        return later
+                writes.append(_Append(turn, outcome, start))
+        if not writes:
+            return answers, later
+        written, late = await self._write(writes, source)
+        return answers | written, [*late, *later]
 
-    async def _decided(
-        self, turns: Sequence[Turn], number: int
-    ) -> tuple[list[asks.Write | Answer], dict[str, int]]:
-        """Decide each turn on views that have folded ``number``.
-
-        Also returns, per object key, an offset of its partition: the state that was looked at includes all
-        writes below it. ``_took_effect`` searches for other writes from there.
-        """
+    async def _applied(self, turns: Sequence[Turn], number: int) -> list[_Applied]:
+        """Apply each turn's mutation to views that have folded ``number``."""
         # Sample the ends before reading the objects: a later end could include a record that they do not.
         ends = dict(self._log.ends())
         stored = await self._stored(turns, number=number)
-        starts: dict[str, int] = {}
+        applied: list[_Applied] = []
         for turn in turns:
-            target = turn.operation.target
+            target = turn.mutation.target
+            current = stored.get(target.key)
+            outcome = await loop_share.apart(_size(turn, current), _outcome, turn.mutation, stored)
             # The views may be ahead of the ends sampled before the look.
-            end = ends.get((target.topic, partition_of(target)), 0)
-            starts[target.key] = max(end, _version(stored.get(target.key)))
-        return [
-            await loop_share.apart(_size(turn.operation, stored), _decide, turn.operation, stored)
-            for turn in turns
-        ], starts
+            start = max(ends.get((target.topic, partition_of(target)), 0), _version(current))
+            applied.append(_Applied(turn, outcome, current.number if current is not None else 0, start))
+        return applied
 
-    async def _write(
-        self,
-        written: list[tuple[Turn, asks.Write]],
-        starts: dict[str, int],
-        answers: dict[int, Answer],
-        source: str,
-    ) -> list[Turn]:
-        """Append, wait for the views, and set the answers; return the late turns, to be tried again."""
-        batch = [Writing(turn.operation.target, write.events, turn.trace) for turn, write in written]
+    async def _write(self, writes: Sequence[_Append], source: str) -> tuple[dict[int, Answer], list[Turn]]:
+        """Append and wait for the views; return answers, and the late turns, to be tried again."""
+        batch = [Writing(turn.mutation.target, mutated.events, turn.trace) for turn, mutated, _ in writes]
         try:
             appended = await self._appending.write(batch, source)
         except port.OutcomeUnknownError as error:
             # Never retry after an unknown outcome: the write may be stored, and a second one could undo a
             # later write.
-            for turn, _write in written:
-                answers[turn.index] = _problem(UNKNOWN, str(error))
-            return []
+            return {write.turn.place: Problem(Verdict.UNKNOWN, str(error)) for write in writes}, []
         # On Kafka the last record of a batch over several partitions need not have the highest number.
         newest = max(offsets.number for offsets in appended)
-        stored = await self._stored([turn for turn, _ in written], number=newest)
+        stored = await self._stored([write.turn for write in writes], number=newest)
+        answers: dict[int, Answer] = {}
         late: list[Turn] = []
-        for (turn, write), offsets in zip(written, appended, strict=True):
-            target = turn.operation.target
+        for (turn, mutated, start), offsets in zip(writes, appended, strict=True):
+            target = turn.mutation.target
             current = stored.get(target.key)
-            if await self._took_effect(target, write, current, offsets, starts[target.key]):
-                answers[turn.index] = _done(turn.operation, write, current, offsets)
+            if await self._took_effect(target, mutated, current, offsets, start):
+                is_newest = isinstance(current, StoredObject) and current.head.version == offsets.last + 1
+                answers[turn.place] = Written(
+                    mutated=mutated,
+                    resource_version=offsets.number,
+                    stored=current if isinstance(current, StoredObject) and is_newest else None,
+                )
             elif turn.tries < _TRIES_MAX:
-                late.append(Turn(turn.index, turn.operation, turn.trace, turn.tries + 1))
+                late.append(turn._replace(tries=turn.tries + 1))
             else:
                 reason = f"another client changed it in each of {_TRIES_MAX} attempts; try again"
-                answers[turn.index] = _problem(LATE, reason)
-        return late
+                answers[turn.place] = Problem(Verdict.LATE, reason)
+        return answers, late
 
     async def _took_effect(
         self,
-        target: wishes.Target,
-        write: asks.Write,
-        current: asks.StoredState,
+        target: Target,
+        mutated: Mutated,
+        current: StoredState,
         offsets: Appended,
         start: int,
     ) -> bool:
@@ -156,11 +170,11 @@ class WriteExecution:
         which follows from the partition's records: no other record of the object between the look (``start``)
         and the write, and one after it.
         """
-        if _version(current) == offsets.last + 1 or (write.is_report and current is not None):
+        if _version(current) == offsets.last + 1 or (mutated.is_report and current is not None):
             return True
         if not await self._appending.untouched(target, start, offsets.first):
             return False
-        if write.action == "deleted" and current is None:
+        if mutated.action == Action.DELETED and current is None:
             return True
         # The views run in a process of their own and may have folded a later record of the object that this
         # process does not know yet, for example the deletion of a rebalancer that expires at once.
@@ -168,22 +182,20 @@ class WriteExecution:
         end = self._log.ends().get((target.topic, partition_of(target)), 0)
         return not await self._appending.untouched(target, offsets.last + 1, end)
 
-    async def _stored(self, turns: Sequence[Turn], *, number: int) -> dict[str, asks.StoredState]:
+    async def _stored(self, turns: Sequence[Turn], *, number: int) -> dict[str, StoredState]:
         """Current state of the turns' objects and their namespaces, by key, from views that have folded ``number``."""
         await self._views.settle(number)
-        object_keys = {
-            turn.operation.target.key for turn in turns if turn.operation.target.route != "cluster"
-        }
-        object_keys |= {_namespace_key(turn.operation.target) for turn in turns}
-        states: dict[str, asks.StoredState] = {}
+        object_keys = {turn.mutation.target.key for turn in turns if turn.mutation.target.route != "cluster"}
+        object_keys |= {_namespace_key(turn.mutation.target) for turn in turns}
+        states: dict[str, StoredState] = {}
         states.update(await self._views.objects(sorted(object_keys)))
         for turn in turns:
-            if turn.operation.target.route == "cluster":
-                states[turn.operation.target.key] = await self._views.cluster(turn.operation.target.name)
+            if turn.mutation.target.route == "cluster":
+                states[turn.mutation.target.key] = await self._views.cluster(turn.mutation.target.name)
         return states
 
 
-def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
+def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
     """Split off the turns to carry out now: the first of each object.
 
     A turn also waits for an earlier turn on its namespace. The order of turns on one object never changes.
@@ -192,7 +204,7 @@ def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
     later: list[Turn] = []
     busy: set[str] = set()
     for turn in waiting:
-        target = turn.operation.target
+        target = turn.mutation.target
         if target.key in busy or _namespace_key(target) in busy or len(turns) >= _WRITES_MAX:
             later.append(turn)
         else:
@@ -202,56 +214,43 @@ def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
     return turns, later
 
 
-def _size(operation: asks.Operation, stored: dict[str, asks.StoredState]) -> int:
-    current = stored.get(operation.target.key)
+def _is_write(outcome: Mutated | Problem | StatusError) -> bool:
+    return isinstance(outcome, Mutated) and bool(outcome.events)
+
+
+def _size(turn: Turn, current: StoredState) -> int:
     stored_bytes = len(current.manifest) if isinstance(current, StoredObject) else 0
-    return max(stored_bytes, getattr(operation, "body_bytes", 0))
+    return max(stored_bytes, turn.body_bytes)
 
 
-def _decide(operation: asks.Operation, stored: dict[str, asks.StoredState]) -> asks.Write | Answer:
+def _outcome(mutation: Mutation, stored: dict[str, StoredState]) -> Mutated | Problem | StatusError:
     try:
-        return _decide_admitted(operation, stored)
+        _check_namespace(mutation, stored)
+        return mutation.apply(stored.get(mutation.target.key))
     except StatusError as error:
         return error
 
 
-def _decide_admitted(operation: asks.Operation, stored: dict[str, asks.StoredState]) -> asks.Write | Answer:
-    """Decide one operation, after checking that a new object's namespace exists and is not terminating."""
-    target = operation.target
-    if isinstance(operation, changes.Change) and target.key not in stored:
-        namespace = target.namespace
-        if namespace not in {"", *BUILT_IN_NAMESPACES} and _namespace_key(target) not in stored:
-            details: dict[str, object] = {"name": namespace, "kind": "namespaces"}
-            raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
-        stored_namespace = stored.get(_namespace_key(target)) if namespace else None
-        if (
-            isinstance(stored_namespace, StoredObject)
-            and operation.resource is not None
-            and changes.is_ending(stored_namespace)
-        ):
-            raise in_terminating_namespace(operation.resource, target.name, namespace)
-    return operation.decide(stored.get(target.key))
+def _check_namespace(mutation: Mutation, stored: dict[str, StoredState]) -> None:
+    """Raise StatusError if an object would be created in a namespace that does not exist or is terminating."""
+    target = mutation.target
+    if not isinstance(mutation, object_changes.Change) or target.key in stored or not target.namespace:
+        return
+    namespace = stored.get(_namespace_key(target))
+    if namespace is None and target.namespace not in BUILT_IN_NAMESPACES:
+        details: dict[str, object] = {"name": target.namespace, "kind": "namespaces"}
+        raise StatusError(404, "NotFound", f'namespaces "{target.namespace}" not found', details)
+    if (
+        isinstance(namespace, StoredObject)
+        and mutation.resource is not None
+        and object_changes.is_ending(namespace)
+    ):
+        raise in_terminating_namespace(mutation.resource, target.name, target.namespace)
 
 
-def _namespace_key(target: wishes.Target) -> str:
+def _namespace_key(target: Target) -> str:
     return keys.object_key("Namespace", "", target.namespace)
 
 
-def _version(stored: asks.StoredState) -> int:
+def _version(stored: StoredState) -> int:
     return stored.head.version if stored is not None else 0
-
-
-def _done(
-    operation: asks.Operation, write: asks.Write, current: asks.StoredState, offsets: Appended
-) -> Result:
-    if isinstance(operation, changes.Change):
-        operation.stored = (
-            current
-            if isinstance(current, StoredObject) and current.head.version == offsets.last + 1
-            else None
-        )
-    return Result(action=write.action, resource_version=offsets.number)
-
-
-def _problem(verdict: str, reason: str) -> Result:
-    return Result(problem=Problem(verdict=verdict, reason=reason))

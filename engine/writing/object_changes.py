@@ -1,37 +1,27 @@
-"""Operations of the Kubernetes API on one object: replace, change the status, delete.
+"""Mutations of an object through the Kubernetes API: replace, change the status, delete.
 
-They are pure and are computed again if they came too late. The computation sees the object as rendered, with
-its identity, status and claim labels; these are removed from the result, so that derived fields are never
-stored as part of the spec. Refusals are raised as StatusError.
+An edit sees the object as rendered, with its identity, status and claim labels; these are removed from the
+result, so that derived fields are never stored as part of the spec. Refusals are raised as StatusError.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.writing import cluster_changes as members
-from engine.writing import cluster_status
-from engine.writing import null_fields as admission
-from engine.writing import operations as asks
-from engine.writing import targets as wishes
-from engine.writing.results import Result
+from engine.writing import cluster_changes, cluster_status, null_fields, object_events
+from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, not_found
 from engine.writing.stored_objects import StoredObject
-from events import limits, objects, times
+from engine.writing.targets import Target, encode
+from events import limits, objects, shapes, times
 from events.json_values import Json, as_list, as_object
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents import objects as documents_objects
 from projections.documents.clusters import cluster_document
-
-Compute = Callable[[Json | None], Json]
-"""Compute the new object from the current one (None if it does not exist); raises StatusError."""
-
-Precheck = Callable[[Json], None]
-"""Check the object that is to be deleted, such as its preconditions; raises StatusError."""
 
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 _POLICY_IDS: Final = {
@@ -49,137 +39,153 @@ MARKS: Final = frozenset(
 """Labels and annotations that the engine adds to show claims and policy ids; never stored with the object."""
 
 
-class Change(Struct, kw_only=True):
-    """Create or replace an object.
+class Change(Struct, frozen=True, kw_only=True):
+    """Create or replace an object. ``resource`` describes the kind for error messages."""
 
-    ``outcome`` is the object as last computed. ``held`` is the stored object after the write, unless another
-    client wrote it since. ``resource`` describes the kind for error messages, ``body_bytes`` is the size of
-    the request body.
-    """
-
-    target: wishes.Target
-    compute: Compute
-    outcome: Json = {}
-    stored: StoredObject | None = None
+    target: Target
+    edit: Edit
     resource: Resource | None = None
-    body_bytes: int = 0
 
-    def decide(self, stored: asks.StoredState) -> asks.Write | Result:
+    def apply(self, stored: StoredState) -> Mutated | Problem:
+        """Return the edited object, and the event that writes it (or deletes it, if its last finalizer went)."""
         if isinstance(stored, Cluster) or self.target.route == "cluster":
-            return self._decide_cluster(stored if isinstance(stored, Cluster) else None)
+            return self._apply_to_cluster(stored if isinstance(stored, Cluster) else None)
         _check_name(self.target, stored)
-        live = None if stored is None else live_object(self.target, stored)
-        desired = self.compute(live)
-        manifest = _manifest(desired)
-        raw = _encoded(manifest)
-        self.outcome = _with_generation(desired, stored, raw)
-        if stored is not None and raw == stored.manifest:
-            return asks.done("unchanged", stored)
-        version = stored.head.version if stored else 0
+        edited = self.edit.apply(None if stored is None else live_object(self.target, stored))
+        raw = _encoded(_manifest(edited.value))
+        value = _with_generation(edited.value, stored, raw)
+        if stored is None:
+            event = object_events.applied(self.target, raw, 0)
+            return _mutated(Action.CREATED, value, edited, event)
+        if raw == stored.manifest:
+            return _mutated(Action.UNCHANGED, value, edited)
+        version = stored.head.version
         # A namespace is deleted by the namespace controller once it is empty, not by a client's last
         # finalizer.
-        if stored is not None and self.target.route != "namespace" and _is_finalized(desired):
-            return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
-        event = asks.applied(self.target, raw, version)
-        return asks.Write(action="configured" if stored else "created", events=(event,))
+        if self.target.route != "namespace" and _is_finalized(edited.value):
+            return _mutated(Action.DELETED, value, edited, object_events.deleted(self.target, version))
+        return _mutated(Action.CONFIGURED, value, edited, object_events.applied(self.target, raw, version))
 
-    def _decide_cluster(self, stored: Cluster | None) -> asks.Write | Result:
-        desired = self.compute(None if stored is None else cluster_document(stored, managed=True))
-        self.outcome = desired
-        if stored is not None and members.is_released(stored, desired):
-            return asks.Write(action="deleted", events=(members.left(stored),))
-        status = as_object(desired.get("status")) or {}
+    def _apply_to_cluster(self, stored: Cluster | None) -> Mutated:
+        edited = self.edit.apply(None if stored is None else cluster_document(stored, managed=True))
+        if stored is not None and cluster_changes.is_released(stored, edited.value):
+            return _mutated(Action.DELETED, edited.value, edited, cluster_changes.left(stored))
+        status = as_object(edited.value.get("status")) or {}
         try:
-            facts = members.spec_of(desired, stored, {} if stored else status)
+            spec = cluster_changes.spec_of(edited.value, stored, {} if stored else status)
         except ValueError as error:
             raise StatusError(400, "BadRequest", f"the Cluster can't be read: {error}") from None
-        return members.changed(self.target, stored, facts)
+        events = cluster_changes.events_of(self.target.name, stored, spec)
+        action = Action.CREATED if stored is None else Action.CONFIGURED if events else Action.UNCHANGED
+        return _mutated(action, edited.value, edited, *events)
 
 
-class StatusChange(Struct, kw_only=True):
-    """Change an object's status; values that the engine derives are still rendered over it.
+class StatusChange(Struct, frozen=True, kw_only=True):
+    """Change an object's status; values that the engine derives are still rendered over it."""
 
-    Fields as in ``Change``.
-    """
+    target: Target
+    edit: Edit
 
-    target: wishes.Target
-    compute: Compute
-    outcome: Json = {}
-    stored: StoredObject | None = None
-    body_bytes: int = 0
-
-    def decide(self, stored: asks.StoredState) -> asks.Write | Result:
+    def apply(self, stored: StoredState) -> Mutated | Problem:
+        """Return the object with its edited status, and the events that write it."""
         if isinstance(stored, Cluster):
-            self.outcome = self.compute(cluster_document(stored, managed=True))
-            return cluster_status.changed(self.target, stored, self.outcome)
-        current = stored if stored is not None and _is_same(self.target, stored) else None
-        live = None if current is None else live_object(self.target, current)
-        if live is not None and current is not None and current.status:
-            live = {**live, "status": documents_objects.decoded(current.status)}
-        if live is not None and current is not None:
-            live = _with_status_owners(live, current)
-        self.outcome = self.compute(live)
-        if current is None:
-            return asks.not_found(self.target)
-        status = as_object(self.outcome.get("status")) or {}
+            edited = self.edit.apply(cluster_document(stored, managed=True))
+            return cluster_status.mutated(self.target, stored, edited)
+        if stored is None or not _is_same(self.target, stored):
+            self.edit.apply(None)
+            return not_found(self.target)
+        live = live_object(self.target, stored)
+        if stored.status:
+            live = {**live, "status": documents_objects.decoded(stored.status)}
+        edited = self.edit.apply(_with_status_owners(live, stored))
+        status = as_object(edited.value.get("status")) or {}
         owned = field_owners.of_entries(
-            [each for each in _entries(self.outcome) if field_owners.is_of_status(each)]
+            [each for each in _entries(edited.value) if field_owners.is_of_status(each)]
         )
-        if (_encoded(status), field_owners.encode(owned)) == (current.status or b"{}", current.owners):
-            return asks.done("unchanged", current)
-        event = asks.status_written(self.target, status, owned, current.head.version)
-        return asks.Write(action="configured", events=(event,))
+        if (_encoded(status), field_owners.encode(owned)) == (stored.status or b"{}", stored.owners):
+            return _mutated(Action.UNCHANGED, edited.value, edited)
+        event = object_events.status_written(self.target, status, owned, stored.head.version)
+        return _mutated(Action.CONFIGURED, edited.value, edited, event)
 
 
-class Removal(Struct, kw_only=True):
+class Preconditions(Struct, frozen=True, kw_only=True):
+    """Conditions of a client on the object that it deletes; empty values require nothing."""
+
+    resource: Resource
+    uid: str = ""
+    resource_version: str = ""
+
+    def check(self, live: Json) -> None:
+        """Raise StatusError (409) if the object is another one, or was written since."""
+        metadata = as_object(live.get("metadata")) or {}
+        required = (
+            ("uid", "UID", self.uid),
+            ("resourceVersion", "ResourceVersion", self.resource_version),
+        )
+        for field, what, expected in required:
+            actual = str(metadata.get(field, ""))
+            if expected and expected != actual:
+                name = str(metadata.get("name", ""))
+                raise status_objects.unwanted_deletion(self.resource, name, what, expected, actual)
+
+
+class Removal(Struct, frozen=True, kw_only=True):
     """Delete an object; one with finalizers is only marked, and is removed with the last of them.
 
     ``is_kept`` marks the object in any case. ``is_final`` deletes only an object that is marked already and
-    has no finalizers. ``is_marked`` is an output: whether the object still exists after this operation.
+    has no finalizers.
     """
 
-    target: wishes.Target
-    precheck: Precheck
+    target: Target
     now_ms: int
-    outcome: Json = {}
-    is_marked: bool = False
+    preconditions: Preconditions | None = None
     is_kept: bool = False
     is_final: bool = False
 
-    def decide(self, stored: asks.StoredState) -> asks.Write | Result:
-        if stored is None:
-            return asks.not_found(self.target)
+    def apply(self, stored: StoredState) -> Mutated | Problem:
+        """Return the object as deleted or marked, and the event that does it."""
         if isinstance(stored, Cluster):
-            self.outcome = cluster_document(stored, managed=True)
-            self.precheck(self.outcome)
-            self.is_marked = True
-            leaving = msgspec.structs.replace(stored, leaving_ms=stored.leaving_ms or self.now_ms)
-            self.outcome = cluster_document(leaving, managed=True)
-            return members.Leave(target=self.target).decide(stored)
-        if not _is_same(self.target, stored):
-            return asks.not_found(self.target)
+            return self._apply_to_cluster(stored)
+        if stored is None or not _is_same(self.target, stored):
+            return not_found(self.target)
         live = live_object(self.target, stored)
-        self.outcome = live
-        self.precheck(live)
+        self._check(live)
         metadata = as_object(live.get("metadata")) or {}
         version = stored.head.version
-        self.is_marked = self.is_kept or bool(as_list(metadata.get("finalizers")))
-        if self.is_final and (self.is_marked or "deletionTimestamp" not in metadata):
-            return asks.done("unchanged", stored)
-        if not self.is_marked:
-            return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
-        if "deletionTimestamp" in metadata:
-            return asks.done("unchanged", stored)
+        is_marked = "deletionTimestamp" in metadata
+        stays = self.is_kept or bool(as_list(metadata.get("finalizers")))
+        if (stays and is_marked) or (self.is_final and (stays or not is_marked)):
+            return Mutated(action=Action.UNCHANGED, value=live)
+        if not stays:
+            event = object_events.deleted(self.target, version)
+            return Mutated(action=Action.DELETED, value=live, events=(event,))
         stamp = times.to_seconds_text(self.now_ms)
         marked = {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0}
-        self.outcome = {**live, "metadata": marked}
-        raw = wishes.encode(_manifest(self.outcome))
-        return asks.Write(action="marked", events=(asks.applied(self.target, raw, version),))
+        value = {**live, "metadata": marked}
+        event = object_events.applied(self.target, encode(_manifest(value)), version)
+        return Mutated(action=Action.MARKED, value=value, events=(event,))
+
+    def _apply_to_cluster(self, stored: Cluster) -> Mutated:
+        """Start a cluster's departure; it stays until its workloads have been removed."""
+        self._check(cluster_document(stored, managed=True))
+        leaving = msgspec.structs.replace(stored, leaving_ms=stored.leaving_ms or self.now_ms)
+        value = cluster_document(leaving, managed=True)
+        if stored.leaving_ms:
+            return Mutated(action=Action.UNCHANGED, value=value)
+        return Mutated(action=Action.MARKED, value=value, events=(cluster_changes.leaving(stored),))
+
+    def _check(self, live: Json) -> None:
+        if self.preconditions is not None:
+            self.preconditions.check(live)
 
 
-def live_object(target: wishes.Target, stored: StoredObject) -> Json:
+def _mutated(action: Action, value: Json, edited: Edited, *events: shapes.Event) -> Mutated:
+    return Mutated(action=action, value=value, events=events, warnings=edited.warnings)
+
+
+def live_object(target: Target, stored: StoredObject) -> Json:
     """The stored object with the metadata that is derived: uid, resourceVersion, generation, creation time."""
-    value = asks.decoded(stored.manifest)
+    value = stored.content
     head = stored.head
     metadata = {
         **(as_object(value.get("metadata")) or {}),
@@ -210,10 +216,10 @@ def is_ending(stored: StoredObject) -> bool:
     # Searching the bytes first spares decoding nearly every object.
     if b"deletionTimestamp" not in stored.manifest:
         return False
-    return "deletionTimestamp" in (as_object(asks.decoded(stored.manifest).get("metadata")) or {})
+    return "deletionTimestamp" in (as_object(stored.content.get("metadata")) or {})
 
 
-def _is_same(target: wishes.Target, stored: StoredObject) -> bool:
+def _is_same(target: Target, stored: StoredObject) -> bool:
     """Whether the stored object is the target, in any version of its API group.
 
     Two objects can share a key: binding keys have no group, so a Deployment of another group collides.
@@ -225,7 +231,7 @@ def _is_same(target: wishes.Target, stored: StoredObject) -> bool:
     return (group, target.kind, target.name) == (other, head.kind, head.name)
 
 
-def _check_name(target: wishes.Target, stored: StoredObject | None) -> None:
+def _check_name(target: Target, stored: StoredObject | None) -> None:
     if stored is not None and not _is_same(target, stored):
         head = stored.head
         message = (
@@ -254,13 +260,13 @@ def _manifest(value: Json) -> Json:
         kept_entries = [each for each in _entries(value) if not field_owners.is_of_status(each)]
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
-    fields = admission.without_nulls_of_kubernetes(value)
+    fields = null_fields.without_nulls_of_kubernetes(value)
     return {**{name: item for name, item in fields.items() if name != "status"}, "metadata": metadata}
 
 
 def _encoded(manifest: Json) -> bytes:
     try:
-        raw = wishes.encode(manifest)
+        raw = encode(manifest)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise StatusError(400, "BadRequest", f"the object can't be written as JSON: {error}") from None
     if len(raw) > limits.OBJECT_BYTES_MAX:

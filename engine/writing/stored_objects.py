@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 import anyio.to_thread
+import msgspec
 from msgspec import Struct
 
 from events import keys
+from events.json_values import Json
 from events.validation.verdicts import Head
 from projections import clusters, port
 from projections.port import Rows
@@ -32,6 +34,11 @@ class StoredObject(Struct, frozen=True, kw_only=True):
     manifest: bytes
     status: bytes = b""
     owners: bytes = b""
+
+    @property
+    def content(self) -> Json:
+        """The object as written, decoded."""
+        return msgspec.json.decode(self.manifest, type=dict[str, object])
 
 
 class Views(Protocol):

@@ -12,25 +12,24 @@ from msgspec import Struct
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log import port
-from engine.writing import object_changes as changes
-from engine.writing import operations as asks
-from engine.writing import targets as wishes
 from engine.writing import tracing
 from engine.writing.appending import Appending, Report
 from engine.writing.batching import WriteBatching
 from engine.writing.execution import Answer, Turn, WriteExecution
-from engine.writing.results import Result
+from engine.writing.mutations import Mutation, Problem, Written
 from engine.writing.stored_objects import Views
+from engine.writing.targets import Target
 from events.tracing import Trace
 from events.validation import known_kinds as kinds
 
 
-class _Change(Struct, frozen=True):
-    """One queued change, with the envelope source and trace of its request."""
+class _Queued(Struct, frozen=True):
+    """A mutation that waits for its group, with the envelope source, the trace and the size of its request."""
 
-    operation: changes.Change | changes.StatusChange | changes.Removal | asks.AllowDeletion
+    mutation: Mutation
     source: str
     trace: Trace
+    body_bytes: int
 
 
 class WriteApi:
@@ -54,48 +53,42 @@ class WriteApi:
         self._batching = WriteBatching(self._change_all)
 
     async def change(
-        self,
-        operation: changes.Change | changes.StatusChange | changes.Removal | asks.AllowDeletion,
-        *,
-        dry_run: bool,
-        source: str,
-    ) -> Result:
-        """Carry out one change from the Kubernetes API.
+        self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
+    ) -> Written | Problem:
+        """Carry out one mutation; one of a large body (``body_bytes``) is computed in a thread of its own.
 
         Raises StatusError if it is refused, and the log's errors if the append fails.
         """
         if not dry_run:
-            return await self._batching.submit(_Change(operation, source, tracing.current()))
-        answers = await self._execution.carry_out(
-            [Turn(0, operation, tracing.current())], {}, dry_run=True, source=source
-        )
-        return _result_or_raise(answers[0])
+            return await self._batching.submit(_Queued(mutation, source, tracing.current(), body_bytes))
+        turn = Turn(0, mutation, tracing.current(), body_bytes)
+        return _raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append events reported by an agent, without waiting for the views. Raises LogError."""
         await self._appending.report(batch, source)
 
-    async def _change_all(self, group: Sequence[_Change]) -> list[Result | Exception]:
-        """Carry out grouped changes; each gets its own result, and one refusal does not affect the others."""
-        results: dict[int, Answer] = {}
-        # One append has one envelope source, so changes are grouped by it.
-        for source in dict.fromkeys(change.source for change in group):
-            waiting = [
-                Turn(index, change.operation, change.trace)
-                for index, change in enumerate(group)
-                if change.source == source
+    async def _change_all(self, group: Sequence[_Queued]) -> list[Written | Problem | Exception]:
+        """Carry out grouped mutations; each gets its own answer, and one refusal does not affect the others."""
+        answers: dict[int, Answer] = {}
+        # One append has one envelope source, so mutations are grouped by it.
+        for source in dict.fromkeys(queued.source for queued in group):
+            turns = [
+                Turn(index, queued.mutation, queued.trace, queued.body_bytes)
+                for index, queued in enumerate(group)
+                if queued.source == source
             ]
-            answers = await self._execution.carry_out(waiting, {}, dry_run=False, source=source)
-            results |= {turn.index: answer for turn, answer in zip(waiting, answers, strict=True)}
-        return [answer for _, answer in sorted(results.items())]
+            carried_out = await self._execution.carry_out(turns, dry_run=False, source=source)
+            answers |= {turn.place: answer for turn, answer in zip(turns, carried_out, strict=True)}
+        return [answer for _, answer in sorted(answers.items())]
 
 
-def cluster_target(name: str) -> wishes.Target:
-    return wishes.Target(api_version=kinds.CLUSTER_GROUP, kind="Cluster", namespace="", name=name)
+def cluster_target(name: str) -> Target:
+    return Target(api_version=kinds.CLUSTER_GROUP, kind="Cluster", namespace="", name=name)
 
 
-def _result_or_raise(answer: Answer) -> Result:
-    """Return a result; raise a refusal."""
+def _raised(answer: Answer) -> Written | Problem:
+    """Return the answer; raise a refusal."""
     if isinstance(answer, StatusError):
         raise answer
     return answer

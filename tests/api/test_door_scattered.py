@@ -5,12 +5,16 @@ import itertools
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
+from msgspec import Struct
 
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.memory import MemoryLog
-from engine.writing import object_changes, stored_objects, targets
+from engine.writing import stored_objects, targets
+from engine.writing.mutations import Action, Edited, Problem, Written
+from engine.writing.object_changes import Change, Removal
 from engine.writing.write_api import WriteApi
 from events import times
+from events.json_values import Json
 from events.records import Record, StoredRecord
 from events.validation import manifests
 from projections.runner import Projector
@@ -59,27 +63,30 @@ def _target(name: str) -> targets.Target:
     return targets.Target(api_version="v1", kind="ConfigMap", namespace="default", name=name)
 
 
-def _created(name: str) -> object_changes.Change:
-    def compute(live: object_changes.Json | None) -> object_changes.Json:
+class Creation(Struct, frozen=True):
+    name: str
+
+    def apply(self, live: Json | None) -> Edited:
         if live is not None:
-            raise StatusError(409, "AlreadyExists", f"{name} exists")
-        return manifest("v1", "ConfigMap", name, "default")
-
-    return object_changes.Change(target=_target(name), compute=compute)
+            raise StatusError(409, "AlreadyExists", f"{self.name} exists")
+        return Edited(manifest("v1", "ConfigMap", self.name, "default"))
 
 
-def _deleted(name: str) -> object_changes.Removal:
-    return object_changes.Removal(target=_target(name), precheck=lambda _live: None, now_ms=NOW_MS)
+def _created(name: str) -> Change:
+    return Change(target=_target(name), edit=Creation(name))
+
+
+def _deleted(name: str) -> Removal:
+    return Removal(target=_target(name), now_ms=NOW_MS)
+
+
+def _actions(answers: Sequence[Written | Problem]) -> set[Action | Problem]:
+    return {each.mutated.action if isinstance(each, Written) else each for each in answers}
 
 
 async def test_objects_created_and_deleted_together_do_not_conflict(door: WriteApi) -> None:
-    created = await asyncio.gather(
-        *(door.change(_created(name), dry_run=False, source=SOURCE) for name in NAMES)
-    )
-    assert {each.action for each in created} == {"created"}
+    created = await asyncio.gather(*(door.change(_created(name), source=SOURCE) for name in NAMES))
+    assert _actions(created) == {Action.CREATED}
 
-    deleted = await asyncio.gather(
-        *(door.change(_deleted(name), dry_run=False, source=SOURCE) for name in NAMES)
-    )
-    assert [each.problem for each in deleted] == [None] * len(NAMES)
-    assert {each.action for each in deleted} == {"deleted"}
+    deleted = await asyncio.gather(*(door.change(_deleted(name), source=SOURCE) for name in NAMES))
+    assert _actions(deleted) == {Action.DELETED}

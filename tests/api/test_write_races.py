@@ -6,6 +6,7 @@ Includes numbers that the views' process knows before the log of this process do
 import msgspec
 import pytest
 
+from engine.http.services import Services
 from engine.log import port
 from events import codec, envelope, keys, partitioning, records, topics
 from tests.api.test_departing import MERGE, api
@@ -18,30 +19,44 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 FOO = deployment("foo", 3)
 
 
-async def test_recomputed_write_keeps_a_concurrent_change(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def overtake_once(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
+    """Let another client pause the Deployment after the next write was computed and before it is appended."""
+    append, overtaken = services.log.append, list[str]()
+    paused = {**FOO, "metadata": {"name": "foo", "namespace": "default"}}
+    paused["spec"] = {**FOO["spec"], "paused": True}  # type: ignore[dict-item]
+
+    async def overtaking(batch: list[records.Record]) -> list[records.StoredRecord]:
+        if not overtaken:
+            overtaken.append("once")
+            head = envelope.Envelope(id="o", source="/other", type="t", time="2024-05-25T09:50:00Z")
+            place = partitioning.partition_of(KEY, topics.SHARDS)
+            await append([codec.encode(applied(paused), head, partition=place, key=KEY)])
+        return list(await append(batch))
+
+    monkeypatch.setattr(services.log, "append", overtaking)
+
+
+async def test_recomputed_write_keeps_a_concurrent_change(monkeypatch: pytest.MonkeyPatch) -> None:
     async with api() as (kube, services):
         assert (await kube.post(DEPLOYMENTS, json=FOO)).status_code == 201
-        append, raced = services.log.append, list[str]()
-        other = {**FOO, "metadata": {"name": "foo", "namespace": "default"}}
-        other["spec"] = {**FOO["spec"], "paused": True}  # type: ignore[dict-item]
-
-        async def outrun(batch: list[records.Record]) -> list[records.StoredRecord]:
-            if not raced:
-                raced.append("once")
-                event = applied(other)
-                head = envelope.Envelope(id="o", source="/other", type="t", time="2024-05-25T09:50:00Z")
-                place = partitioning.partition_of(KEY, topics.SHARDS)
-                await append([codec.encode(event, head, partition=place, key=KEY)])
-            return list(await append(batch))
-
-        monkeypatch.setattr(services.log, "append", outrun)
+        overtake_once(monkeypatch, services)
         patch = {"spec": {"replicas": 9}}
         answer = await kube.patch(f"{DEPLOYMENTS}/foo", json=patch, headers=MERGE)
         assert answer.status_code == 200, answer.text
         spec = (await kube.get(f"{DEPLOYMENTS}/foo")).json()["spec"]
         assert (spec["replicas"], spec["paused"]) == (9, True)
+
+
+async def test_recomputed_write_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with api() as (kube, services):
+        assert (await kube.post(DEPLOYMENTS, json=FOO)).status_code == 201
+        overtake_once(monkeypatch, services)
+        patch = {"spec": {"replicas": 9, "replcas": 8}}
+        answer = await kube.patch(f"{DEPLOYMENTS}/foo", json=patch, headers=MERGE)
+        assert answer.status_code == 200, answer.text
+        spec = (await kube.get(f"{DEPLOYMENTS}/foo")).json()["spec"]
+        assert (spec["replicas"], spec["paused"]) == (9, True)
+        assert answer.headers.get_list("warning") == ['299 - "unknown field \\"spec.replcas\\""']
 
 
 async def test_write_refused_by_the_fold_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,14 @@
 
 from typing import Final
 
+from msgspec import Struct
+
 from engine.agent import messages
 from engine.http.errors import RefusalError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing.appending import Report
+from engine.writing.mutations import Edited
 from engine.writing.object_changes import StatusChange
 from engine.writing.write_api import WriteApi, cluster_target
 from events import clusters, health, shapes
@@ -43,23 +46,29 @@ class Reporting:
 
     async def _serve(self, cluster: str, report: messages.ApisReport) -> None:
         """Write the cluster's API kinds and release to the status of its Cluster object, if they changed."""
-
-        def served(live: Json | None) -> Json:
-            if live is None:
-                raise status_objects.unavailable(f"cluster {cluster} has left")
-            status = as_object(live.get("status")) or {}
-            apis = [
-                {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
-                for api in report.apis
-            ]
-            version = report.kubernetes_version or status.get("kubernetesVersion", "")
-            return {**live, "status": {**status, "apiEnablements": apis, "kubernetesVersion": version}}
-
-        change = StatusChange(target=cluster_target(cluster), compute=served)
+        change = StatusChange(target=cluster_target(cluster), edit=_ServedEdit(cluster, report))
         try:
-            await self._write_api.change(change, dry_run=False, source=SOURCE + cluster)
+            await self._write_api.change(change, source=SOURCE + cluster)
         except StatusError as error:
             raise RefusalError(422, "apis", str(error), "see /openapi.json") from None
+
+
+class _ServedEdit(Struct, frozen=True):
+    """Set the API kinds and the release in a Cluster's status."""
+
+    cluster: str
+    report: messages.ApisReport
+
+    def apply(self, live: Json | None) -> Edited:
+        if live is None:
+            raise status_objects.unavailable(f"cluster {self.cluster} has left")
+        status = as_object(live.get("status")) or {}
+        apis = [
+            {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
+            for api in self.report.apis
+        ]
+        version = self.report.kubernetes_version or status.get("kubernetesVersion", "")
+        return Edited({**live, "status": {**status, "apiEnablements": apis, "kubernetesVersion": version}})
 
 
 def _event(

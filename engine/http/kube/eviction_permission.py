@@ -9,9 +9,8 @@ import msgspec
 
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.writing import operations as asks
-from engine.writing import targets as wishes
-from engine.writing.object_changes import Compute
+from engine.writing.mutations import AllowDeletion, Edit, Edited
+from engine.writing.targets import Target
 from events.json_values import Json, as_object, as_objects
 
 _KINDS: Final = ("ResourceBinding", "ClusterResourceBinding")
@@ -26,13 +25,14 @@ def is_binding(resource: Resource) -> bool:
     return resource.group == _GROUP and resource.kind in _KINDS
 
 
-def allowance(resource: Resource, shown: Json, compute: Compute) -> tuple[asks.AllowDeletion, Json]:
-    """The permission that a write of a binding gives, and the binding with it.
+def allowance(resource: Resource, shown: Json, edit: Edit) -> tuple[AllowDeletion, Edited]:
+    """The permission that an edit of a binding gives, and the binding with it.
 
     Raises StatusError (403) if the write changes anything else.
     """
     live = msgspec.json.decode(msgspec.json.encode(shown), type=Json)
-    desired = compute(live)
+    edited = edit.apply(live)
+    desired = edited.value
     before, after = as_object(live.get("spec")) or {}, as_object(desired.get("spec")) or {}
     old, new = as_objects(before.get(_TASKS)), as_objects(after.get(_TASKS))
     if _rest(live) != _rest(desired) or _settled(old) != _settled(new):
@@ -45,13 +45,13 @@ def allowance(resource: Resource, shown: Json, compute: Compute) -> tuple[asks.A
             raise _forbidden(resource, live)
         clusters.append(str(task.get("fromCluster")))
     template = as_object(before.get("resource")) or {}
-    target = wishes.Target(
+    target = Target(
         api_version=str(template.get("apiVersion")),
         kind=str(template.get("kind")),
         namespace=str(template.get("namespace") or ""),
         name=str(template.get("name")),
     )
-    return asks.AllowDeletion(target=target, clusters=tuple(clusters)), desired
+    return AllowDeletion(target=target, clusters=tuple(clusters)), edited
 
 
 def _rest(value: Json) -> Json:

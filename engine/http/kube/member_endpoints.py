@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import anyio
+from msgspec import Struct
 
 from engine import diagnostics
 from engine.http.kube.derived_fields import MEMBER, MEMBER_UID
@@ -17,9 +18,10 @@ from engine.identity import kubeconfig
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
-from engine.writing import targets as wishes
+from engine.writing.mutations import Edited
 from engine.writing.object_changes import Change
 from engine.writing.stored_objects import StoredViews
+from engine.writing.targets import Target
 from engine.writing.write_api import cluster_target
 from events.json_values import Json, as_object
 from projections.clusters import Cluster
@@ -60,24 +62,35 @@ async def _register(services: Services, cluster: Cluster, endpoint: str, authori
         await _write(services, secret)
         references[field] = {"namespace": NAMESPACE, "name": cluster.name + suffix}
 
-    def reached(live: Json | None) -> Json:
-        if live is None:
-            raise status_objects.unavailable(f"cluster {cluster.name} has left")
-        spec = as_object(live.get("spec")) or {}
-        return {**live, "spec": {**spec, "apiEndpoint": endpoint, **references}}
-
-    change = Change(target=cluster_target(cluster.name), compute=reached)
-    await services.write_api.change(change, dry_run=False, source=_SOURCE)
+    edit = _EndpointEdit(cluster.name, {"apiEndpoint": endpoint, **references})
+    await services.write_api.change(Change(target=cluster_target(cluster.name), edit=edit), source=_SOURCE)
 
 
 async def _write(services: Services, value: Json) -> None:
     metadata = as_object(value["metadata"]) or {}
-    target = wishes.Target(
-        api_version="v1", kind="Secret", namespace=NAMESPACE, name=str(metadata.get("name", ""))
-    )
-    await services.write_api.change(
-        Change(target=target, compute=lambda _live: value), dry_run=False, source=_SOURCE
-    )
+    target = Target(api_version="v1", kind="Secret", namespace=NAMESPACE, name=str(metadata.get("name", "")))
+    await services.write_api.change(Change(target=target, edit=_Whole(value)), source=_SOURCE)
+
+
+class _EndpointEdit(Struct, frozen=True):
+    """Set fields of a Cluster's spec."""
+
+    cluster: str
+    fields: Json
+
+    def apply(self, live: Json | None) -> Edited:
+        if live is None:
+            raise status_objects.unavailable(f"cluster {self.cluster} has left")
+        return Edited({**live, "spec": {**(as_object(live.get("spec")) or {}), **self.fields}})
+
+
+class _Whole(Struct, frozen=True):
+    """Write an object."""
+
+    value: Json
+
+    def apply(self, live: Json | None) -> Edited:  # noqa: ARG002  # whatever there was before
+        return Edited(self.value)
 
 
 def _secret(cluster: Cluster, name: str, authority: bytes) -> Json:

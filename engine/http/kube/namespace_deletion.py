@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.http.kube.control_plane import ControlPlane
-from engine.writing import targets as wishes
-from engine.writing.object_changes import Precheck, Removal
-from engine.writing.results import Result
+from engine.writing.mutations import Action, Problem, Written
+from engine.writing.object_changes import Preconditions, Removal
+from engine.writing.targets import Target
 from engine.writing.write_api import WriteApi
 from projections.port import Rows
 
@@ -26,50 +26,55 @@ SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_ver
 class Namespaces:
     """Delete namespaces with their contents."""
 
-    def __init__(self, door: WriteApi, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
-        self._write_api = door
+    def __init__(self, write_api: WriteApi, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+        self._write_api = write_api
         self._plane = plane
         self._clock_ms = clock_ms
 
-    async def end(self, target: wishes.Target, precheck: Precheck) -> tuple[Result, Removal]:
-        """Mark a namespace and delete its contents.
-
-        Returns the result and the removal; its ``is_marked`` is whether the namespace still exists.
-        """
-        marking = Removal(target=target, precheck=precheck, now_ms=self._clock_ms(), is_kept=True)
-        result = await self._write_api.change(marking, dry_run=False, source=SOURCE)
-        if result.problem is None:
-            await self._clear(target.name)
-            marking.is_marked = not await self.finish(target.name)
-        return result, marking
+    async def end(self, target: Target, preconditions: Preconditions) -> tuple[Written | Problem, bool]:
+        """Mark a namespace and delete its contents; return the answer, and whether the namespace is gone."""
+        answer = await self._remove(target, preconditions, is_kept=True)
+        if isinstance(answer, Problem):
+            return answer, False
+        await self._clear(target.name)
+        return answer, await self.finish(target.name)
 
     async def finish(self, name: str) -> bool:
         """Remove a namespace if it is marked and empty; return whether it is gone."""
-        target = wishes.Target(api_version="v1", kind="Namespace", namespace="", name=name)
         if await self._contained(name):
             return False
-        removal = Removal(target=target, precheck=_accept, now_ms=self._clock_ms(), is_final=True)
-        result = await self._write_api.change(removal, dry_run=False, source=SOURCE)
-        return result.problem is not None or result.action == "deleted"
+        target = Target(api_version="v1", kind="Namespace", namespace="", name=name)
+        answer = await self._remove(target, is_final=True)
+        return isinstance(answer, Problem) or answer.mutated.action == Action.DELETED
+
+    async def _remove(
+        self,
+        target: Target,
+        preconditions: Preconditions | None = None,
+        *,
+        is_kept: bool = False,
+        is_final: bool = False,
+    ) -> Written | Problem:
+        removal = Removal(
+            target=target,
+            now_ms=self._clock_ms(),
+            preconditions=preconditions,
+            is_kept=is_kept,
+            is_final=is_final,
+        )
+        return await self._write_api.change(removal, source=SOURCE)
 
     async def _clear(self, name: str) -> None:
         targets = [
-            wishes.Target(api_version=api_version, kind=kind, namespace=name, name=inner)
+            Target(api_version=api_version, kind=kind, namespace=name, name=inner)
             for api_version, kind, inner in await self._contained(name)
         ]
         for start in range(0, len(targets), _TOGETHER):
             batch = targets[start : start + _TOGETHER]
-            removals = (Removal(target=target, precheck=_accept, now_ms=self._clock_ms()) for target in batch)
-            await asyncio.gather(
-                *(self._write_api.change(removal, dry_run=False, source=SOURCE) for removal in removals)
-            )
+            await asyncio.gather(*(self._remove(target) for target in batch))
 
     async def _contained(self, name: str) -> list[tuple[str, str, str]]:
         def ask(rows: Rows) -> list[tuple[str, str, str]]:
             return [(str(row[0]), str(row[1]), str(row[2])) for row in rows.select(_CONTAINED, (name,))]
 
         return await self._plane.read(ask)
-
-
-def _accept(_live: dict[str, object]) -> None:
-    """Precheck that accepts every object."""

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,17 +13,19 @@ from engine import loop_share
 from engine.http import bodies
 from engine.http.kube import (
     authentication,
-    escalation,
     eviction_permission,
-    mutations,
     rendering,
     requests,
     reserved_objects,
-    scale_mutations,
-    status_mutations,
 )
 from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.edits.authorized import AuthorizedEdit
+from engine.http.kube.edits.objects import Application, Creation, Patch, Replacement
+from engine.http.kube.edits.patching import check_patch_type
+from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
+from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
+from engine.http.kube.edits.writer import AheadError, RequestedEdit, Writer
 from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.paths import ApiPath
 from engine.kubeapi.admission.rules import definitions
@@ -32,14 +34,14 @@ from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.requests import repeated_fields
-from engine.kubeapi.rights.rbac import Act, Rights, User
+from engine.kubeapi.rights.rbac import User
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from engine.writing import object_changes
-from engine.writing import targets as wishes
 from engine.writing.execution import BUILT_IN_NAMESPACES
-from engine.writing.object_changes import Change, Compute, Removal, StatusChange
-from engine.writing.results import LATE, NOT_FOUND, Result
+from engine.writing.mutations import Action, Problem, Verdict, Written
+from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
+from engine.writing.targets import Target
 from engine.writing.write_api import WriteApi
 from events import times, vocabulary
 from events.json_values import Json, as_list, as_object
@@ -75,7 +77,8 @@ class _WriteRequest(Struct, frozen=True, kw_only=True):
     path: ApiPath
     query: requests.Query
     form: rendering.Form
-    writer: mutations.Writer
+    writer: Writer
+    warnings: tuple[str, ...] = ()
     user: User
     method: str
     body_bytes: int
@@ -117,49 +120,61 @@ class WriteRequests:
             raise status_objects.bad_request("resourceVersion should not be set on objects to be created")
         metadata["name"] = name
         write = self._parsed(request, resource, api_path, name, namespace if resource.namespaced else "")
-        _check_repeated(write, repeated)
+        write = _with_repeated(write, repeated)
         await loop_share.apart(write.body_bytes, _check_definition, resource, body)
-        compute = mutations.creation(write.writer, {**body, "metadata": metadata})
-        return await self._change(write, compute, code=201)
+        return await self._change(write, Creation(write.writer, {**body, "metadata": metadata}))
 
     async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PUT of an object or subresource."""
         write = self._parsed(request, resource, api_path, api_path.name, api_path.namespace)
         if api_path.part == "scale":
             scale = await requests.body(request, scales.SCALE)
-            return await self._scale(write, scale_mutations.replaced(write.writer, scale))
+            return await self._scale(write, ScaleReplacement(write.writer, scale))
         repeated: list[str] = []
         body = await requests.body(request, resource, repeated)
-        _check_repeated(write, repeated)
+        write = _with_repeated(write, repeated)
         if api_path.part == "status":
             derived = await self._derived_status(write)
-            return await self._status(write, status_mutations.replaced(write.writer, body, derived))
+            return await self._status(write, StatusReplacement(write.writer, body, derived))
         await loop_share.apart(write.body_bytes, _check_definition, resource, body)
-        return await self._change(write, mutations.replacement(write.writer, body), code=200)
+        return await self._change(write, Replacement(write.writer, body))
 
     async def patch(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PATCH of an object or subresource."""
         write = self._parsed(request, resource, api_path, api_path.name, api_path.namespace)
         kind, content = requests.media_type(request), await requests.content(request)
-        if api_path.part == "status":
-            derived = await self._derived_status(write)
-            patched = await _status_patched(write, kind, content, derived)
-            return await self._status(write, patched)
         if kind in requests.APPLY_PATCHES:
-            desired = await _applied(write, content)
-            if api_path.part == "scale":
-                return await self._scale(
-                    write, scale_mutations.applied(write.writer, desired, force=write.query.force)
-                )
-            compute = mutations.applied(write.writer, desired, force=write.query.force)
-            return await self._change(write, compute, code=200)
-        if write.query.force:
+            return await self._apply(write, content)
+        if api_path.part != "status" and write.query.force:
             cause = causes.forbidden("force", "may not be specified for non-apply patch")
             raise status_objects.invalid_options("PatchOptions", cause)
-        patch = await _patch(write, content)
-        if api_path.part == "scale":
-            return await self._scale(write, scale_mutations.patched(write.writer, kind, patch))
-        return await self._change(write, mutations.patched(write.writer, kind, patch), code=200)
+        repeated: list[str] = []
+        patch = await requests.patch_value(content, repeated)
+        write = _with_repeated(write, repeated)
+        check_patch_type(write.writer, kind)
+        match api_path.part:
+            case "status":
+                derived = await self._derived_status(write)
+                return await self._status(write, StatusPatch(write.writer, kind, patch, derived))
+            case "scale":
+                return await self._scale(write, ScalePatch(write.writer, kind, patch))
+            case _:
+                return await self._change(write, Patch(write.writer, kind, patch))
+
+    async def _apply(self, write: _WriteRequest, content: bytes) -> Response:
+        """Handle a server-side apply."""
+        repeated: list[str] = []
+        desired = await requests.applied_object(content, repeated)
+        write = _with_repeated(write, repeated)
+        writer, force = write.writer, write.query.force
+        match write.path.part:
+            case "status":
+                derived = await self._derived_status(write)
+                return await self._status(write, StatusApplication(writer, desired, force, derived))
+            case "scale":
+                return await self._scale(write, ScaleApplication(writer, desired, force))
+            case _:
+                return await self._change(write, Application(writer, desired, force))
 
     async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle DELETE of an object."""
@@ -201,28 +216,33 @@ class WriteRequests:
             message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
 
-        def precheck(live: Json) -> None:
-            _check_conditions(resource, target.name, live, conditions)
-
+        preconditions = Preconditions(
+            resource=resource,
+            uid=str(conditions.get("uid") or ""),
+            resource_version=str(conditions.get("resourceVersion") or ""),
+        )
+        is_namespace_gone = False
         if target.route == "namespace" and not dry_run:
-            result, removal = await self._namespaces.end(target, precheck)
+            answer, is_namespace_gone = await self._namespaces.end(target, preconditions)
         else:
-            removal = Removal(target=target, precheck=precheck, now_ms=self._clock_ms())
-            result = await self._write_api.change(removal, dry_run=dry_run, source=SOURCE)
-        _check(result, resource, target.name)
-        metadata = as_object(removal.outcome.get("metadata")) or {}
-        if removal.is_marked or resource.qualified in _TOLD_WHOLE:
-            shown = removal.outcome
-            if result.resource_version and not removal.is_marked:
-                shown = {**shown, "metadata": {**metadata, "resourceVersion": str(result.resource_version)}}
-            return self._plane.shown(resource, shown)
-        return status_objects.deleted(resource, target.name, str(metadata.get("uid", "")))
+            removal = Removal(target=target, preconditions=preconditions, now_ms=self._clock_ms())
+            answer = await self._write_api.change(removal, dry_run=dry_run, source=SOURCE)
+        written = _written(answer, resource, target.name)
+        removed = written.mutated.value
+        metadata = as_object(removed.get("metadata")) or {}
+        is_gone = is_namespace_gone or written.mutated.action == Action.DELETED
+        if is_gone and resource.qualified not in _TOLD_WHOLE:
+            return status_objects.deleted(resource, target.name, str(metadata.get("uid", "")))
+        if is_gone and written.resource_version:
+            metadata = {**metadata, "resourceVersion": str(written.resource_version)}
+        return self._plane.shown(resource, {**removed, "metadata": metadata})
 
-    async def _scale(self, write: _WriteRequest, compute: Compute) -> Response:
-        value, _result = await self._carried_out(write, compute)
-        return rendering.answer(scales.scale_of(write.resource, value), warnings=write.writer.warnings)
+    async def _scale(self, write: _WriteRequest, edit: RequestedEdit) -> Response:
+        value, written = await self._carried_out(write, edit)
+        warnings = write.warnings + written.mutated.warnings
+        return rendering.answer(scales.scale_of(write.resource, value), warnings=warnings)
 
-    async def _status(self, write: _WriteRequest, compute: Compute) -> Response:
+    async def _status(self, write: _WriteRequest, edit: RequestedEdit) -> Response:
         """Write a status, if clients may write that of this kind; else respond with a warning."""
         resource = write.resource
         route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
@@ -231,9 +251,9 @@ class WriteRequests:
         )
         if not written:
             return await self._unchanged(write)
-        return await self._change(write, compute, code=200)
+        return await self._change(write, edit)
 
-    async def _derived_status(self, write: _WriteRequest) -> status_mutations.DerivedStatus | None:
+    async def _derived_status(self, write: _WriteRequest) -> DerivedStatus | None:
         """The engine's part of a template's status and its field owner; None for clusters, whose status is a fact."""
         if kinds.route_of(write.resource.api_version, write.resource.kind) == "cluster":
             return None
@@ -244,7 +264,7 @@ class WriteRequests:
                 owned = as_object((as_object(entry.get("fieldsV1")) or {}).get("f:status")) or {}
                 status = as_object((value or {}).get("status")) or {}
                 values = {name: item for name, item in status.items() if f"f:{name}" in owned}
-                return status_mutations.DerivedStatus(status=values, entry=entry)
+                return DerivedStatus(status=values, entry=entry)
         return None
 
     async def _unchanged(self, write: _WriteRequest) -> Response:
@@ -255,76 +275,80 @@ class WriteRequests:
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
         return rendering.answer(body, warnings=[_NOT_KEPT])
 
-    async def _change(self, write: _WriteRequest, compute: Compute, code: int) -> Response:
+    async def _change(self, write: _WriteRequest, edit: RequestedEdit) -> Response:
         if eviction_permission.is_binding(write.resource) and write.method in ("PUT", "PATCH"):
-            return await self._allow_deletion(write, compute)
-        value, result = await self._carried_out(write, compute)
-        if result.action.startswith("created"):
-            code = 201
+            return await self._allow_deletion(write, edit)
+        value, written = await self._carried_out(write, edit)
+        code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
-        return rendering.answer(body, code, write.writer.warnings)
+        return rendering.answer(body, code, write.warnings + written.mutated.warnings)
 
-    async def _allow_deletion(self, write: _WriteRequest, compute: Compute) -> Response:
+    async def _allow_deletion(self, write: _WriteRequest, edit: RequestedEdit) -> Response:
         """Handle the one permitted change of a binding: allow deletion in clusters whose eviction waits for it."""
         resource, api_path = write.resource, write.path
         binding = await self._plane.get(resource, api_path.namespace, api_path.name)
         if binding is None:
             raise status_objects.not_found(resource, api_path.name)
-        operation, desired = eviction_permission.allowance(resource, binding, compute)
-        if operation.clusters:
-            result = await self._write_api.change(operation, dry_run=write.query.dry_run, source=SOURCE)
-            _check(result, resource, api_path.name)
+        permission, edited = eviction_permission.allowance(resource, binding, edit)
+        if permission.clusters:
+            answer = await self._write_api.change(permission, dry_run=write.query.dry_run, source=SOURCE)
+            _written(answer, resource, api_path.name)
             # Only the permission is recorded; the binding changes once its owner shard has decided.
-            binding = desired
+            binding = edited.value
         body = rendering.one(resource, binding, write.form, self._clock_ms())
-        return rendering.answer(body, warnings=write.writer.warnings)
+        return rendering.answer(body, warnings=write.warnings + edited.warnings)
 
-    async def _carried_out(self, write: _WriteRequest, compute: Compute) -> tuple[Json, Result]:
-        resource, target = write.resource, _target(write)
+    async def _carried_out(self, write: _WriteRequest, edit: RequestedEdit) -> tuple[Json, Written]:
+        """Write an edited object; return it as it is now, and the answer of the write API."""
+        resource, target, dry_run = write.resource, _target(write), write.query.dry_run
+        written = await self._submit(write, target, edit)
+        mutated = written.mutated
+        if not dry_run and mutated.action == Action.DELETED and target.namespace:
+            # The object was terminating; its namespace may be too, and be empty now.
+            await self._namespaces.finish(target.namespace)
+        elif not dry_run and target.route == "namespace":
+            await self._namespaces.finish(target.name)
+        if mutated.action == Action.CREATED and written.stored is not None and target.route == "template":
+            # A new object has no status or claim yet, so the stored bytes are all that can be shown.
+            return self._plane.shown(resource, object_changes.live_object(target, written.stored)), written
+        value = await self._plane.current(resource, target.namespace, target.name)
+        if value is not None and not dry_run and mutated.action != Action.DELETED:
+            return value, written
+        return self._as_shown(versions.shown(resource, mutated.value), value, write), written
+
+    async def _submit(self, write: _WriteRequest, target: Target, edit: RequestedEdit) -> Written:
+        """Give an edit to the write API, within the user's rights."""
+        resource = write.resource
         if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
             details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
             message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, details)
         reserved_objects.check(target, write.user)
-        bootstrap = await self._plane.bootstrap.get(resource, target.namespace, target.name)
-
-        known = None if write.user.is_master else await self._authorizer.rights()
-
-        def admitted(live: Json | None) -> Json:
-            # Check rights inside the computation, against the very version that is replaced.
-            before = live or bootstrap
-            value = compute(before if before is None else versions.shown(resource, before))
-            if known is not None and before is None and write.method != "POST":
-                _check_creation(write, known)
-            escalation.check(resource, write.user, known, value, before)
-            try:
-                return versions.kept(resource, value)
-            except versions.ConversionError as error:
-                raise status_objects.bad_request(str(error)) from None
-
-        sort = StatusChange if write.path.part == "status" else Change
-        change = sort(target=target, compute=admitted, body_bytes=write.body_bytes)
-        if isinstance(change, Change):
-            change.resource = resource
+        authorized = AuthorizedEdit(
+            edit=edit,
+            user=write.user,
+            rights=None if write.user.is_master else await self._authorizer.rights(),
+            bootstrap=await self._plane.bootstrap.get(resource, target.namespace, target.name),
+            creates=write.method == "POST",
+        )
         try:
-            result = await self._write_api.change(change, dry_run=write.query.dry_run, source=SOURCE)
-        except mutations.AheadError:
+            answer = await self._changed(write, target, authorized)
+        except AheadError:
             # Another replica may have returned that version; after asking the log, this one knows it too.
-            await self._plane.newest()
-            result = await self._write_api.change(change, dry_run=write.query.dry_run, source=SOURCE)
-        _check(result, resource, target.name)
-        if result.action == "deleted" and target.namespace:
-            # The object was terminating; its namespace may be too, and be empty now.
-            await self._namespaces.finish(target.namespace)
-        elif target.route == "namespace" and not write.query.dry_run:
-            await self._namespaces.finish(target.name)
-        if change.stored is not None and result.action == "created" and target.route == "template":
-            # A new object has no status or claim yet, so the stored bytes are all that can be shown.
-            return self._plane.shown(resource, object_changes.live_object(target, change.stored)), result
-        value = await self._plane.current(resource, target.namespace, target.name)
-        if value is not None and not write.query.dry_run and result.action != "deleted":
-            return value, result
-        return self._as_shown(versions.shown(resource, change.outcome), value, write), result
+            writer = structs.replace(edit.writer, newest=await self._plane.newest())
+            known = structs.replace(authorized, edit=structs.replace(edit, writer=writer))
+            answer = await self._changed(write, target, known)
+        return _written(answer, resource, target.name)
+
+    async def _changed(self, write: _WriteRequest, target: Target, edit: AuthorizedEdit) -> Written | Problem:
+        change = (
+            StatusChange(target=target, edit=edit)
+            if write.path.part == "status"
+            else Change(target=target, edit=edit, resource=write.resource)
+        )
+        return await self._write_api.change(
+            change, dry_run=write.query.dry_run, source=SOURCE, body_bytes=write.body_bytes
+        )
 
     def _as_shown(self, outcome: Json, current: Json | None, write: _WriteRequest) -> Json:
         """Render an object that was not stored (dry run, deletion), with the engine's labels and status."""
@@ -353,15 +377,14 @@ class WriteRequests:
     ) -> _WriteRequest:
         query = requests.query(request)
         agent = managed_fields.name_of_agent(request.headers.get("user-agent", ""))
-        writer = mutations.Writer(
+        writer = Writer(
             resource=resource,
             namespace=namespace,
             name=name,
             manager=query.field_manager or agent or "unknown",
             now_ms=self._clock_ms(),
             validation=query.validation,
-            warnings=[],
-            newest=self._plane.last_number,
+            newest=self._plane.last_number(),
             tolerated=self._write_api.tolerated,
         )
         form = rendering.form(request.headers.get("accept", ""), query.include)
@@ -382,8 +405,8 @@ def _kind(resource: Resource) -> tuple[str, str]:
     return resource.api_version, resource.kind
 
 
-def _target(write: _WriteRequest) -> wishes.Target:
-    return wishes.Target(
+def _target(write: _WriteRequest) -> Target:
+    return Target(
         api_version=versions.stored(write.resource).api_version,
         kind=write.resource.kind,
         namespace=write.writer.namespace,
@@ -396,52 +419,14 @@ def _not_written(resource: Resource) -> str:
     return "events are told by the engine" if resource.kind == "Event" else ""
 
 
-async def _status_patched(
-    write: _WriteRequest, kind: str, content: bytes, derived: status_mutations.DerivedStatus | None
-) -> Compute:
-    if kind in requests.APPLY_PATCHES:
-        desired = await _applied(write, content)
-        return status_mutations.applied(write.writer, desired, force=write.query.force, derived=derived)
-    return status_mutations.patched(write.writer, kind, await _patch(write, content), derived)
-
-
-async def _patch(write: _WriteRequest, content: bytes) -> object:
-    """Parse a JSON patch and check its duplicate fields; raises StatusError."""
-    repeated: list[str] = []
-    patch = await requests.patch_value(content, repeated)
-    _check_repeated(write, repeated)
-    return patch
-
-
-async def _applied(write: _WriteRequest, content: bytes) -> Json:
-    """Parse the object to apply and check its duplicate fields; raises StatusError."""
-    repeated: list[str] = []
-    desired = await requests.applied_object(content, repeated)
-    _check_repeated(write, repeated)
-    return desired
-
-
-def _check_creation(write: _WriteRequest, known: Rights) -> None:
-    """Raise StatusError if an apply or update creates the object and the user may not create it."""
-    resource, writer = write.resource, write.writer
-    act = Act(
-        verb="create",
-        group=resource.group,
-        resource=resource.plural,
-        namespace=writer.namespace,
-        name=writer.name,
-    )
-    if not known.may(write.user, act):
-        raise status_objects.forbidden_act(write.user.name, act)
-
-
-def _check_repeated(write: _WriteRequest, paths: list[str]) -> None:
-    """Refuse duplicate fields (fieldValidation=Strict), warn of them (Warn), or ignore them (Ignore)."""
-    messages = [repeated_fields.message(path) for path in paths]
+def _with_repeated(write: _WriteRequest, paths: list[str]) -> _WriteRequest:
+    """The request with warnings of duplicate fields (fieldValidation=Warn); Strict raises StatusError."""
+    messages = tuple(repeated_fields.message(path) for path in paths)
     if messages and write.query.validation == "Strict":
         raise status_objects.strict_decoding(write.resource, messages)
-    if write.query.validation == "Warn":
-        write.writer.warnings.extend(messages)
+    if not messages or write.query.validation != "Warn":
+        return write
+    return structs.replace(write, warnings=write.warnings + messages)
 
 
 def _check_definition(resource: Resource, body: Json) -> None:
@@ -457,22 +442,14 @@ def _check_definition(resource: Resource, body: Json) -> None:
             raise status_objects.invalid(resource, name, [cause]) from None
 
 
-def _check_conditions(resource: Resource, name: str, live: Json, conditions: Json) -> None:
-    metadata = as_object(live.get("metadata")) or {}
-    for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        expected, actual = conditions.get(field), str(metadata.get(field, ""))
-        if expected and expected != actual:
-            raise status_objects.unwanted_deletion(resource, name, what, str(expected), actual)
-
-
-def _check(result: Result, resource: Resource, name: str) -> None:
-    """Raise StatusError if the write API did not carry out the change."""
-    if result.problem is None:
-        return
-    match result.problem.verdict:
-        case v if v == LATE:
+def _written(answer: Written | Problem, resource: Resource, name: str) -> Written:
+    """Return what was written; raise StatusError if the write API did not carry out the change."""
+    if isinstance(answer, Written):
+        return answer
+    match answer.verdict:
+        case Verdict.LATE:
             raise status_objects.conflict(resource, name)
-        case v if v == NOT_FOUND:
+        case Verdict.NOT_FOUND:
             raise status_objects.not_found(resource, name)
-        case _:
-            raise status_objects.timed_out(f"{result.problem.reason}; check whether it was made, then retry")
+        case Verdict.UNKNOWN:
+            raise status_objects.timed_out(f"{answer.reason}; check whether it was made, then retry")

@@ -1,0 +1,59 @@
+"""Server-side apply of an object of a request."""
+
+from engine.http.kube.edits.completion import entries, plain, shown, with_known_fields
+from engine.http.kube.edits.writer import Writer
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
+from engine.writing.mutations import Edited
+from events.json_values import Json, as_object
+
+
+def applicable(writer: Writer, desired: Json) -> Edited:
+    """The object to apply with the types of its schema; raises StatusError if it does not fit."""
+    resource, metadata = writer.resource, as_object(desired.get("metadata")) or {}
+    named = (desired.get("apiVersion"), desired.get("kind"))
+    if named != (resource.api_version, resource.kind):
+        group_version, kind = (str(item or "") for item in named)
+        raise status_objects.bad_request(f"invalid object type: {group_version or '/'}, Kind={kind}")
+    if not (resource.is_kubernetes_own or resource.custom):
+        return with_known_fields(writer, desired)
+    for fault in field_paths.check(server_side_apply.plain(desired, resource.schema), resource.schema):
+        where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+        named_type = f"{resource.api_version}, Kind={resource.kind}"
+        raise status_objects.bad_request(
+            f"failed to create typed patch object ({where}; {named_type}): {fault}"
+        )
+    return Edited(plain(writer, desired))
+
+
+def with_path_identity(writer: Writer, value: Json) -> Json:
+    """The object with the name and the namespace of the path, where it has none."""
+    metadata = as_object(value.get("metadata")) or {}
+    identity = {"name": writer.name, "namespace": writer.namespace}
+    missing = {name: text for name, text in identity.items() if text and not metadata.get(name)}
+    return {**value, "metadata": {**metadata, **missing}} if missing else value
+
+
+def applied_to(
+    writer: Writer, live: Json | None, desired: Json, write: server_side_apply.Write, *, force: bool
+) -> Json:
+    """Merge an applied object and its field owners into the current one; raises StatusError on conflicts.
+
+    Returns ``live`` itself if nothing changed.
+    """
+    schema = writer.resource.schema
+    try:
+        rendered = shown(live)
+        owned = server_side_apply.applied(rendered, desired, schema, write, force=force)
+        if rendered is live:
+            return owned
+        if owned is rendered and live is not None:
+            return live
+        # Merge twice: ownership and conflicts cover fields that are defaulted by the API, but defaulted
+        # values themselves are not stored.
+        merged = server_side_apply.applied(live, desired, schema, write, force=True)
+        return managed_fields.replaced(merged, entries(owned))
+    except server_side_apply.ApplyConflictError as error:
+        raise status_objects.apply_conflict(error) from None
+    except (server_side_apply.ApplyError, managed_fields.ManagedFieldsError) as error:
+        raise status_objects.bad_request(str(error)) from None

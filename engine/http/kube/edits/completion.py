@@ -1,0 +1,149 @@
+"""Completion and validation of an edited object: unknown fields, defaults, rules of its kind, field owners."""
+
+import msgspec
+
+from engine.http.kube.edits.writer import Writer, check_head
+from engine.karmada import defaults, rules
+from engine.kubeapi.admission import built_in_defaults, structural, unknown_fields, value_validation
+from engine.kubeapi.admission.rules import built_in
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.patching import empty_values, managed_fields, server_side_apply
+from engine.kubeapi.schema import type_errors
+from engine.writing.mutations import Edited
+from events.json_values import Json, as_list, as_object
+from events.validation import known_kinds, manifests
+
+
+def with_known_fields(writer: Writer, value: Json) -> Edited:
+    """The object without unknown fields; fieldValidation=Warn adds warnings, Strict raises StatusError."""
+    schema = writer.resource.schema
+    if not unknown_fields.unknown_fields(value, schema):
+        return Edited(plain(writer, value))
+    # Karmada's guides spell a policy field with a capital letter; accept it, with a warning.
+    warnings: list[str] = []
+    value = manifests.canonical_object(value, warnings, prune=False)
+    unknown = [unknown_fields.message(path) for path in unknown_fields.unknown_fields(value, schema)]
+    if not unknown:
+        return Edited(value, tuple(warnings))
+    if writer.validation == "Strict":
+        raise status_objects.strict_decoding(writer.resource, unknown)
+    if writer.validation == "Warn":
+        warnings += unknown
+    return Edited(plain(writer, unknown_fields.pruned(value, schema)), tuple(warnings))
+
+
+def plain(writer: Writer, value: Json) -> Json:
+    """The object without empty optional values, if its kind is Kubernetes' own."""
+    return empty_values.without(value, writer.resource.schema) if writer.resource.is_kubernetes_own else value
+
+
+def completed(writer: Writer, live: Json | None, edited: Edited) -> Edited:
+    """Complete and validate the object of a create, update or patch; raises StatusError.
+
+    Sets server-side metadata, stored defaults and field owners.
+    """
+    new = edited.value
+    check_head(writer, live, new)
+    metadata = as_object(new.get("metadata")) or {}
+    if live is not None:
+        # Metadata that only the server sets is kept, even if the body leaves it out.
+        live_metadata = as_object(live.get("metadata")) or {}
+        kept = ("uid", "resourceVersion", "generation", "creationTimestamp")
+        kept += ("deletionTimestamp", "deletionGracePeriodSeconds")
+        metadata = {
+            **{name: item for name, item in metadata.items() if name not in kept},
+            **{name: live_metadata[name] for name in kept if name in live_metadata},
+        }
+    else:
+        gone = ("deletionTimestamp", "deletionGracePeriodSeconds")
+        metadata = {name: item for name, item in metadata.items() if name not in gone}
+    metadata = {**metadata, "name": writer.name}
+    if writer.namespace:
+        metadata["namespace"] = writer.namespace
+    filled = filled_in(writer, {**new, "metadata": metadata})
+    if live is not None and built_in_defaults.same(live, filled):
+        # The client sent back what it read: defaults of the API in it are not a change.
+        filled = {**live, "metadata": metadata}
+    before, after = shown(live), built_in_defaults.with_defaults(filled)
+    check_kind(writer, before, after)
+    check_whole(writer, live, filled)
+    try:
+        owned = server_side_apply.updated(
+            before, after, writer.resource.schema, writer.write(managed_fields.UPDATE)
+        )
+    except managed_fields.ManagedFieldsError as error:
+        raise status_objects.bad_request(str(error)) from None
+    return Edited(managed_fields.replaced(filled, entries(owned)), edited.warnings)
+
+
+def filled_in(writer: Writer, value: Json) -> Json:
+    """The object with the defaults that are stored with it: those of Karmada's kinds and of custom resources."""
+    filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
+    structure = writer.resource.structure
+    return filled if structure is None else structural.defaulted(filled, structure)
+
+
+def shown(live: Json | None) -> Json | None:
+    """The current object with the API's defaults."""
+    return None if live is None else built_in_defaults.with_defaults(live)
+
+
+def check_structure(writer: Writer, live: Json | None, value: Json, part: str = "") -> None:
+    """Raise StatusError if a custom resource does not fit its definition's schema.
+
+    Faults that the current object has already are tolerated.
+    """
+    structure = writer.resource.structure
+    if structure is None:
+        return
+    wrong = list(structural.faults(value, structure, part=part))
+    if wrong and live is not None:
+        known = set(structural.faults(live, structure, part=part))
+        wrong = [cause for cause in wrong if cause not in known]
+    if wrong:
+        raise status_objects.invalid(writer.resource, writer.name, wrong)
+
+
+def check_kind(writer: Writer, before: Json | None, after: Json) -> None:
+    """Raise StatusError if Kubernetes' own validation refuses the object; both arguments include API defaults."""
+    if wrong := built_in.faults(writer.resource, after, before):
+        raise status_objects.invalid(writer.resource, writer.name, wrong)
+
+
+def check_whole(writer: Writer, live: Json | None, value: Json) -> None:
+    """Raise StatusError if the object is invalid by its schema or by the rules of its kind."""
+    resource = writer.resource
+    check_structure(writer, live, value)
+    finalizers = as_list((as_object(value.get("metadata")) or {}).get("finalizers")) or []
+    if not all(isinstance(finalizer, str) for finalizer in finalizers):
+        raise status_objects.bad_request("metadata.finalizers: must be texts")
+    if known_kinds.refused(resource.api_version, resource.kind):
+        return  # made by the engine; ``eviction_permission`` decides which of its fields a client may write
+    try:
+        listed = rules.form_causes(value)
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+        raise status_objects.bad_request(f"the object can't be written as JSON: {error}") from None
+    if known_kinds.route_of(resource.api_version, resource.kind) == "configuration":
+        worded = value_validation.faults(value, resource.schema)
+        fields = {cause.field for cause in worded}
+        listed = [*worded, *(cause for cause in listed if cause.field not in fields)]
+    if listed:
+        raise status_objects.invalid(resource, writer.name, listed)
+    if message := rules.denial(rules.rule_causes(value, live)):
+        raise status_objects.denied(rules.webhook(resource.kind), message)
+
+
+def check_types(writer: Writer, desired: Json) -> None:
+    """Raise StatusError if an applied value has another type than its field."""
+    resource = writer.resource
+    if resource.is_kubernetes_own and (wrong := type_errors.mistyped(desired, resource.schema)) is not None:
+        which = f"{writer.namespace}/{writer.name}; {resource.api_version}, Kind={resource.kind}"
+        raise status_objects.bad_request(
+            f"failed to convert new object ({which}) to proper version: {wrong.message}"
+        )
+
+
+def entries(value: Json) -> list[Json]:
+    """The entries of ``managedFields``."""
+    listed = as_list(managed_fields.in_object(value)) or []
+    return [entry for each in listed if (entry := as_object(each)) is not None]

@@ -1,0 +1,74 @@
+"""Patches of Kubernetes' types (JSON, merge, strategic merge) applied to an object of a request."""
+
+from typing import Final
+
+import msgspec
+
+from engine.http.kube.edits.completion import with_known_fields
+from engine.http.kube.edits.writer import Writer
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.patching import patches, strategic_merge
+from engine.kubeapi.requests import kind_check
+from engine.kubeapi.schema import type_errors
+from engine.kubeapi.values import go_texts
+from engine.writing.mutations import Edited
+from events.json_values import Json, as_list, as_object
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+
+
+def check_patch_type(writer: Writer, kind: str) -> None:
+    """Raise StatusError (415) for a patch type that the kind does not support."""
+    is_known = kind in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+    if not is_known or (kind == STRATEGIC_PATCH and not strategic_merge.takes(writer.resource.schema)):
+        raise status_objects.unsupported_media_type(patch=True, known=is_known)
+
+
+def patched_to(writer: Writer, kind: str, live: Json, patch: object) -> Edited:
+    """The object after a patch, without unknown fields; raises StatusError if it is not a valid object."""
+    resource, made = writer.resource, _patch(writer, kind, live, patch)
+    if resource.is_kubernetes_own:
+        head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
+        made = {**made, **{name: text for name, text in head.items() if not made.get(name)}}
+    try:
+        kind_check.check(resource, made)
+        if resource.is_kubernetes_own and (wrong := type_errors.mistyped(made, resource.schema)) is not None:
+            message = wrong.expected if kind == STRATEGIC_PATCH else wrong.message
+            raise status_objects.undecodable(resource, message)
+        return with_known_fields(writer, made)
+    except status_objects.UndecodableError as error:
+        shown = go_texts.of(patch) if kind == STRATEGIC_PATCH else msgspec.json.encode(made).decode()
+        raise status_objects.unfit_result(causes.invalid("patch", shown, error.detail)) from None
+
+
+def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
+    if kind == JSON_PATCH:
+        return json_patched(live, patch)
+    if patch is None:
+        raise status_objects.bad_request("Invalid JSON Patch")
+    changes = as_object(patch)
+    if changes is None:
+        message = f"json: cannot unmarshal {type_errors.sort_of(patch)} into Go value of type map[string]interface {{}}"
+        raise status_objects.undecodable_patch(message)
+    if kind == MERGE_PATCH:
+        return as_object(patches.merge_patched(live, changes)) or {}
+    try:
+        return strategic_merge.patched(live, changes, writer.resource.schema)
+    except strategic_merge.StrategicMergeError as error:
+        raise status_objects.bad_request(str(error)) from None
+
+
+def json_patched(value: Json, patch: object) -> Json:
+    """The object after a JSON patch; raises StatusError."""
+    if as_list(patch) is None:
+        message = f"json: cannot unmarshal {type_errors.sort_of(patch)} into Go value of type []handlers.jsonPatchOp"
+        raise status_objects.undecodable_patch(message)
+    try:
+        patched = as_object(patches.json_patched(value, patch))
+    except patches.PatchError:
+        raise status_objects.unfit_patch() from None
+    if patched is None:
+        raise status_objects.unfit_patch()
+    return patched

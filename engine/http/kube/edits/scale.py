@@ -1,0 +1,90 @@
+"""Edits of the scale subresource: replace, patch or apply a Scale."""
+
+import msgspec
+from msgspec import structs
+
+from engine.http.kube.edits.completion import completed, entries
+from engine.http.kube.edits.patching import JSON_PATCH, json_patched
+from engine.http.kube.edits.writer import SCALE, RequestedEdit, Writer, check_named, check_version
+from engine.kubeapi.conversion import scales
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.patching import field_paths, managed_fields, patches, server_side_apply
+from engine.kubeapi.schema import type_errors
+from engine.writing.mutations import Edited
+from events.json_values import Json, as_object
+
+
+class ScaleReplacement(RequestedEdit, frozen=True):
+    """The object with the replicas of this Scale."""
+
+    scale: Json
+
+    def apply(self, live: Json | None) -> Edited:
+        """Return the scaled object."""
+        return _scaled(self.writer, self.existing(live), self.scale)
+
+
+class ScalePatch(RequestedEdit, frozen=True):
+    """The object with the replicas of its patched Scale; ``kind`` is the media type of the patch."""
+
+    kind: str
+    patch: object
+
+    def apply(self, live: Json | None) -> Edited:
+        """Return the scaled object."""
+        current = self.existing(live)
+        scale = scales.scale_of(self.writer.resource, current)
+        if self.kind == JSON_PATCH:
+            changed = json_patched(scale, self.patch)
+        else:
+            changed = as_object(patches.merge_patched(scale, self.patch)) or {}
+        if wrong := type_errors.mistyped(changed, scales.SCALE.schema):
+            shown = msgspec.json.encode(changed).decode()
+            raise status_objects.unfit_result(causes.invalid("patch", shown, wrong.message))
+        return _scaled(self.writer, current, changed)
+
+
+class ScaleApplication(RequestedEdit, frozen=True):
+    """The object with the replicas of a Scale that is applied server-side to its own."""
+
+    desired: Json
+    force: bool
+
+    def apply(self, live: Json | None) -> Edited:
+        """Return the scaled object; field owners are those of its Scale."""
+        current, writer = self.existing(live), self.writer
+        resource = writer.resource
+        write = structs.replace(writer, resource=scales.SCALE, part=SCALE).write(managed_fields.APPLY)
+        for fault in field_paths.check(self.desired, scales.SCALE.schema):
+            raise status_objects.bad_request(f"failed to create typed patch object: {fault}")
+        try:
+            owned = scales.owned(resource, current)
+            scale = managed_fields.replaced(scales.scale_of(resource, current), owned)
+            merged = server_side_apply.applied(
+                scale, self.desired, scales.SCALE.schema, write, force=self.force
+            )
+            edited = completed(
+                structs.replace(writer, part=SCALE), current, Edited(_with_replicas(writer, current, merged))
+            )
+            kept = managed_fields.replaced(edited.value, entries(current))
+            return Edited(scales.with_owners(resource, kept, merged), edited.warnings)
+        except server_side_apply.ApplyConflictError as error:
+            raise status_objects.apply_conflict(error) from None
+        except (server_side_apply.ApplyError, managed_fields.ManagedFieldsError) as error:
+            raise status_objects.bad_request(str(error)) from None
+
+
+def _scaled(writer: Writer, live: Json, scale: Json) -> Edited:
+    check_named(writer, scale)
+    check_version(writer, live, as_object(scale.get("metadata")) or {})
+    of_scale = structs.replace(writer, part=SCALE)
+    return completed(of_scale, live, Edited(_with_replicas(writer, live, scale)))
+
+
+def _with_replicas(writer: Writer, live: Json, scale: Json) -> Json:
+    try:
+        return scales.scaled(writer.resource, live, scale)
+    except scales.ScaleError as error:
+        resource = writer.resource if writer.resource.custom else scales.SCALE
+        cause = causes.invalid(error.field, error.value, error.reason)
+        raise status_objects.invalid(resource, writer.name, [cause]) from None

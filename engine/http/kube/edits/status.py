@@ -1,0 +1,129 @@
+"""Edits of the status subresource: replace, patch or apply a status."""
+
+from msgspec import Struct, structs
+
+from engine.http.kube.edits import applying, patching
+from engine.http.kube.edits.completion import check_structure, check_types, entries, with_known_fields
+from engine.http.kube.edits.writer import STATUS, RequestedEdit, Writer, check_head, check_version
+from engine.kubeapi.admission.rules import replica_counts
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
+from engine.writing.mutations import Edited
+from events.json_values import Json, as_object
+
+
+class DerivedStatus(Struct, frozen=True, kw_only=True):
+    """The part of a status that the engine derives, and the ``managedFields`` entry by which the engine owns it."""
+
+    status: Json
+    entry: Json
+
+
+class StatusReplacement(RequestedEdit, frozen=True):
+    """The current object with the status of the body."""
+
+    body: Json
+    derived: DerivedStatus | None = None
+
+    def apply(self, live: Json | None) -> Edited:
+        """Return the object with the new status."""
+        current = self.existing(live)
+        check_head(self.writer, current, self.body)
+        return _with_status(self.writer, current, with_known_fields(self.writer, self.body), self.derived)
+
+
+class StatusPatch(RequestedEdit, frozen=True):
+    """The current object with its status patched; ``kind`` is the media type of the patch."""
+
+    kind: str
+    patch: object
+    derived: DerivedStatus | None = None
+
+    def apply(self, live: Json | None) -> Edited:
+        """Return the object with the patched status."""
+        current = self.existing(live)
+        patched = patching.patched_to(self.writer, self.kind, current, self.patch)
+        return _with_status(self.writer, current, patched, self.derived)
+
+
+class StatusApplication(RequestedEdit, frozen=True):
+    """The current object with a status applied to its own (server-side apply); other fields are ignored.
+
+    The engine owns the values that it derives: applying another value is a conflict, and forcing it gives
+    shared ownership, but the derived value is still rendered over it.
+    """
+
+    desired: Json
+    force: bool
+    derived: DerivedStatus | None = None
+
+    def apply(self, live: Json | None) -> Edited:
+        """Return the object with the merged status, which is ``live`` itself if nothing changes."""
+        current, writer, derived = self.existing(live), self.writer, self.derived
+        known = with_known_fields(writer, self.desired)
+        desired = applying.with_path_identity(writer, known.value)
+        check_head(writer, current, desired)
+        check_types(writer, desired)
+        seen = current if derived is None else _with_derived(current, derived)
+        write = structs.replace(writer, part=STATUS).write(managed_fields.APPLY)
+        merged = applying.applied_to(writer, seen, desired, write, force=self.force)
+        if merged is seen:
+            return Edited(current, known.warnings)
+        _check_counts(writer, merged, derived)
+        own = _without_derived(merged, current, desired, derived)
+        return Edited(_same_but_for_status(writer, current, own, is_owned=True), known.warnings)
+
+
+def _with_status(writer: Writer, live: Json, edited: Edited, derived: DerivedStatus | None) -> Edited:
+    check_version(writer, live, as_object(edited.value.get("metadata")) or {})
+    new = _same_but_for_status(writer, live, edited.value, is_owned=False)
+    _check_counts(writer, new, derived)
+    # A built-in kind always has a status, so the field ``status`` itself has no owner.
+    begun: Json = {"status": {}} if "status" in field_paths.blank(writer.resource.schema) else {}
+    write = structs.replace(writer, part=STATUS).write(managed_fields.UPDATE)
+    try:
+        owned = server_side_apply.updated({**begun, **live}, new, writer.resource.schema, write)
+    except managed_fields.ManagedFieldsError as error:
+        raise status_objects.bad_request(str(error)) from None
+    return Edited(owned, edited.warnings)
+
+
+def _with_derived(live: Json, derived: DerivedStatus) -> Json:
+    status = {**(as_object(live.get("status")) or {}), **derived.status}
+    owners = [*entries(live), derived.entry]
+    metadata = {**(as_object(live.get("metadata")) or {}), "managedFields": owners}
+    return {**live, "metadata": metadata, "status": status}
+
+
+def _without_derived(merged: Json, live: Json, desired: Json, derived: DerivedStatus | None) -> Json:
+    """The object without the engine's derived status, which is rendered again on each read.
+
+    Fields that this client or an earlier one wrote are kept.
+    """
+    if derived is None:
+        return merged
+    written = {*(as_object(live.get("status")) or {}), *(as_object(desired.get("status")) or {})}
+    status = as_object(merged.get("status")) or {}
+    kept = {name: item for name, item in status.items() if name in written or name not in derived.status}
+    return {**merged, "status": kept}
+
+
+def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bool) -> Json:
+    """The current object with the status of ``made``; with ``is_owned`` also its metadata, for the field owners."""
+    status = as_object({} if made.get("status") is None else made["status"])
+    if status is None:
+        message = "Invalid value: must be an object"
+        cause = Cause(field="status", reason="FieldValueInvalid", message=message)
+        raise status_objects.invalid(writer.resource, writer.name, [cause])
+    owners: Json = {"metadata": made["metadata"]} if is_owned else {}
+    result = {**live, **owners, "status": status}
+    check_structure(writer, live, result, STATUS)
+    return result
+
+
+def _check_counts(writer: Writer, value: Json, derived: DerivedStatus | None) -> None:
+    """Raise StatusError if the rendered status (with the engine's values) is invalid."""
+    status = {**(as_object(value.get("status")) or {}), **({} if derived is None else derived.status)}
+    if wrong := list(replica_counts.faults(writer.resource, status)):
+        raise status_objects.invalid(writer.resource, writer.name, wrong)
