@@ -39,3 +39,11 @@ def condition(document: Json, kind: str) -> Json:
         if entry.get("type") == kind:
             return entry
     return {}
+
+
+def without_nulls(value: object) -> object:
+    """Return the value without null fields, at any depth; null items of lists stay."""
+    if isinstance(value, dict):
+        fields = cast("Json", value)
+        return {name: without_nulls(item) for name, item in fields.items() if item is not None}
+    return [without_nulls(item) for item in cast("list[object]", value)] if isinstance(value, list) else value

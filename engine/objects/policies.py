@@ -4,13 +4,13 @@ Field names on the wire are Karmada's; unknown fields are ignored, and ``null`` 
 stays raw JSON. Which policy claims a template is decided elsewhere.
 """
 
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 from msgspec import Struct, field
 
 from engine.kubeapi.values import selectors
-from events import vocabulary
+from events import json_values, vocabulary
 
 PROPAGATION_POLICY: Final = "PropagationPolicy"
 CLUSTER_PROPAGATION_POLICY: Final = "ClusterPropagationPolicy"
@@ -197,15 +197,4 @@ def decode(manifest: msgspec.Raw | bytes) -> Policy:
 def without_nulls(manifest: msgspec.Raw | bytes) -> bytes:
     """Return a manifest without null fields, which mean absent; raises msgspec.DecodeError for invalid JSON."""
     raw = bytes(manifest)
-    return msgspec.json.encode(_without_nulls(msgspec.json.decode(raw))) if b"null" in raw else raw
-
-
-def _without_nulls(value: object) -> object:
-    match value:
-        case dict():
-            fields = cast("dict[str, object]", value)
-            return {name: _without_nulls(field) for name, field in fields.items() if field is not None}
-        case list():
-            return [_without_nulls(item) for item in cast("list[object]", value)]
-        case _:
-            return value
+    return msgspec.json.encode(json_values.without_nulls(msgspec.json.decode(raw))) if b"null" in raw else raw

@@ -12,17 +12,18 @@ from msgspec import Struct
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.writing import cluster_changes, cluster_status, null_fields, object_events
+from engine.writing import cluster_changes, cluster_status, object_events
 from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, not_found
 from engine.writing.stored_objects import StoredObject
 from engine.writing.targets import Target, encode
-from events import limits, objects, shapes, times
+from events import json_values, limits, objects, shapes, times
 from events.json_values import Json, as_list, as_object
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents import objects as documents_objects
 from projections.documents.clusters import cluster_document
 
+_NULL: Final = b":null"
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 _POLICY_IDS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io/permanent-id",
@@ -52,7 +53,7 @@ class Change(Struct, frozen=True, kw_only=True):
             return self._apply_to_cluster(stored if isinstance(stored, Cluster) else None)
         _check_name(self.target, stored)
         edited = self.edit.apply(None if stored is None else live_object(self.target, stored))
-        raw = _encoded(_manifest(edited.value))
+        raw = _manifest(edited.value)
         value = _with_generation(edited.value, stored, raw)
         if stored is None:
             event = object_events.applied(self.target, raw, 0)
@@ -102,7 +103,10 @@ class StatusChange(Struct, frozen=True, kw_only=True):
         owned = field_owners.of_entries(
             [each for each in _entries(edited.value) if field_owners.is_of_status(each)]
         )
-        if (_encoded(status), field_owners.encode(owned)) == (stored.status or b"{}", stored.owners):
+        if (_within_limit(_encoded(status)), field_owners.encode(owned)) == (
+            stored.status or b"{}",
+            stored.owners,
+        ):
             return _mutated(Action.UNCHANGED, edited.value, edited)
         event = object_events.status_written(self.target, status, owned, stored.head.version)
         return _mutated(Action.CONFIGURED, edited.value, edited, event)
@@ -162,7 +166,7 @@ class Removal(Struct, frozen=True, kw_only=True):
         stamp = times.to_seconds_text(self.now_ms)
         marked = {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0}
         value = {**live, "metadata": marked}
-        event = object_events.applied(self.target, encode(_manifest(value)), version)
+        event = object_events.applied(self.target, _manifest(value), version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:
@@ -246,8 +250,8 @@ def _is_finalized(value: Json) -> bool:
     return "deletionTimestamp" in metadata and not as_list(metadata.get("finalizers"))
 
 
-def _manifest(value: Json) -> Json:
-    """The part of an object that is stored: all but derived metadata, engine labels, status and its field owners."""
+def _manifest(value: Json) -> bytes:
+    """The bytes of an object to store: without derived metadata, engine labels, status and its field owners."""
     unfiltered = as_object(value.get("metadata")) or {}
     metadata = {name: item for name, item in unfiltered.items() if name not in _DERIVED and item is not None}
     for name in ("labels", "annotations"):
@@ -260,15 +264,28 @@ def _manifest(value: Json) -> Json:
         kept_entries = [each for each in _entries(value) if not field_owners.is_of_status(each)]
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
-    fields = null_fields.without_nulls_of_kubernetes(value)
-    return {**{name: item for name, item in fields.items() if name != "status"}, "metadata": metadata}
+    manifest = {**{name: item for name, item in value.items() if name != "status"}, "metadata": metadata}
+    raw = _encoded(manifest)
+    # Kubernetes drops null fields; in custom resources null may have a meaning. Few objects have any.
+    if _NULL in raw and not _is_custom(value):
+        raw = _encoded(json_values.without_nulls(manifest))
+    return _within_limit(raw)
 
 
-def _encoded(manifest: Json) -> bytes:
+def _is_custom(value: Json) -> bool:
+    group = str(value.get("apiVersion", "")).partition("/")[0]
+    return "." in group and not group.endswith(".k8s.io")
+
+
+def _encoded(value: object) -> bytes:
     try:
-        raw = encode(manifest)
+        return encode(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise StatusError(400, "BadRequest", f"the object can't be written as JSON: {error}") from None
+
+
+def _within_limit(raw: bytes) -> bytes:
+    """The bytes; raises StatusError (413) if they are too many to be kept."""
     if len(raw) > limits.OBJECT_BYTES_MAX:
         message = f"the object has {len(raw)} bytes; at most {limits.OBJECT_BYTES_MAX} are kept"
         raise StatusError(413, "RequestEntityTooLarge", message)

@@ -8,7 +8,7 @@ import pytest
 
 from engine.kubeapi.schema import resources
 from engine.kubeapi.wire import protobuf
-from events.json_values import as_list, as_object
+from events.json_values import as_object, without_nulls
 from tests.kube import recording
 
 COMMANDS = (
@@ -48,13 +48,6 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Generator[recording.Kub
         yield found
 
 
-def _without_nulls(value: object) -> object:
-    if (held := as_object(value)) is not None:
-        return {name: _without_nulls(item) for name, item in held.items() if item is not None}
-    items = as_list(value)
-    return value if items is None else [_without_nulls(item) for item in items]
-
-
 def _compare(kubectl: recording.Kubectl, program: str, command: str) -> str:
     """Return the format in which the command sends; for protobuf, both objects must be equal."""
     words = ("create", *command.split())
@@ -63,7 +56,7 @@ def _compare(kubectl: recording.Kubectl, program: str, command: str) -> str:
         resource = resources.built_in().of_kind(*protobuf.kind_of(sent.body))
         assert resource
         read = protobuf.decode(sent.body, resource.schema, depth_max=64)
-        assert _without_namespace(read) == _without_namespace(_without_nulls(kubectl.dry(program, *words)))
+        assert _without_namespace(read) == _without_namespace(without_nulls(kubectl.dry(program, *words)))
     return sent.content_type
 
 
