@@ -124,9 +124,9 @@ def _written(schema: Schema, schemas: Json) -> Json:
     match schema:
         case Scalar(form=form, bits=bits):
             return {**_SCALARS[form], **({"format": f"int{bits}"} if bits else {})}
-        case Named(name=name, atomic=atomic):
+        case Named(name=name, granular=granular):
             found: Json = {"allOf": [{"$ref": _REFERENCE + _named(name, schemas)}]}
-            return {**found, "x-kubernetes-map-type": "atomic"} if atomic else found
+            return {**found, "x-kubernetes-map-type": "granular"} if granular else found
         case ListOf():
             return _list(schema, schemas)
         case MapOf():

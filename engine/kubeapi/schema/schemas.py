@@ -47,10 +47,13 @@ class MapOf(Struct, frozen=True, kw_only=True):
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """A reference to a built-in type such as ``core.PodSpec``; ``atomic`` applies to this use of the type only."""
+    """A reference to a built-in type such as ``core.PodSpec``.
+
+    ``granular``: here apply merges an object of an atomic type field by field.
+    """
 
     name: str
-    atomic: bool = False
+    granular: bool = False
 
 
 class Field(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Built-in types, parsed from the text tables of the modules beside this one.
+"""Built-in types, parsed from the text tables beside this module: ``kubernetes.txt`` (generated) and ``karmada``.
 
 A line is one type (``package core`` before it sets the package); continuation lines begin with blanks:
 ``ContainerPort = name:1:str, containerPort:3:int!, protocol:4:str=TCP``
@@ -7,13 +7,15 @@ A field is ``name:number:type``, where number is the protobuf field number (abse
 protobuf). The name ``_`` inlines the fields of the type. A type is a scalar (an integer is ``int32``,
 ``int64``, or ``int`` if its width is not known), ``any``, a type of the same package or ``package.Type``;
 ``{T}`` is a map; ``[T]`` is an atomic list, ``[T/key+key]`` a list of relation map with these keys, ``[T/*]``
-a set; ``~key`` or ``~*`` before the closing bracket is its strategic merge key. Suffixes: ``%`` atomic, ``?``
-pointer (absent differs from zero), ``!`` always written, ``=x`` default for a list key.
+a set; ``~key`` or ``~*`` before the closing bracket is its strategic merge key. Suffixes: ``%`` atomic, ``^``
+merged by apply although the type is atomic, ``?`` pointer (absent differs from zero), ``!`` always written,
+``=x`` default for a list key. Lines that begin with ``#`` are comments.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import resources
 from typing import Final, cast, get_args
 
 from msgspec import structs
@@ -30,21 +32,14 @@ from engine.kubeapi.schema.schemas import (
     Schema,
     WireField,
 )
-from engine.kubeapi.schema.types import apps, cluster, core, karmada, pods, server, volumes
+from engine.kubeapi.schema.types import karmada
 
-_TABLES: Final = (
-    core.TYPES,
-    pods.TYPES,
-    volumes.TYPES,
-    apps.TYPES,
-    cluster.TYPES,
-    server.TYPES,
-    karmada.TYPES,
-)
+_KUBERNETES: Final = resources.files("engine.kubeapi.schema.types").joinpath("kubernetes.txt")
+_TABLES: Final = (_KUBERNETES.read_text(encoding="utf-8"), karmada.TYPES)
 _INLINED: Final = "_"
 _SCALARS: Final = frozenset(cast("tuple[str, ...]", get_args(ScalarForm)))
 _FIELD: Final = re.compile(
-    r"(?P<name>\w+):(?:(?P<number>\d+):)?(?P<type>[^%?!=]+)(?P<atomic>%?)(?P<presence>[?!]?)(?:=(?P<default>.+))?"
+    r"(?P<name>\w+):(?:(?P<number>\d+):)?(?P<type>[^%^?!=]+)(?P<merging>[%^]?)(?P<presence>[?!]?)(?:=(?P<default>.+))?"
 )
 _LIST: Final = re.compile(r"\[(?P<item>[^/~\]]+)(?:/(?P<keys>[\w+*]+))?(?:~(?P<patch>[\w*]+))?\]")
 
@@ -63,13 +58,13 @@ def named(name: str) -> Fields:
 
 def resolved(schema: Schema) -> Schema:
     """Return the schema, with a ``Named`` reference replaced by the type that it names."""
-    return _named(schema.name, schema.atomic) if isinstance(schema, Named) else schema
+    return _named(schema.name, schema.granular) if isinstance(schema, Named) else schema
 
 
 @cache
-def _named(name: str, atomic: bool) -> Fields:  # noqa: FBT001  # a key of the cache
+def _named(name: str, granular: bool) -> Fields:  # noqa: FBT001  # a key of the cache
     found = named(name)
-    return structs.replace(found, atomic=True) if atomic and not found.atomic else found
+    return structs.replace(found, atomic=False) if granular else found
 
 
 @cache
@@ -93,6 +88,8 @@ def _parse(table: str) -> Iterator[Fields]:
     """Parse a table; inlined fields get names that begin with ``_`` until ``_flat`` replaces them."""
     package = ""
     for line in table.replace("\n  ", " ").strip().splitlines():
+        if line.startswith("#"):
+            continue
         if line.startswith("package "):
             package = line.removeprefix("package ")
             continue
@@ -113,7 +110,7 @@ def _field(text: str, package: str) -> tuple[str, int, Field]:
     if found is None:
         raise TableError(f"{text!r} is no field")
     field = Field(
-        schema=_schema(found["type"], package, atomic=bool(found["atomic"])),
+        schema=_schema(found["type"], package, merging=found["merging"]),
         pointer=found["presence"] == "?",
         required=found["presence"] == "!",
         default=found["default"],
@@ -121,7 +118,7 @@ def _field(text: str, package: str) -> tuple[str, int, Field]:
     return found["name"], int(found["number"] or 0), field
 
 
-def _schema(text: str, package: str, *, atomic: bool = False) -> Schema:
+def _schema(text: str, package: str, *, merging: str = "") -> Schema:
     if found := _LIST.fullmatch(text):
         keys = found["keys"] or ""
         return ListOf(
@@ -131,13 +128,11 @@ def _schema(text: str, package: str, *, atomic: bool = False) -> Schema:
             patch_key=found["patch"] or "",
         )
     if text.startswith("{"):
-        return MapOf(value=_schema(text.strip("{}"), package), atomic=atomic)
+        return MapOf(value=_schema(text.strip("{}"), package), atomic=merging == "%")
     if text in _SCALARS:
         return Scalar(form=cast("ScalarForm", text))
     if text in {"int32", "int64"}:
         return Scalar(form="int", bits=32 if text == "int32" else 64)
     if text == "any":
         return UNTYPED
-    if text == "extra":
-        return ListOf(item=Scalar(form="str"))
-    return Named(name=text if "." in text else f"{package}.{text}", atomic=atomic)
+    return Named(name=text if "." in text else f"{package}.{text}", granular=merging == "^")
