@@ -30,7 +30,7 @@ class SharedLog(MemoryLog):
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         stored = await super().append(batch)
-        self._hear()
+        self._receive()
         return stored
 
     async def elsewhere(self, batch: Sequence[Record]) -> None:
@@ -45,13 +45,13 @@ class SharedLog(MemoryLog):
     async def newest(self) -> int:
         self.asked += 1
         await asyncio.sleep(0)
-        self._hear()
+        self._receive()
         return self.known
 
     async def wait(self, after: int) -> None:
         await self._moved.wait(after)
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         self.known = super().last_number()
         self._known_ends = super().ends()
         self._moved.move(self.known)

@@ -37,13 +37,13 @@ async def written(told: Story) -> list[records.Record]:
 async def moved() -> list[records.Record]:
     """Records of an engine: web runs on two members, leaves one for a taint, is rebalanced; lost fits nowhere."""
     told = Story()
-    await told.say(
+    await told.submit(
         joined("member1", {"tier": "gold"}), joined("member2"), capacity("member1", 6), capacity("member2", 3)
     )
-    await told.say(deployment("web", 3), policy("p", on("member1", "member2", scheduling=DYNAMIC)))
-    await told.say(tainted("member1", "NoExecute"))
-    await told.say(rebalancer("demo", ref("web")), tainted("member2", "NoSchedule", "soon"))
-    await told.say(deployment("lost", 2), policy("elsewhere", on("member9"), selector("lost"), priority=9))
+    await told.submit(deployment("web", 3), policy("p", on("member1", "member2", scheduling=DYNAMIC)))
+    await told.submit(tainted("member1", "NoExecute"))
+    await told.submit(rebalancer("demo", ref("web")), tainted("member2", "NoSchedule", "soon"))
+    await told.submit(deployment("lost", 2), policy("elsewhere", on("member9"), selector("lost"), priority=9))
     return await written(told)
 
 
@@ -141,11 +141,11 @@ async def test_list_page_shows_replicas_and_scheduling_failures() -> None:
 
 async def test_unclaimed_workload_that_runs_nowhere_is_shown_as_failed() -> None:
     told = Story()
-    await told.say(joined("member1"), capacity("member1", 6))
-    await told.say(deployment("web", 1), policy("p", on("member1")))
-    await told.say(policy_deleted("p"))
-    await told.say(tainted("member1", "NoExecute"))
-    await told.say(clusters.ClusterLeft(name="member1"))
+    await told.submit(joined("member1"), capacity("member1", 6))
+    await told.submit(deployment("web", 1), policy("p", on("member1")))
+    await told.submit(policy_deleted("p"))
+    await told.submit(tainted("member1", "NoExecute"))
+    await told.submit(clusters.ClusterLeft(name="member1"))
     async with serving(await written(told)) as services, client(services) as http:
         for path in ("/", f"/bindings/{WEB}"):
             page = (await http.get(path)).text

@@ -60,16 +60,16 @@ class Partition:
         self.records.append(stored)
         return self.fold.take(stored)
 
-    def say(self, data: shapes.Event, head: Envelope | None = None) -> verdicts.Verdict:
+    def submit(self, data: shapes.Event, head: Envelope | None = None) -> verdicts.Verdict:
         return self.take(record(data, head))
 
     def taken(self, data: shapes.Event, head: Envelope | None = None) -> verdicts.Taken:
-        verdict = self.say(data, head)
+        verdict = self.submit(data, head)
         assert isinstance(verdict, verdicts.Taken), verdict
         return verdict
 
     def refused(self, data: shapes.Event, head: Envelope | None = None) -> str:
-        return words(self.say(data, head))
+        return words(self.submit(data, head))
 
 
 def words(verdict: verdicts.Verdict) -> str:

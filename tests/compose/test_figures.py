@@ -35,7 +35,7 @@ async def shown() -> dict[str, set[str]]:
     """Return all metrics of a worker and an API on Kafka and of an agent, with their labels."""
     story = Story()
     await story.worker.recover()
-    await story.say(joined("member1"), policy("p", on("member1")), deployment("web", 2))
+    await story.submit(joined("member1"), policy("p", on("member1")), deployment("web", 2))
     found = labels(WorkerMetrics(story.worker, story.log).collect())
     found |= labels(LoopLag().collect())
     found |= labels(Figures(["member1"]).collect())

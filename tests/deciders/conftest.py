@@ -27,7 +27,7 @@ async def story() -> AsyncIterator[Story]:
     told = Story()
     await told.worker.recover()
     yield told
-    assert len(await told.told(rejections.InputRejected)) == told.refused
+    assert len(await told.recorded(rejections.InputRejected)) == told.refused
     report = await verification.verify(told.log)
     assert report.findings == []
     shards = (await replay.rebuild(told.log, [fold.state.shard for fold in told.worker.folds])).shards

@@ -57,7 +57,7 @@ class Raced(memory.MemoryLog):
 
 
 class Story:
-    """A test of the engine: ``say`` inputs, ``pass_s`` time, ``restart``, then query the decisions."""
+    """A test of the engine: ``submit`` inputs, ``pass_s`` time, ``restart``, then query the decisions."""
 
     def __init__(self, log: port.NumberedLog | None = None) -> None:
         self.log = log or Raced()
@@ -65,25 +65,25 @@ class Story:
         self.refused = 0
         """Number of inputs that the story expects to be refused."""
         self.worker = worker.Worker(self.log, self.clock)
-        self._said = 0
+        self._written = 0
 
     def clock(self) -> int:
         """Return the virtual time in milliseconds since 1970."""
         return self.now_ms
 
-    async def say(self, *said: shapes.Event) -> None:
+    async def submit(self, *inputs: shapes.Event) -> None:
         """Append these inputs in one batch and run the worker until it is idle."""
-        await self.write(*said)
+        await self.write(*inputs)
         await self.settle()
 
-    async def write(self, *said: shapes.Event) -> None:
+    async def write(self, *inputs: shapes.Event) -> None:
         """Append these inputs without running the worker."""
-        await self.log.append([self.record(data) for data in said])
+        await self.log.append([self.record(data) for data in inputs])
 
-    def write_first(self, *said: shapes.Event) -> None:
+    def write_first(self, *inputs: shapes.Event) -> None:
         """Append these inputs between the worker's next read and its next append."""
         assert isinstance(self.log, Raced)
-        self.log.first = [self.record(data) for data in said]
+        self.log.first = [self.record(data) for data in inputs]
 
     async def settle(self) -> None:
         """Run turns until the worker is idle; raises AssertionError after too many turns."""
@@ -127,7 +127,7 @@ class Story:
         work = of or (await self.running(key))[cluster]
         replicas = work.replicas or 0
         ready = (replicas if healthy else 0) if ready is None else ready
-        said = health.WorkloadReported(
+        report = health.WorkloadReported(
             cluster=cluster,
             key=key,
             term=work.term,
@@ -140,7 +140,7 @@ class Story:
             fault=fault,
             values=values or {},
         )
-        await self.say(said)
+        await self.submit(report)
 
     def binding(self, key: str) -> Binding:
         """Return the worker's binding with this key."""
@@ -154,7 +154,7 @@ class Story:
         """Return the replicas of a binding by cluster, as scheduled."""
         return dict(self.binding(key).clusters)
 
-    async def told(self, kind: type[_EventT], about: str = "") -> list[_EventT]:
+    async def recorded(self, kind: type[_EventT], about: str = "") -> list[_EventT]:
         """Return all events of a type in the log, in order, optionally those about one key, cluster or name."""
         found: list[_EventT] = []
         topic, of = catalogue.BY_STRUCT[kind].topic, catalogue.BY_STRUCT[kind].type
@@ -170,7 +170,7 @@ class Story:
 
     async def steps(self) -> int:
         """Return the number of steps of all shards."""
-        return len(await self.told(decisions.StepTaken))
+        return len(await self.recorded(decisions.StepTaken))
 
     async def running(self, key: str) -> dict[str, Running]:
         """Return the newest work of a binding by cluster, from the topic works alone."""
@@ -196,10 +196,10 @@ class Story:
         return {cluster: work.replicas for cluster, work in (await self.running(key)).items()}
 
     def record(self, data: shapes.Event) -> records.Record:
-        self._said += 1
+        self._written += 1
         body = getattr(data, "manifest", None)
         key = verdicts.key_of(data, None if body is None else objects.read(body))
         topic = catalogue.BY_STRUCT[type(data)].topic
-        head = Envelope(id=f"said-{self._said}", source="/story", type="", time=to_text(self.now_ms))
+        head = Envelope(id=f"said-{self._written}", source="/story", type="", time=to_text(self.now_ms))
         partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
         return codec.encode(data, head, partition=partition, key=key)

@@ -17,7 +17,7 @@ ANYWHERE: Json = {"replicaScheduling": DYNAMIC}
 
 @pytest.fixture(autouse=True)
 async def _fleet(story: Story) -> None:
-    await story.say(
+    await story.submit(
         joined("member1"),
         capacity("member1"),
         health_reported("member1"),
@@ -27,54 +27,54 @@ async def _fleet(story: Story) -> None:
 
 
 async def start_removal(story: Story, cluster: str = "member1") -> None:
-    await story.say(clusters.ClusterLeaving(name=cluster))
+    await story.submit(clusters.ClusterLeaving(name=cluster))
 
 
 async def report_deleted(story: Story, work: Running, key: str = WEB, cluster: str = "member1") -> None:
     """Report that the cluster deleted the workload of its newest removal; ``work`` is what it ran before."""
     (removed,) = [each for each in await removals(story, cluster) if each.key == key][-1:]
     assert (removed.term, removed.step) > (work.term, work.step)
-    await story.say(health.WorkloadGone(cluster=cluster, key=key, term=removed.term, step=removed.step))
+    await story.submit(health.WorkloadGone(cluster=cluster, key=key, term=removed.term, step=removed.step))
 
 
 async def removals(story: Story, cluster: str = "member1") -> list[works.WorkRemoved]:
-    return await story.told(works.WorkRemoved, cluster)
+    return await story.recorded(works.WorkRemoved, cluster)
 
 
 async def left_clusters(story: Story, cluster: str = "member1") -> list[str]:
-    return [each.name for each in await story.told(clusters.ClusterLeft, cluster)]
+    return [each.name for each in await story.recorded(clusters.ClusterLeft, cluster)]
 
 
 async def test_empty_cluster_leaves_at_once(story: Story) -> None:
     await start_removal(story)
     assert await left_clusters(story) == ["member1"]
-    (vacated,) = await story.told(decisions.ClusterVacated)
+    (vacated,) = await story.recorded(decisions.ClusterVacated)
     assert vacated.name == "member1"
 
 
 async def test_workloads_move_away_and_the_cluster_leaves_once_they_are_deleted(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     assert await story.replicas(WEB) == {"member2": 4}
-    assert (await story.told(decisions.ScheduleDecided))[-1].trigger == "ClusterTerminating"
+    assert (await story.recorded(decisions.ScheduleDecided))[-1].trigger == "ClusterTerminating"
     assert await left_clusters(story) == []
     await report_deleted(story, work)
     assert await left_clusters(story) == ["member1"]
 
 
 async def test_leaving_cluster_gets_no_new_workloads(story: Story) -> None:
-    await story.say(policy("p", {"replicaScheduling": DUPLICATED}), deployment("held"))
+    await story.submit(policy("p", {"replicaScheduling": DUPLICATED}), deployment("held"))
     work = (await story.running(inputs.key("held")))["member1"]
     await start_removal(story)
-    await story.say(deployment("web", 2), joined("member1"), capacity("member1", cpu=1_000))
+    await story.submit(deployment("web", 2), joined("member1"), capacity("member1", cpu=1_000))
     assert story.placed(WEB) == {"member2": 2}
     await report_deleted(story, work, inputs.key("held"))
     assert await left_clusters(story) == ["member1"]
 
 
 async def test_workload_without_another_cluster_is_removed_too(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     assert await story.running(WEB) == {}
@@ -83,35 +83,35 @@ async def test_workload_without_another_cluster_is_removed_too(story: Story) -> 
 
 
 async def test_unclaimed_workload_is_removed_too(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(inputs.policy_deleted("p"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(inputs.policy_deleted("p"))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     assert await story.replicas(WEB) == story.placed(WEB) == {"member2": 2}
-    (evicted,) = await story.told(decisions.EvictionStarted)
+    (evicted,) = await story.recorded(decisions.EvictionStarted)
     assert (evicted.cluster, evicted.reason) == ("member1", "ClusterTerminating")
     await report_deleted(story, work)
     assert await left_clusters(story) == ["member1"]
 
 
 async def test_graceful_eviction_ends_at_once_when_the_cluster_leaves(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
-    await story.say(inputs.tainted("member1", "NoExecute"))
+    await story.submit(inputs.tainted("member1", "NoExecute"))
     assert "member1" in await story.running(WEB)
     await start_removal(story)
     assert await story.replicas(WEB) == {"member2": 4}
-    assert await story.told(decisions.EvictionFinished) == []
+    assert await story.recorded(decisions.EvictionFinished) == []
     await report_deleted(story, work)
     assert await left_clusters(story) == ["member1"]
-    (ended,) = await story.told(decisions.EvictionFinished)
+    (ended,) = await story.recorded(decisions.EvictionFinished)
     assert ended.reason == eviction_rules.CLUSTER_LEFT
 
 
 async def test_dependencies_are_removed_from_a_leaving_cluster(story: Story) -> None:
     template = inputs.referring("web", "ConfigMap/settings", replicas=2)
     settings = inputs.template("settings", manifests.CONFIG_MAP)
-    await story.say(settings, policy("p", on("member1"), propagateDeps=True), template)
+    await story.submit(settings, policy("p", on("member1"), propagateDeps=True), template)
     key = inputs.key("settings", manifests.CONFIG_MAP)
     web, needed = (await story.running(WEB))["member1"], (await story.running(key))["member1"]
     await start_removal(story)
@@ -124,16 +124,16 @@ async def test_dependencies_are_removed_from_a_leaving_cluster(story: Story) -> 
 
 @pytest.mark.parametrize("preserved", [False, True])
 async def test_preserved_resources_stay_in_the_leaving_cluster(story: Story, *, preserved: bool) -> None:
-    await story.say(policy("p", ANYWHERE, preserveResourcesOnDeletion=preserved), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE, preserveResourcesOnDeletion=preserved), deployment("web", 4))
     await start_removal(story)
     (removed,) = await removals(story)
     assert removed.preserved is preserved
 
 
 async def test_earlier_removal_is_awaited_too(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
-    await story.say(inputs.deleted("web"))
+    await story.submit(inputs.deleted("web"))
     await start_removal(story)
     assert await left_clusters(story) == []
     await report_deleted(story, work)
@@ -141,17 +141,17 @@ async def test_earlier_removal_is_awaited_too(story: Story) -> None:
 
 
 async def test_stale_report_does_not_end_the_wait(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
-    await story.say(health.WorkloadGone(cluster="member1", key=WEB, term=work.term, step=work.step))
+    await story.submit(health.WorkloadGone(cluster="member1", key=WEB, term=work.term, step=work.step))
     assert await left_clusters(story) == []
 
 
 async def test_recreated_workload_is_not_awaited_as_a_removal(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(inputs.deleted("web"))
-    await story.say(deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(inputs.deleted("web"))
+    await story.submit(deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     await report_deleted(story, work)
@@ -159,31 +159,33 @@ async def test_recreated_workload_is_not_awaited_as_a_removal(story: Story) -> N
 
 
 async def test_unready_cluster_is_not_waited_for(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     await start_removal(story)
     assert await left_clusters(story) == []
-    await story.say(health_reported("member1", ready=False))
+    await story.submit(health_reported("member1", ready=False))
     assert await left_clusters(story) == ["member1"]
 
 
 async def test_silent_agent_is_waited_for(story: Story) -> None:
     pull = msgspec.structs.replace(joined("member1"), sync_mode="Pull")
-    await story.say(pull, health_reported("member1", grace_s=40), policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(
+        pull, health_reported("member1", grace_s=40), policy("p", ANYWHERE), deployment("web", 4)
+    )
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     await story.pass_s(60)
-    assert [each.name for each in await story.told(decisions.ClusterSilenced)] == ["member1"]
+    assert [each.name for each in await story.recorded(decisions.ClusterSilenced)] == ["member1"]
     assert await left_clusters(story) == []
     await report_deleted(story, work)
     assert await left_clusters(story) == ["member1"]
 
 
 async def test_forced_removal_does_not_wait(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     await start_removal(story)
-    await story.say(clusters.ClusterLeft(name="member1"))
+    await story.submit(clusters.ClusterLeft(name="member1"))
     assert await story.replicas(WEB) == {"member2": 4}
-    assert await story.told(decisions.ClusterVacated) == []
+    assert await story.recorded(decisions.ClusterVacated) == []
     assert all(not fold.state.departures and not fold.state.removals for fold in story.worker.folds)
 
 
@@ -194,23 +196,23 @@ async def test_late_end_of_a_departure_does_not_remove_the_next_cluster_of_that_
     story.refused = 1
     await story.settle()
     assert await left_clusters(story) == ["member1", "member1"]
-    await story.say(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
     assert story.placed(WEB) == {"member1": 2}
 
 
 async def test_rejoined_cluster_can_leave_again(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     for _ in range(2):
         work = (await story.running(WEB))["member1"]
         await start_removal(story)
         await report_deleted(story, work)
-        await story.say(joined("member1"), capacity("member1"), health_reported("member1"))
-        await story.say(inputs.policy("p", on("member1", "member2", scheduling=DUPLICATED)))
+        await story.submit(joined("member1"), capacity("member1"), health_reported("member1"))
+        await story.submit(inputs.policy("p", on("member1", "member2", scheduling=DUPLICATED)))
     assert await left_clusters(story) == ["member1", "member1"]
 
 
 async def test_departure_continues_after_a_restart(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     await story.restart()
@@ -222,7 +224,7 @@ async def test_departure_continues_after_a_restart(story: Story) -> None:
 
 async def test_each_shard_reports_once_that_nothing_is_left(story: Story) -> None:
     await start_removal(story)
-    await story.say(deployment("other"), health_reported("member2"))
+    await story.submit(deployment("other"), health_reported("member2"))
     told = [
         record
         for record in await story.log.read_all(0, story.log.last_number())

@@ -32,8 +32,8 @@ MEMBERS = ("member1", "member2", "member3")
 
 @pytest.fixture(autouse=True)
 async def three_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in MEMBERS))
-    await story.say(*(capacity(name) for name in MEMBERS))
+    await story.submit(*(joined(name) for name in MEMBERS))
+    await story.submit(*(capacity(name) for name in MEMBERS))
 
 
 def with_deps(*clusters: str, name: str = "p", of: str = "", preserves: bool = False) -> shapes.Event:
@@ -59,7 +59,7 @@ async def clusters_running(story: Story, about: str) -> list[str]:
 async def required_by(story: Story, about: str) -> dict[str, tuple[str, ...]]:
     """Return which binding needs an object in which clusters, from the newest decision."""
     found: dict[str, tuple[str, ...]] = {}
-    for told in await story.told(decisions.BindingRequired, about):
+    for told in await story.recorded(decisions.BindingRequired, about):
         found |= {f"{each.namespace}/{each.name}": each.clusters for each in told.required_by}
     return {by: clusters for by, clusters in found.items() if clusters}
 
@@ -68,8 +68,8 @@ async def required_by(story: Story, about: str) -> dict[str, tuple[str, ...]]:
 
 
 async def test_dependencies_follow_their_workload(story: Story) -> None:
-    await story.say(settings_map(), secret(), template("other", CONFIG_MAP))
-    await story.say(with_deps("member1", "member2"), referring("web", "ConfigMap/settings", "Secret/keys"))
+    await story.submit(settings_map(), secret(), template("other", CONFIG_MAP))
+    await story.submit(with_deps("member1", "member2"), referring("web", "ConfigMap/settings", "Secret/keys"))
     assert (
         await clusters_running(story, SETTINGS)
         == await clusters_running(story, KEYS)
@@ -80,74 +80,74 @@ async def test_dependencies_follow_their_workload(story: Story) -> None:
 
 
 async def test_dependencies_are_not_sent_without_propagate_deps(story: Story) -> None:
-    await story.say(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.submit(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
     assert await clusters_running(story, SETTINGS) == []
-    assert await story.told(links.DependencyNeeded) == []
+    assert await story.recorded(links.DependencyNeeded) == []
 
 
 async def test_propagate_deps_can_be_switched_on_and_off(story: Story) -> None:
-    await story.say(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
-    await story.say(with_deps("member1"))
+    await story.submit(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.submit(with_deps("member1"))
     assert await clusters_running(story, SETTINGS) == ["member1"]
-    await story.say(policy("p", on("member1")))
+    await story.submit(policy("p", on("member1")))
     assert await clusters_running(story, SETTINGS) == []
     assert await clusters_running(story, WEB) == ["member1"]
 
 
 async def test_missing_dependency_is_waited_for(story: Story) -> None:
-    await story.say(with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.submit(with_deps("member1"), referring("web", "ConfigMap/settings"))
     assert not story.is_known(SETTINGS)
     await story.restart()
-    await story.say(settings_map())
+    await story.submit(settings_map())
     assert await clusters_running(story, SETTINGS) == ["member1"]
 
 
 async def test_deleted_dependency_is_removed_and_sent_again_when_recreated(story: Story) -> None:
-    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
-    await story.say(deleted("settings", CONFIG_MAP))
+    await story.submit(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.submit(deleted("settings", CONFIG_MAP))
     assert await clusters_running(story, SETTINGS) == []
-    await story.say(settings_map("2"))
+    await story.submit(settings_map("2"))
     assert await clusters_running(story, SETTINGS) == ["member1"]
 
 
 async def test_edits_of_a_dependency_reach_the_members(story: Story) -> None:
-    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
-    await story.say(settings_map("2"))
-    told = [work for work in await story.told(works.WorkApplied, "member1") if work.key == SETTINGS]
+    await story.submit(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.submit(settings_map("2"))
+    told = [work for work in await story.recorded(works.WorkApplied, "member1") if work.key == SETTINGS]
     assert len({work.digest for work in told}) == len(told) == 2
 
 
 async def test_removed_reference_withdraws_the_dependency(story: Story) -> None:
-    await story.say(with_deps("member1"), settings_map(), secret())
-    await story.say(referring("web", "ConfigMap/settings", "Secret/keys"))
-    await story.say(referring("web", "Secret/keys"))
+    await story.submit(with_deps("member1"), settings_map(), secret())
+    await story.submit(referring("web", "ConfigMap/settings", "Secret/keys"))
+    await story.submit(referring("web", "Secret/keys"))
     assert await clusters_running(story, SETTINGS) == []
     assert await clusters_running(story, KEYS) == ["member1"]
-    assert (await story.told(decisions.BindingWithdrawn, SETTINGS))[-1].reason == "NotRequired"
-    assert len(await story.told(links.DependencyNeeded)) == 2, "who stays is told nothing"
+    assert (await story.recorded(decisions.BindingWithdrawn, SETTINGS))[-1].reason == "NotRequired"
+    assert len(await story.recorded(links.DependencyNeeded)) == 2, "who stays is told nothing"
 
 
 async def test_deleted_workload_removes_its_dependencies(story: Story) -> None:
-    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
-    await story.say(deleted("web"))
+    await story.submit(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.submit(deleted("web"))
     assert await clusters_running(story, SETTINGS) == []
     assert not story.is_known(WEB)
     assert not any(fold.state.needs for fold in story.worker.folds)
 
 
 async def test_preserved_workload_keeps_its_dependencies(story: Story) -> None:
-    await story.say(with_deps("member1", preserves=True), settings_map())
-    await story.say(referring("web", "ConfigMap/settings"))
-    await story.say(deleted("web"))
-    removed = await story.told(works.WorkRemoved, "member1")
+    await story.submit(with_deps("member1", preserves=True), settings_map())
+    await story.submit(referring("web", "ConfigMap/settings"))
+    await story.submit(deleted("web"))
+    removed = await story.recorded(works.WorkRemoved, "member1")
     assert {(work.key, work.preserved) for work in removed} == {(WEB, True), (SETTINGS, True)}
 
 
 async def test_unclaimed_workload_keeps_its_dependencies(story: Story) -> None:
-    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
-    await story.say(policy_deleted("p"))
+    await story.submit(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.submit(policy_deleted("p"))
     assert await clusters_running(story, WEB) == await clusters_running(story, SETTINGS) == ["member1"]
-    await story.say(deleted("web"))
+    await story.submit(deleted("web"))
     assert await clusters_running(story, SETTINGS) == []
 
 
@@ -155,18 +155,18 @@ async def test_unclaimed_workload_keeps_its_dependencies(story: Story) -> None:
 
 
 async def test_dependencies_move_with_their_workload(story: Story) -> None:
-    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
-    await story.say(with_deps("member2", "member3"))
+    await story.submit(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.submit(with_deps("member2", "member3"))
     assert await clusters_running(story, SETTINGS) == ["member2", "member3"]
     assert await required_by(story, SETTINGS) == {WEB: ("member2", "member3")}
 
 
 async def test_rescheduling_moves_dependencies(story: Story) -> None:
     divided = policy("p", on("member1", "member2", scheduling=EVEN), propagateDeps=True)
-    await story.say(settings_map(), tainted("member2", "NoSchedule"))
-    await story.say(divided, referring("web", "ConfigMap/settings", replicas=2))
+    await story.submit(settings_map(), tainted("member2", "NoSchedule"))
+    await story.submit(divided, referring("web", "ConfigMap/settings", replicas=2))
     assert await clusters_running(story, SETTINGS) == ["member1"]
-    await story.say(inputs.untainted("member2"), rebalancer("again", ref("web")))
+    await story.submit(inputs.untainted("member2"), rebalancer("again", ref("web")))
     assert (
         await clusters_running(story, WEB)
         == await clusters_running(story, SETTINGS)
@@ -175,21 +175,21 @@ async def test_rescheduling_moves_dependencies(story: Story) -> None:
 
 
 async def test_scaling_sends_no_links(story: Story) -> None:
-    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
-    await story.say(referring("web", "ConfigMap/settings", replicas=7))
-    assert len(await story.told(links.DependencyNeeded)) == 1
+    await story.submit(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.submit(referring("web", "ConfigMap/settings", replicas=7))
+    assert len(await story.recorded(links.DependencyNeeded)) == 1
     assert await story.replicas(WEB) == {"member1": 7}
 
 
 async def test_dependency_stays_during_a_graceful_eviction(story: Story) -> None:
     spread = [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]
     placement = on("member1", "member2", scheduling=DUPLICATED, spreadConstraints=spread)
-    await story.say(policy("p", placement, propagateDeps=True), settings_map())
-    await story.say(referring("web", "ConfigMap/settings"))
+    await story.submit(policy("p", placement, propagateDeps=True), settings_map())
+    await story.submit(referring("web", "ConfigMap/settings"))
     (first,) = await clusters_running(story, WEB)
     (second,) = {"member1", "member2"} - {first}
     await story.report(WEB, first)
-    await story.say(tainted(first, "NoExecute"))
+    await story.submit(tainted(first, "NoExecute"))
     assert story.placed(WEB) == {second: 1}
     assert (
         await clusters_running(story, WEB)
@@ -202,10 +202,10 @@ async def test_dependency_stays_during_a_graceful_eviction(story: Story) -> None
 
 
 async def test_evicted_unclaimed_workload_is_removed_with_its_dependencies(story: Story) -> None:
-    await story.say(with_deps("member1", "member2"), settings_map())
-    await story.say(referring("web", "ConfigMap/settings"))
-    await story.say(tainted("member2", "NoExecute"))
-    await story.say(policy_deleted("p"))
+    await story.submit(with_deps("member1", "member2"), settings_map())
+    await story.submit(referring("web", "ConfigMap/settings"))
+    await story.submit(tainted("member2", "NoExecute"))
+    await story.submit(policy_deleted("p"))
     assert (
         await clusters_running(story, WEB)
         == await clusters_running(story, SETTINGS)
@@ -216,8 +216,10 @@ async def test_evicted_unclaimed_workload_is_removed_with_its_dependencies(story
 
 
 async def test_removed_cluster_is_dropped_from_dependencies(story: Story) -> None:
-    await story.say(with_deps("member1", "member2"), settings_map(), referring("web", "ConfigMap/settings"))
-    await story.say(inputs.clusters.ClusterLeft(name="member2"))
+    await story.submit(
+        with_deps("member1", "member2"), settings_map(), referring("web", "ConfigMap/settings")
+    )
+    await story.submit(inputs.clusters.ClusterLeft(name="member2"))
     assert await clusters_running(story, SETTINGS) == ["member1"]
 
 
@@ -225,78 +227,84 @@ async def test_removed_cluster_is_dropped_from_dependencies(story: Story) -> Non
 
 
 async def test_two_workloads_share_a_dependency(story: Story) -> None:
-    await story.say(settings_map(), with_deps("member1", of="web"), with_deps("member2", name="q", of="api"))
-    await story.say(referring("web", "ConfigMap/settings"), referring("api", "ConfigMap/settings"))
+    await story.submit(
+        settings_map(), with_deps("member1", of="web"), with_deps("member2", name="q", of="api")
+    )
+    await story.submit(referring("web", "ConfigMap/settings"), referring("api", "ConfigMap/settings"))
     assert await clusters_running(story, SETTINGS) == ["member1", "member2"]
     assert await required_by(story, SETTINGS) == {WEB: ("member1",), key("api"): ("member2",)}
-    await story.say(deleted("web"))
+    await story.submit(deleted("web"))
     assert await clusters_running(story, SETTINGS) == ["member2"]
-    await story.say(deleted("api"))
+    await story.submit(deleted("api"))
     assert await clusters_running(story, SETTINGS) == []
 
 
 async def test_own_policy_and_dependents_place_a_dependency_together(story: Story) -> None:
     own = policy("own", on("member3"), selector("settings", CONFIG_MAP))
-    await story.say(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.submit(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
     assert await clusters_running(story, SETTINGS) == ["member1", "member3"]
     assert story.placed(SETTINGS) == {"member3": 0}
-    await story.say(with_deps("member2"))
+    await story.submit(with_deps("member2"))
     assert await clusters_running(story, SETTINGS) == ["member2", "member3"]
-    await story.say(deleted("web"))
+    await story.submit(deleted("web"))
     assert await clusters_running(story, SETTINGS) == ["member3"]
-    assert await story.told(decisions.BindingWithdrawn, SETTINGS) == []
+    assert await story.recorded(decisions.BindingWithdrawn, SETTINGS) == []
 
 
 async def test_own_policy_of_a_dependency_can_be_added_and_removed(story: Story) -> None:
-    await story.say(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
-    await story.say(policy("own", on("member3"), selector("settings", CONFIG_MAP)))
+    await story.submit(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.submit(policy("own", on("member3"), selector("settings", CONFIG_MAP)))
     assert await clusters_running(story, SETTINGS) == ["member1", "member3"]
-    await story.say(policy_deleted("own"))
+    await story.submit(policy_deleted("own"))
     assert await clusters_running(story, SETTINGS) == ["member1", "member3"], "what runs stays"
-    await story.say(settings_map("2"), deleted("web"))
+    await story.submit(settings_map("2"), deleted("web"))
     assert await clusters_running(story, SETTINGS) == ["member3"]
 
 
 async def test_suspended_dependency_is_not_dispatched_to_dependents(story: Story) -> None:
     own = policy("own", on("member3"), selector("settings", CONFIG_MAP), suspension={"dispatching": True})
-    await story.say(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.submit(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
     assert await clusters_running(story, SETTINGS) == ["member1", "member3"]
     assert all(each.suspended for each in (await story.running(SETTINGS)).values())
 
 
 async def test_overrides_apply_to_dependencies(story: Story) -> None:
     rule = images("v2", clusterNames=["member1"])
-    await story.say(settings_map(), with_deps("member1", "member2"), referring("web", "ConfigMap/settings"))
-    await story.say(override("o", rule, selectors=[selector("settings", CONFIG_MAP)]))
+    await story.submit(
+        settings_map(), with_deps("member1", "member2"), referring("web", "ConfigMap/settings")
+    )
+    await story.submit(override("o", rule, selectors=[selector("settings", CONFIG_MAP)]))
     last = {
         work.cluster: [each.name for each in work.overrides]
-        for work in await story.told(works.WorkApplied)
+        for work in await story.recorded(works.WorkApplied)
         if work.key == SETTINGS
     }
     assert last == {"member1": ["o"], "member2": []}
 
 
 async def test_status_of_a_dependency_is_aggregated(story: Story) -> None:
-    await story.say(settings_map(), with_deps("member1", "member2"), referring("web", "ConfigMap/settings"))
+    await story.submit(
+        settings_map(), with_deps("member1", "member2"), referring("web", "ConfigMap/settings")
+    )
     await story.report(SETTINGS, "member1")
-    assert not (await story.told(decisions.StatusAggregated, SETTINGS))[-1].fully_applied
+    assert not (await story.recorded(decisions.StatusAggregated, SETTINGS))[-1].fully_applied
     await story.report(SETTINGS, "member2")
-    shown = (await story.told(decisions.StatusAggregated, SETTINGS))[-1]
+    shown = (await story.recorded(decisions.StatusAggregated, SETTINGS))[-1]
     assert [each.cluster for each in shown.members] == ["member1", "member2"]
     assert shown.fully_applied
 
 
 async def test_object_of_another_api_group_is_not_a_dependency(story: Story) -> None:
-    await story.say(with_deps("member1"), referring("web", "ConfigMap/settings"))
-    await story.say(template("settings", ("example.io/v1", "ConfigMap")))
+    await story.submit(with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.submit(template("settings", ("example.io/v1", "ConfigMap")))
     assert await clusters_running(story, SETTINGS) == []
 
 
 async def test_withdrawn_binding_continues_with_the_next_generation(story: Story) -> None:
-    await story.say(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
-    await story.say(deleted("web"))
-    await story.say(policy("own", on("member3"), selector("settings", CONFIG_MAP)))
-    assert (await story.told(decisions.ScheduleDecided, SETTINGS))[-1].generation == 2
+    await story.submit(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.submit(deleted("web"))
+    await story.submit(policy("own", on("member3"), selector("settings", CONFIG_MAP)))
+    assert (await story.recorded(decisions.ScheduleDecided, SETTINGS))[-1].generation == 2
     assert story.binding(SETTINGS).generation == 3
 
 
@@ -306,13 +314,13 @@ async def test_withdrawn_binding_continues_with_the_next_generation(story: Story
 async def test_dependency_of_many_workloads_is_decided_in_records_of_bounded_size(story: Story) -> None:
     """Otherwise a Secret needed by a whole namespace would exceed the record limit and stop its shard."""
     count, clusters = 90, tuple(f"member{number}" for number in range(100))
-    await story.say(settings_map(), *(needed(f"default/w{each}", 1, *clusters) for each in range(count)))
-    told = await story.told(decisions.BindingRequired, SETTINGS)
+    await story.submit(settings_map(), *(needed(f"default/w{each}", 1, *clusters) for each in range(count)))
+    told = await story.recorded(decisions.BindingRequired, SETTINGS)
     assert len(told) > 1
     assert all(sum(len(each.clusters) for each in some.required_by) <= 4096 for some in told)
     assert len(await required_by(story, SETTINGS)) == count
-    await story.say(needed("default/w0", 2, "member1"))
-    last = (await story.told(decisions.BindingRequired, SETTINGS))[-1]
+    await story.submit(needed("default/w0", 2, "member1"))
+    last = (await story.recorded(decisions.BindingRequired, SETTINGS))[-1]
     assert [each.name for each in last.required_by] == ["w0"], "who needs it as before is not named again"
 
 
@@ -328,10 +336,10 @@ def needed(by: str, number: int, *clusters: str) -> shapes.Event:
 
 
 async def test_newest_need_wins_and_repeated_links_are_ignored(story: Story) -> None:
-    await story.say(settings_map(), needed("default/a", 5, "member1"))
-    await story.say(needed("default/a", 4, "member2"), needed("default/a", 5, "member3"))
+    await story.submit(settings_map(), needed("default/a", 5, "member1"))
+    await story.submit(needed("default/a", 4, "member2"), needed("default/a", 5, "member3"))
     assert await clusters_running(story, SETTINGS) == ["member1"]
-    await story.say(needed("default/b", 1), needed("default/a", 3))
+    await story.submit(needed("default/b", 1), needed("default/a", 3))
     assert await clusters_running(story, SETTINGS) == ["member1"]
     state = story.worker.folds[keys.shard_of(SETTINGS)].state
     assert state.counters.needs_ignored == 4
@@ -360,8 +368,8 @@ async def test_newest_need_wins_and_repeated_links_are_ignored(story: Story) -> 
 )
 async def test_invalid_links_are_refused(story: Story, said: shapes.Event, field: str) -> None:
     story.refused = 1
-    await story.say(said)
-    (refused,) = await story.told(rejections.InputRejected)
+    await story.submit(said)
+    (refused,) = await story.recorded(rejections.InputRejected)
     assert refused.field == field
 
 
@@ -381,24 +389,24 @@ async def test_order_of_links_does_not_matter(
     waiting = {by: sorted(number for each, number in distinct if each == by) for by in newest}
     told = Story()
     await told.worker.recover()
-    await told.say(*(joined(name) for name in MEMBERS), settings_map())
+    await told.submit(*(joined(name) for name in MEMBERS), settings_map())
     while left := sorted(by for by, numbers in waiting.items() if numbers):
         by = data.draw(st.sampled_from(left))
         number = waiting[by].pop(0)
-        await told.say(needed(f"default/{by}", number, *sorted(distinct[by, number])))
+        await told.submit(needed(f"default/{by}", number, *sorted(distinct[by, number])))
     wanted = {name for clusters in newest.values() for name in clusters}
     assert await clusters_running(told, SETTINGS) == sorted(wanted)
 
 
 async def test_dependency_records_respect_the_record_limit(story: Story) -> None:
-    await story.say(with_deps("member1"))
+    await story.submit(with_deps("member1"))
     secrets = [{"secretRef": {"name": f"s{index}"}} for index in range(30_000)]
     containers: list[Json] = [{"name": "main", "image": "nginx", "envFrom": secrets}]
     spec: Json = {"replicas": 1, "template": {"spec": {"containers": containers}}}
 
-    await story.say(template("web", fields={"spec": spec}))
+    await story.submit(template("web", fields={"spec": spec}))
 
-    (told,) = await story.told(decisions.DependenciesDistributed, WEB)
+    (told,) = await story.recorded(decisions.DependenciesDistributed, WEB)
     assert len(told.dependencies) == limits.DEPENDENCIES_MAX
     written = await story.log.read_all(0, story.log.last_number())
     assert max(len(record.value) for record in written) < limits.RECORD_BYTES_MAX

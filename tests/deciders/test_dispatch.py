@@ -15,15 +15,15 @@ BOTH = on("member1", "member2", scheduling=DUPLICATED)
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in ("member1", "member2")))
-    await story.say(*(capacity(name) for name in ("member1", "member2")))
+    await story.submit(*(joined(name) for name in ("member1", "member2")))
+    await story.submit(*(capacity(name) for name in ("member1", "member2")))
 
 
 async def work_types(story: Story, cluster: str) -> list[str]:
     """Return the works of a cluster in order: applied, suspended or removed."""
     found: list[shapes.Event] = []
     for kind in (works.WorkApplied, works.WorkSuspended, works.WorkRemoved):
-        found += await story.told(kind, cluster)
+        found += await story.recorded(kind, cluster)
     found.sort(key=lambda work: (getattr(work, "term", 0), getattr(work, "step", 0)))
     return [type(work).__name__.removeprefix("Work").lower() for work in found]
 
@@ -32,60 +32,60 @@ async def work_types(story: Story, cluster: str) -> list[str]:
 
 
 async def test_unchanged_manifest_is_not_dispatched_again(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
-    await story.say(deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
+    await story.submit(deployment("web", 2))
     assert await work_types(story, "member1") == ["applied"]
-    assert len(await story.told(decisions.ScheduleDecided)) == 1
+    assert len(await story.recorded(decisions.ScheduleDecided)) == 1
 
 
 async def test_unchanged_policy_is_not_dispatched_again(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
-    await story.say(policy("p", BOTH))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH))
     assert await work_types(story, "member2") == ["applied"]
 
 
 async def test_cluster_with_an_unchanged_work_gets_none(story: Story) -> None:
-    await story.say(policy("p", on("member1", scheduling=DUPLICATED)), deployment("web", 2))
-    await story.say(policy("p", BOTH))
+    await story.submit(policy("p", on("member1", scheduling=DUPLICATED)), deployment("web", 2))
+    await story.submit(policy("p", BOTH))
     assert await work_types(story, "member1") == ["applied"]
     assert await work_types(story, "member2") == ["applied"]
 
 
 async def test_restart_dispatches_nothing(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
     await story.restart()
     assert await work_types(story, "member1") == ["applied"]
 
 
 async def test_reports_dispatch_nothing(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
-    await story.say(capacity("member1", cpu=3))
+    await story.submit(capacity("member1", cpu=3))
     assert await work_types(story, "member1") == ["applied"]
 
 
 async def test_label_change_reaches_the_members(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
-    await story.say(deployment("web", 2, labels={"tier": "front"}))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
+    await story.submit(deployment("web", 2, labels={"tier": "front"}))
     assert await work_types(story, "member1") == ["applied", "applied"]
-    first, second = await story.told(works.WorkApplied, "member1")
+    first, second = await story.recorded(works.WorkApplied, "member1")
     assert first.digest != second.digest
     assert second.offset > first.offset
-    assert len(await story.told(decisions.ScheduleDecided)) == 1
+    assert len(await story.recorded(decisions.ScheduleDecided)) == 1
 
 
 async def test_scaled_template_reaches_all_members(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
-    await story.say(deployment("web", 5))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
+    await story.submit(deployment("web", 5))
     assert await story.replicas(WEB) == {"member1": 5, "member2": 5}
 
 
 async def test_new_work_has_a_higher_term_or_step(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 1))
-    await story.say(deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 1))
+    await story.submit(deployment("web", 2))
     await story.restart()
-    await story.say(deployment("web", 3))
-    versions = [(work.term, work.step) for work in await story.told(works.WorkApplied, "member1")]
+    await story.submit(deployment("web", 3))
+    versions = [(work.term, work.step) for work in await story.recorded(works.WorkApplied, "member1")]
     assert versions == sorted(set(versions))
 
 
@@ -93,46 +93,46 @@ async def test_new_work_has_a_higher_term_or_step(story: Story) -> None:
 
 
 async def test_dispatching_is_suspended_and_resumed_everywhere(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
-    await story.say(policy("p", BOTH, suspension={"dispatching": True}))
-    await story.say(deployment("web", 3))
-    await story.say(deployment("web", 4))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH, suspension={"dispatching": True}))
+    await story.submit(deployment("web", 3))
+    await story.submit(deployment("web", 4))
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
     assert await work_types(story, "member1") == ["applied", "suspended"]
     assert story.placed(WEB) == {"member1": 4, "member2": 4}
-    await story.say(policy("p", BOTH))
+    await story.submit(policy("p", BOTH))
     assert await story.replicas(WEB) == {"member1": 4, "member2": 4}
     assert await work_types(story, "member1") == ["applied", "suspended", "applied"]
 
 
 async def test_dispatching_is_suspended_on_some_clusters(story: Story) -> None:
     held = {"dispatchingOnClusters": {"clusterNames": ["member2"]}}
-    await story.say(policy("p", BOTH), deployment("web", 2))
-    await story.say(policy("p", BOTH, suspension=held), deployment("web", 3))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH, suspension=held), deployment("web", 3))
     assert await story.replicas(WEB) == {"member1": 3, "member2": 2}
-    await story.say(policy("p", BOTH))
+    await story.submit(policy("p", BOTH))
     assert await story.replicas(WEB) == {"member1": 3, "member2": 3}
 
 
 async def test_initially_suspended_workload_runs_nowhere_until_resumed(story: Story) -> None:
-    await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
-    assert await story.told(works.WorkApplied) == []
-    await story.say(policy("p", BOTH))
+    await story.submit(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
+    assert await story.recorded(works.WorkApplied) == []
+    await story.submit(policy("p", BOTH))
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
 
 
 async def test_deletion_of_a_policy_does_not_resume_its_suspended_works(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
-    await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 5))
-    await story.say(policy_deleted("p"))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 5))
+    await story.submit(policy_deleted("p"))
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
-    await story.say(policy("q", BOTH))
+    await story.submit(policy("q", BOTH))
     assert await story.replicas(WEB) == {"member1": 5, "member2": 5}
 
 
 async def test_withdrawal_is_never_suspended(story: Story) -> None:
-    await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
-    await story.say(inputs.deleted("web"))
+    await story.submit(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
+    await story.submit(inputs.deleted("web"))
     assert await story.running(WEB) == {}
 
 
@@ -141,8 +141,8 @@ async def test_withdrawal_is_never_suspended(story: Story) -> None:
 
 async def place(story: Story, name: str, kind: tuple[str, str], fields: Json) -> dict[str, int | None]:
     divided = on("member1", "member2", scheduling=EVEN)
-    await story.say(policy(f"p-{kind[1].lower()}", divided, selector(name, kind)))
-    await story.say(inputs.template(name, kind, fields=fields))
+    await story.submit(policy(f"p-{kind[1].lower()}", divided, selector(name, kind)))
+    await story.submit(inputs.template(name, kind, fields=fields))
     return await story.replicas(key(name, kind))
 
 
@@ -170,7 +170,7 @@ async def test_pod_is_one_replica_and_is_sent_unchanged(story: Story) -> None:
     assert await place(story, "single", POD, {"spec": {"containers": [asked]}}) == {"member1": None}
     single = key("single", POD)
     assert story.placed(single) == {"member1": 1}
-    (declared,) = await story.told(decisions.BindingDeclared)
+    (declared,) = await story.recorded(decisions.BindingDeclared)
     assert (declared.replicas, declared.requests) == (1, {"cpu": "2"})
     await story.restart()
 
@@ -178,8 +178,8 @@ async def test_pod_is_one_replica_and_is_sent_unchanged(story: Story) -> None:
 async def test_pod_that_fits_nowhere_is_not_placed(story: Story) -> None:
     asked: Json = {"name": "main", "resources": {"requests": {"cpu": "11"}}}
     divided = on("member1", "member2", scheduling=manifests.AGGREGATED)
-    await story.say(policy("p", divided, selector("large", POD)))
-    await story.say(inputs.template("large", POD, fields={"spec": {"containers": [asked]}}))
+    await story.submit(policy("p", divided, selector("large", POD)))
+    await story.submit(inputs.template("large", POD, fields={"spec": {"containers": [asked]}}))
     assert story.placed(key("large", POD)) == {}
 
 
@@ -188,13 +188,13 @@ async def test_kind_without_replicas_is_sent_to_every_selected_cluster(story: St
         "member1": None,
         "member2": None,
     }
-    (declared,) = await story.told(decisions.BindingDeclared)
+    (declared,) = await story.recorded(decisions.BindingDeclared)
     assert (declared.replicas, declared.requests) == (None, None)
 
 
 async def test_deployment_with_0_replicas_differs_from_a_kind_without_replicas(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 0))
-    (declared,) = await story.told(decisions.BindingDeclared)
+    await story.submit(policy("p", BOTH), deployment("web", 0))
+    (declared,) = await story.recorded(decisions.BindingDeclared)
     assert declared.replicas == 0
 
 
@@ -204,11 +204,11 @@ async def test_custom_kind_is_divided_by_its_interpreter(story: Story, interpret
     job = inputs.template("stream", FLINK, fields={"spec": spec})
     reading = inputs.interpreter("spec.job.parallelism", "spec.resource")
     divided = on("member1", "member2", scheduling=EVEN)
-    await story.say(policy("p", divided, selector("", FLINK)))
+    await story.submit(policy("p", divided, selector("", FLINK)))
     for said in (reading, job) if interpreter_comes_first else (job, reading):
-        await story.say(said)
+        await story.submit(said)
     assert await story.replicas(key("stream", FLINK)) == {"member1": 4, "member2": 4}
-    declared = (await story.told(decisions.BindingDeclared))[-1]
+    declared = (await story.recorded(decisions.BindingDeclared))[-1]
     assert declared.requests == {"cpu": "1", "memory": "1Gi"}
 
 
@@ -218,9 +218,9 @@ async def test_custom_kind_without_an_interpreter_has_no_replicas(story: Story) 
 
 
 async def test_custom_kind_has_no_replicas_after_its_interpreter_is_deleted(story: Story) -> None:
-    await story.say(inputs.interpreter("spec.job.parallelism"))
+    await story.submit(inputs.interpreter("spec.job.parallelism"))
     await place(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
-    await story.say(policies.InterpreterDeleted(name="flink"))
+    await story.submit(policies.InterpreterDeleted(name="flink"))
     assert await story.replicas(key("stream", FLINK)) == {"member1": None, "member2": None}
 
 
@@ -229,8 +229,8 @@ async def test_custom_kind_has_no_replicas_after_its_interpreter_is_deleted(stor
 
 async def needs(story: Story, containers: list[Json], **fields: object) -> dict[str, str] | None:
     spec = {"replicas": 1, "template": {"spec": {"containers": containers, **fields}}}
-    await story.say(policy("p", BOTH), inputs.template("web", fields={"spec": spec}))
-    return (await story.told(decisions.BindingDeclared))[-1].requests
+    await story.submit(policy("p", BOTH), inputs.template("web", fields={"spec": spec}))
+    return (await story.recorded(decisions.BindingDeclared))[-1].requests
 
 
 def container(**resources: dict[str, str]) -> Json:
@@ -266,72 +266,72 @@ async def test_replica_without_requests_has_none(story: Story) -> None:
 
 
 async def test_member_statuses_are_aggregated(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
-    half = (await story.told(decisions.StatusAggregated))[-1]
+    half = (await story.recorded(decisions.StatusAggregated))[-1]
     assert [(each.cluster, each.applied, each.ready) for each in half.members] == [
         ("member1", True, 2),
         ("member2", False, 0),
     ]
     assert not half.fully_applied
     await story.report(WEB, "member2", healthy=False, ready=1)
-    whole = (await story.told(decisions.StatusAggregated))[-1]
+    whole = (await story.recorded(decisions.StatusAggregated))[-1]
     assert [(each.health, each.ready) for each in whole.members] == [("Healthy", 2), ("Unhealthy", 1)]
     assert whole.fully_applied
 
 
 async def test_unchanged_report_does_not_change_the_status(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
-    count = len(await story.told(decisions.StatusAggregated))
+    count = len(await story.recorded(decisions.StatusAggregated))
     await story.report(WEB, "member1")
-    assert len(await story.told(decisions.StatusAggregated)) == count
+    assert len(await story.recorded(decisions.StatusAggregated)) == count
 
 
 async def test_status_has_its_observed_generation(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
-    await story.say(deployment("web", 3))
-    seen = [each.observed_generation for each in await story.told(decisions.StatusAggregated)]
+    await story.submit(deployment("web", 3))
+    seen = [each.observed_generation for each in await story.recorded(decisions.StatusAggregated)]
     assert seen[-1] == 2
 
 
 async def test_report_of_an_older_work_is_ignored(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
     old = (await story.running(WEB))["member1"]
-    await story.say(deployment("web", 3))
+    await story.submit(deployment("web", 3))
     await story.report(WEB, "member1")
-    before = await story.told(decisions.StatusAggregated)
+    before = await story.recorded(decisions.StatusAggregated)
     await story.report(WEB, "member1", of=old, healthy=False)
-    assert await story.told(decisions.StatusAggregated) == before
+    assert await story.recorded(decisions.StatusAggregated) == before
 
 
 async def test_report_from_a_cluster_without_work_is_ignored(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
     work = (await story.running(WEB))["member1"]
     await story.report(WEB, "member2", of=work)
-    assert await story.told(decisions.StatusAggregated) == []
+    assert await story.recorded(decisions.StatusAggregated) == []
 
 
 async def test_removed_cluster_work_is_dropped_from_the_status(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member1")
     await story.report(WEB, "member2")
     work = (await story.running(WEB))["member2"]
-    await story.say(policy("p", on("member1", scheduling=DUPLICATED)))
+    await story.submit(policy("p", on("member1", scheduling=DUPLICATED)))
     gone = health.WorkloadGone(cluster="member2", key=WEB, term=work.term, step=work.step + 1)
-    await story.say(gone)
-    shown = (await story.told(decisions.StatusAggregated))[-1]
+    await story.submit(gone)
+    shown = (await story.recorded(decisions.StatusAggregated))[-1]
     assert [each.cluster for each in shown.members] == ["member1"]
 
 
 async def test_rejoined_cluster_does_not_show_its_former_status(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.submit(policy("p", BOTH), deployment("web", 2))
     await story.report(WEB, "member2")
-    await story.say(clusters.ClusterLeft(name="member2"))
-    await story.say(joined("member2"))
+    await story.submit(clusters.ClusterLeft(name="member2"))
+    await story.submit(joined("member2"))
     assert set(await story.running(WEB)) == {"member1", "member2"}
-    shown = (await story.told(decisions.StatusAggregated))[-1]
+    shown = (await story.recorded(decisions.StatusAggregated))[-1]
     assert [(each.cluster, each.applied) for each in shown.members] == [
         ("member1", False),
         ("member2", False),

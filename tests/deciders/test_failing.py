@@ -16,7 +16,7 @@ ANYWHERE = on(*MEMBERS, scheduling=DYNAMIC)
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
+    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
 
 
 def failover(mode: str = "Gracefully", grace_s: int | None = None, **conditions: object) -> Json:
@@ -29,7 +29,7 @@ def failover(mode: str = "Gracefully", grace_s: int | None = None, **conditions:
 async def unhealthy(story: Story, mode: str = "Gracefully", grace_s: int | None = None) -> None:
     """Four replicas on two members; those on member1 are unhealthy from now on and tolerated for 60 s."""
     said = failover(mode, grace_s, tolerationSeconds=60)
-    await story.say(policy("p", ANYWHERE, failover=said), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE, failover=said), deployment("web", 4))
     await story.report(WEB, "member2")
     await story.report(WEB, "member1", healthy=False)
 
@@ -40,13 +40,13 @@ async def test_unhealthy_workload_moves_exactly_after_its_toleration_time(story:
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     await story.pass_ms(1)
     assert story.placed(WEB) == {"member2": 4}
-    (eviction,) = await story.told(decisions.EvictionStarted)
+    (eviction,) = await story.recorded(decisions.EvictionStarted)
     assert (eviction.cluster, eviction.replicas, eviction.reason) == ("member1", 2, "ApplicationFailure")
     assert eviction.producer == "resource-binding-application-failover-controller"
 
 
 async def test_default_toleration_time_is_five_minutes_as_in_the_reference(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE, failover=failover()), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE, failover=failover()), deployment("web", 4))
     await story.report(WEB, "member1", healthy=False)
     await story.pass_ms(299_999)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
@@ -55,7 +55,7 @@ async def test_default_toleration_time_is_five_minutes_as_in_the_reference(story
 
 
 async def test_unhealthy_workload_stays_without_a_failover_policy(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     await story.report(WEB, "member1", healthy=False)
     await story.pass_s(1_000_000)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
@@ -99,7 +99,7 @@ async def test_graceful_purge_ends_after_its_own_grace_period(story: Story) -> N
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
     await story.pass_ms(1)
     assert await story.replicas(WEB) == {"member2": 4}
-    (ended,) = await story.told(decisions.EvictionFinished)
+    (ended,) = await story.recorded(decisions.EvictionFinished)
     assert ended.reason == eviction_rules.GRACE_PERIOD_OVER
 
 
@@ -116,17 +116,17 @@ async def test_purge_mode_never_keeps_the_workload(story: Story) -> None:
     await story.report(WEB, "member2")
     await story.pass_s(1_000_000)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
-    assert await story.told(decisions.EvictionFinished) == []
+    assert await story.recorded(decisions.EvictionFinished) == []
 
 
 async def test_allowed_deletion_ends_an_eviction_with_purge_mode_never(story: Story) -> None:
     await unhealthy(story, "Never")
     await story.pass_s(60)
-    await story.say(specs.DeletionAllowed(template=ref("web"), cluster="member2"))
+    await story.submit(specs.DeletionAllowed(template=ref("web"), cluster="member2"))
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}, "nothing was left there"
-    await story.say(specs.DeletionAllowed(template=ref("web"), cluster="member1"))
+    await story.submit(specs.DeletionAllowed(template=ref("web"), cluster="member1"))
     assert await story.replicas(WEB) == {"member2": 4}
-    (finished,) = await story.told(decisions.EvictionFinished)
+    (finished,) = await story.recorded(decisions.EvictionFinished)
     assert (finished.cluster, finished.reason) == ("member1", eviction_rules.DELETION_ALLOWED)
     await story.restart()
     assert await story.replicas(WEB) == {"member2": 4}
@@ -135,8 +135,8 @@ async def test_allowed_deletion_ends_an_eviction_with_purge_mode_never(story: St
 async def test_removed_cluster_ends_an_eviction_with_purge_mode_never(story: Story) -> None:
     await unhealthy(story, "Never")
     await story.pass_s(60)
-    await story.say(clusters.ClusterLeft(name="member1"))
-    (finished,) = await story.told(decisions.EvictionFinished)
+    await story.submit(clusters.ClusterLeft(name="member1"))
+    (finished,) = await story.recorded(decisions.EvictionFinished)
     assert (finished.cluster, finished.reason) == ("member1", eviction_rules.CLUSTER_LEFT)
     assert await story.replicas(WEB) == {"member2": 4}
 
@@ -145,7 +145,7 @@ async def test_allowed_deletion_ends_a_graceful_eviction_at_once(story: Story) -
     await unhealthy(story)
     await story.pass_s(60)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
-    await story.say(specs.DeletionAllowed(template=ref("web"), cluster="member1"))
+    await story.submit(specs.DeletionAllowed(template=ref("web"), cluster="member1"))
     assert await story.replicas(WEB) == {"member2": 4}
 
 
@@ -158,15 +158,15 @@ async def test_invalid_deletion_permission_is_refused(
     await unhealthy(story, "Never")
     await story.pass_s(60)
     story.refused = 1
-    await story.say(specs.DeletionAllowed(template=ref(name), cluster=cluster))
-    (refused,) = await story.told(rejections.InputRejected)
+    await story.submit(specs.DeletionAllowed(template=ref(name), cluster=cluster))
+    (refused,) = await story.recorded(rejections.InputRejected)
     assert refused.field == field
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
 
 
 async def test_removed_failover_policy_ends_the_toleration_time(story: Story) -> None:
     await unhealthy(story)
-    await story.say(policy("p", ANYWHERE))
+    await story.submit(policy("p", ANYWHERE))
     await story.pass_s(1_000)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
@@ -176,7 +176,7 @@ async def test_rebalancer_spreads_the_workload_again_once_there_is_capacity(stor
     await story.pass_s(60)
     await story.report(WEB, "member2")
     assert await story.replicas(WEB) == {"member2": 4}
-    await story.say(rebalancer("spread", ref("web")))
+    await story.submit(rebalancer("spread", ref("web")))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     # The status of its former work there no longer applies.
     await story.pass_s(1_000)

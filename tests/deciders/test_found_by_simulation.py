@@ -20,12 +20,12 @@ WEB = key("web")
 
 
 async def test_requested_reschedule_is_decided_even_if_it_fails_as_before(story: Story) -> None:
-    await story.say(joined("member1"), capacity("member1"))
-    await story.say(policy("p", on("nowhere")), deployment("web", 2))
-    assert len(await story.told(decisions.ScheduleFailed, WEB)) == 1
-    await story.say(rebalancer("demo", ref("web")))
-    assert len(await story.told(decisions.ScheduleFailed, WEB)) == 2
-    assert [each.result for each in await story.told(decisions.WorkloadRebalanced)] == ["Successful"]
+    await story.submit(joined("member1"), capacity("member1"))
+    await story.submit(policy("p", on("nowhere")), deployment("web", 2))
+    assert len(await story.recorded(decisions.ScheduleFailed, WEB)) == 1
+    await story.submit(rebalancer("demo", ref("web")))
+    assert len(await story.recorded(decisions.ScheduleFailed, WEB)) == 2
+    assert [each.result for each in await story.recorded(decisions.WorkloadRebalanced)] == ["Successful"]
 
 
 async def test_due_retry_ends_with_its_policy(story: Story) -> None:
@@ -34,9 +34,9 @@ async def test_due_retry_ends_with_its_policy(story: Story) -> None:
         "replicaDivisionPreference": "Weighted",
         "weightPreference": {"dynamicWeight": "AvailableReplicas"},
     }
-    await story.say(joined("member1"), capacity("member1", 1))
-    await story.say(policy("p", on("member1", scheduling=dynamic)), deployment("web", 5))
-    await story.say(capacity("member1", 2), policy_deleted("p"))
+    await story.submit(joined("member1"), capacity("member1", 1))
+    await story.submit(policy("p", on("member1", scheduling=dynamic)), deployment("web", 5))
+    await story.submit(capacity("member1", 2), policy_deleted("p"))
     before = await story.steps()
     await story.pass_s(600)
     assert await story.steps() <= before + 1
@@ -45,13 +45,13 @@ async def test_due_retry_ends_with_its_policy(story: Story) -> None:
 async def test_report_of_a_removed_work_does_not_apply_to_its_successor(story: Story) -> None:
     failover: Json = {"decisionConditions": {"tolerationSeconds": 60}, "purgeMode": "Directly"}
     placed = policy("p", on("member1", "member2", scheduling=DYNAMIC), failover={"application": failover})
-    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
-    await story.say(placed, deployment("web", 4))
+    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
+    await story.submit(placed, deployment("web", 4))
     former = (await story.running(WEB))["member1"]
     await story.report(WEB, "member1", healthy=False)
     await story.pass_s(60)
     await story.report(WEB, "member2")
-    await story.say(rebalancer("spread", ref("web")))
+    await story.submit(rebalancer("spread", ref("web")))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     # The report was delayed for long; there is none yet for the current work.
     await story.report(WEB, "member1", healthy=False, of=former)
@@ -60,28 +60,28 @@ async def test_report_of_a_removed_work_does_not_apply_to_its_successor(story: S
 
 
 async def test_unclaimed_workload_has_no_replacement(story: Story) -> None:
-    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
-    await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
+    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
+    await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
     await story.report(WEB, "member1")
     await story.report(WEB, "member2")
-    await story.say(policy_deleted("p"))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy_deleted("p"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(600)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
     await story.pass_ms(1)
-    (ended,) = await story.told(decisions.EvictionFinished)
+    (ended,) = await story.recorded(decisions.EvictionFinished)
     assert ended.reason == "GracePeriodOver"
 
 
 async def test_health_of_a_replacement_is_measured_by_its_current_replicas(story: Story) -> None:
-    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
-    await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
+    await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     work = (await story.running(WEB))["member2"]
     healthy = health.WorkloadReported(
         cluster="member2", key=WEB, term=work.term, step=work.step, replicas=4, ready=4, healthy=True
     )
-    await story.say(healthy, deployment("web", 8))
-    assert await story.told(decisions.EvictionFinished) == []
+    await story.submit(healthy, deployment("web", 8))
+    assert await story.recorded(decisions.EvictionFinished) == []
     await story.report(WEB, "member2")
-    assert [each.cluster for each in await story.told(decisions.EvictionFinished)] == ["member1"]
+    assert [each.cluster for each in await story.recorded(decisions.EvictionFinished)] == ["member1"]

@@ -25,11 +25,11 @@ LOCATIONS: dict[str, Json] = {
 async def three_members(story: Story) -> None:
     for name, (provider, region, location) in WHERE.items():
         member = joined(name, {"location": location})
-        await story.say(msgspec.structs.replace(member, provider=provider, region=region), capacity(name))
+        await story.submit(msgspec.structs.replace(member, provider=provider, region=region), capacity(name))
 
 
 async def placed(story: Story, placement: Json, replicas: int = 2) -> dict[str, int]:
-    await story.say(policy("nginx-propagation", placement), deployment("nginx", replicas))
+    await story.submit(policy("nginx-propagation", placement), deployment("nginx", replicas))
     return story.placed(NGINX)
 
 
@@ -68,7 +68,7 @@ async def test_backup_group_is_used_when_the_primary_group_fails(story: Story) -
         {"affinityName": "backup-clusters", "clusterNames": ["member1", "member2"]},
     ]
     assert await placed(story, {"clusterAffinities": groups}) == {"member1": 2}
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     assert story.placed(NGINX) == {"member2": 2}
 
 
@@ -78,7 +78,7 @@ async def test_nothing_is_placed_if_no_group_fits(story: Story) -> None:
         {"affinityName": "cloud-clusters", "clusterNames": ["public-cloud-member1"]},
     ]
     assert await placed(story, {"clusterAffinities": groups}) == {}
-    (failed,) = await story.told(decisions.ScheduleFailed)
+    (failed,) = await story.recorded(decisions.ScheduleFailed)
     assert failed.reason == "NoClusterFit"
 
 
@@ -102,7 +102,7 @@ async def test_equal_weights_halve_the_replicas(story: Story) -> None:
 
 
 async def test_static_weights_ignore_capacity_and_spread(story: Story) -> None:
-    await story.say(capacity("member1", 0))
+    await story.submit(capacity("member1", 0))
     spread = [{"spreadByField": "cluster", "maxGroups": 1, "minGroups": 1}]
     placement: Json = {
         "replicaScheduling": weighted(("member1", 2), ("member2", 1)),

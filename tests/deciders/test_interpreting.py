@@ -27,7 +27,7 @@ SAID: Json = {
 
 @pytest.fixture(autouse=True)
 async def a_job_in_two_members(story: Story) -> None:
-    await story.say(
+    await story.submit(
         *(joined(name) for name in MEMBERS),
         interpreter(**SAID),
         policy("p", on(*MEMBERS), selector("job", FLINK)),
@@ -36,7 +36,7 @@ async def a_job_in_two_members(story: Story) -> None:
 
 
 async def test_works_contain_the_status_paths_to_read(story: Story) -> None:
-    told = await story.told(works.WorkApplied, JOB)
+    told = await story.recorded(works.WorkApplied, JOB)
     assert [work.cluster for work in told] == list(MEMBERS)
     assert {work.reading for work in told} == {
         shapes.Reading(
@@ -45,17 +45,17 @@ async def test_works_contain_the_status_paths_to_read(story: Story) -> None:
             retained=("spec.job.state",),
         )
     }
-    await story.say(interpreter("spec.size"))
-    newest = (await story.told(works.WorkApplied, JOB))[-1]
+    await story.submit(interpreter("spec.size"))
+    newest = (await story.recorded(works.WorkApplied, JOB))[-1]
     assert (newest.reading, newest.replicas) == (shapes.Reading(replicas="spec.size"), 2)
-    await story.say(interpreter("spec.replicas"))
-    newest = (await story.told(works.WorkApplied, JOB))[-1]
+    await story.submit(interpreter("spec.replicas"))
+    newest = (await story.recorded(works.WorkApplied, JOB))[-1]
     assert (newest.reading, newest.replicas) == (None, None)
 
 
 async def test_health_condition_is_read_from_the_status_conditions(story: Story) -> None:
-    await story.say(interpreter(health={"condition": {"type": "Ready"}}))
-    reading = (await story.told(works.WorkApplied, JOB))[-1].reading
+    await story.submit(interpreter(health={"condition": {"type": "Ready"}}))
+    reading = (await story.recorded(works.WorkApplied, JOB))[-1].reading
     assert reading is not None
     rule = shapes.HealthRule(path='.conditions[?(@.type=="Ready")].status', values=("True",))
     assert reading.health == rule
@@ -64,7 +64,7 @@ async def test_health_condition_is_read_from_the_status_conditions(story: Story)
 async def test_status_fields_are_aggregated_as_declared(story: Story) -> None:
     await story.report(JOB, "member1", values={RESTARTS: "3", ".job.lag": "70", STATE: "RUNNING"})
     await story.report(JOB, "member2", values={RESTARTS: "4", ".job.lag": "much", STATE: "FAILED"})
-    status = (await story.told(decisions.StatusAggregated, JOB))[-1]
+    status = (await story.recorded(decisions.StatusAggregated, JOB))[-1]
     assert status.fields == {RESTARTS: 7, ".job.lag": 70, STATE: "RUNNING"}
     assert status.members[1].values == {RESTARTS: "4", ".job.lag": "much", STATE: "FAILED"}
     await story.restart()
@@ -73,34 +73,34 @@ async def test_status_fields_are_aggregated_as_declared(story: Story) -> None:
 async def test_counts_of_any_size_are_aggregated(story: Story) -> None:
     for name, count in zip(MEMBERS, ("9" * 15, "9" * 200), strict=True):
         await story.report(JOB, name, values={RESTARTS: count})
-    status = (await story.told(decisions.StatusAggregated, JOB))[-1]
+    status = (await story.recorded(decisions.StatusAggregated, JOB))[-1]
     assert status.fields == {RESTARTS: int("9" * 15)}
 
 
 async def test_declared_dependencies_are_sent_along(story: Story) -> None:
-    await story.say(template("settings", CONFIG_MAP, fields={"data": {}}))
+    await story.submit(template("settings", CONFIG_MAP, fields={"data": {}}))
     names: list[Json] = [{"name": "settings"}, {"name": "No Name"}, {"name": 3}]
-    await story.say(
+    await story.submit(
         policy("p", on(*MEMBERS), selector("job", FLINK), propagateDeps=True),
         template("job", FLINK, fields={"spec": {"configs": names}}),
     )
     assert set(await story.running(key("settings", CONFIG_MAP))) == set(MEMBERS)
     await story.restart()
-    await story.say(interpreter("spec.size"))
+    await story.submit(interpreter("spec.size"))
     assert await story.running(key("settings", CONFIG_MAP)) == {}
 
 
 async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
     batch, kind = key("sum", manifests.JOB), manifests.JOB
-    await story.say(
+    await story.submit(
         policy("batch", on(*MEMBERS), selector("sum", kind)), template("sum", kind, fields={"spec": {}})
     )
-    (reading,) = {work.reading for work in await story.told(works.WorkApplied, batch)}
+    (reading,) = {work.reading for work in await story.recorded(works.WorkApplied, batch)}
     assert reading is not None
     assert {".succeeded", ".failed", job_statuses.COMPLETE} <= set(reading.values)
     await story.report(batch, "member1", values={".succeeded": "3", ".startTime": "2026-01-01T00:00:00Z"})
     await story.report(batch, "member2", values={".succeeded": "2", ".failed": "1"})
-    status = (await story.told(decisions.StatusAggregated, batch))[-1]
+    status = (await story.recorded(decisions.StatusAggregated, batch))[-1]
     assert status.fields == {".succeeded": 5, ".failed": 1, ".startTime": "2026-01-01T00:00:00Z"}
     await story.restart()
 
@@ -129,6 +129,6 @@ async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
 )
 async def test_invalid_interpreter_fields_are_refused(story: Story, said: Json, field: str) -> None:
     story.refused = 1
-    await story.say(interpreter(**said))
-    (refused,) = await story.told(rejections.InputRejected)
+    await story.submit(interpreter(**said))
+    (refused,) = await story.recorded(rejections.InputRejected)
     assert refused.field == field

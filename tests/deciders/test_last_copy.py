@@ -25,21 +25,21 @@ GRACE_S: Final = 600
 
 async def placed_alone(story: Story, *, annotations: Json | None = None) -> None:
     """A Deployment that runs in member1, which is the only cluster that its policy allows."""
-    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
-    await story.say(policy("p", on("member1"), annotations=annotations), deployment("web", 2))
+    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
+    await story.submit(policy("p", on("member1"), annotations=annotations), deployment("web", 2))
     await story.report(WEB, "member1")
 
 
 async def ended(story: Story) -> list[str]:
-    return [each.reason for each in await story.told(decisions.EvictionFinished)]
+    return [each.reason for each in await story.recorded(decisions.EvictionFinished)]
 
 
 async def test_workload_without_policy_survives_a_short_taint(story: Story) -> None:
     await placed_alone(story)
-    await story.say(policy_deleted("p"))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy_deleted("p"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_ms(1_500)
-    await story.say(untainted("member1"))
+    await story.submit(untainted("member1"))
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {"member1": 2}
     assert story.placed(WEB) == {"member1": 2}
@@ -49,8 +49,8 @@ async def test_workload_without_policy_survives_a_short_taint(story: Story) -> N
 
 async def test_workload_without_policy_keeps_running_for_as_long_as_the_taint_lasts(story: Story) -> None:
     await placed_alone(story)
-    await story.say(policy_deleted("p"))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy_deleted("p"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(10 * GRACE_S)
     assert await story.replicas(WEB) == {"member1": 2}
     binding = story.binding(WEB)
@@ -60,20 +60,20 @@ async def test_workload_without_policy_keeps_running_for_as_long_as_the_taint_la
 
 async def test_claimed_workload_that_fits_nowhere_else_keeps_running_and_recovers(story: Story) -> None:
     await placed_alone(story)
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {"member1": 2}
     assert story.placed(WEB) == {}
-    await story.say(untainted("member1"))
+    await story.submit(untainted("member1"))
     assert story.placed(WEB) == {"member1": 2}
     assert await ended(story) == [eviction_rules.RECOVERED]
 
 
 async def test_late_replacement_runs_before_the_last_copy_is_deleted(story: Story) -> None:
     await placed_alone(story)
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S + 1)
-    await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)))
+    await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)))
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
@@ -84,7 +84,7 @@ async def test_late_replacement_runs_before_the_last_copy_is_deleted(story: Stor
 async def test_copy_that_does_not_run_is_deleted_after_the_grace_period(story: Story) -> None:
     await placed_alone(story)
     await story.report(WEB, "member1", healthy=False, ready=0)
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {}
     assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]
@@ -92,12 +92,12 @@ async def test_copy_that_does_not_run_is_deleted_after_the_grace_period(story: S
 
 async def test_unclaimed_workload_whose_cluster_left_is_reported_as_running_nowhere(story: Story) -> None:
     await placed_alone(story)
-    await story.say(policy_deleted("p"))
-    await story.say(tainted("member1", "NoExecute"))
-    await story.say(clusters.ClusterLeft(name="member1"))
+    await story.submit(policy_deleted("p"))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(clusters.ClusterLeft(name="member1"))
     assert await ended(story) == [eviction_rules.CLUSTER_LEFT]
     assert await story.replicas(WEB) == {}
-    failed = (await story.told(decisions.ScheduleFailed))[-1]
+    failed = (await story.recorded(decisions.ScheduleFailed))[-1]
     assert failed.reason == last_copy.UNCLAIMED
     assert failed.message.startswith("the workload runs in no cluster")
     explained = await explanation.explain(story.log, WEB)
@@ -107,8 +107,8 @@ async def test_unclaimed_workload_whose_cluster_left_is_reported_as_running_nowh
 
 async def test_annotation_restores_the_deletion_after_the_grace_period(story: Story) -> None:
     await placed_alone(story, annotations={"reballast.io/delete-last-copy": "true"})
-    await story.say(policy_deleted("p"))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy_deleted("p"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {}
     assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]

@@ -12,63 +12,63 @@ WEB = key("web")
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in ("member1", "member2")))
+    await story.submit(*(joined(name) for name in ("member1", "member2")))
 
 
 async def test_lazy_policy_waits_for_a_write_of_existing_templates(story: Story) -> None:
-    await story.say(deployment("web", 2))
-    await story.say(policy("p", on("member1"), activationPreference="Lazy"))
+    await story.submit(deployment("web", 2))
+    await story.submit(policy("p", on("member1"), activationPreference="Lazy"))
     assert story.placed(WEB) == {}
-    await story.say(deployment("web", 3))
+    await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member1": 3}
 
 
 async def test_new_template_is_placed_at_once_by_a_lazy_policy(story: Story) -> None:
-    await story.say(policy("p", on("member1"), activationPreference="Lazy"))
-    await story.say(deployment("web", 2))
+    await story.submit(policy("p", on("member1"), activationPreference="Lazy"))
+    await story.submit(deployment("web", 2))
     assert story.placed(WEB) == {"member1": 2}
 
 
 async def test_changed_lazy_policy_moves_nothing_until_the_template_changes(story: Story) -> None:
-    await story.say(policy("p", on("member1"), activationPreference="Lazy"), deployment("web", 2))
-    await story.say(policy("p", on("member2"), activationPreference="Lazy"))
+    await story.submit(policy("p", on("member1"), activationPreference="Lazy"), deployment("web", 2))
+    await story.submit(policy("p", on("member2"), activationPreference="Lazy"))
     assert story.placed(WEB) == {"member1": 2}
     await story.restart()
     assert story.placed(WEB) == {"member1": 2}
-    await story.say(deployment("web", 2, labels={"release": "2"}))
+    await story.submit(deployment("web", 2, labels={"release": "2"}))
     assert story.placed(WEB) == {"member2": 2}
 
 
 async def test_policy_that_is_no_longer_lazy_applies_at_once(story: Story) -> None:
-    await story.say(policy("p", on("member1"), activationPreference="Lazy"), deployment("web", 2))
-    await story.say(policy("p", on("member2"), activationPreference="Lazy"))
-    await story.say(policy("p", on("member2")))
+    await story.submit(policy("p", on("member1"), activationPreference="Lazy"), deployment("web", 2))
+    await story.submit(policy("p", on("member2"), activationPreference="Lazy"))
+    await story.submit(policy("p", on("member2")))
     assert story.placed(WEB) == {"member2": 2}
 
 
 async def test_lazy_activation_does_not_delay_taints(story: Story) -> None:
-    await story.say(policy("p", {}, activationPreference="Lazy"), deployment("web", 2))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", {}, activationPreference="Lazy"), deployment("web", 2))
+    await story.submit(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 2}
 
 
 async def test_lazy_policy_preempts_when_the_template_changes(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(
         policy(
             "q", on("member2"), selector("web"), priority=5, preemption="Always", activationPreference="Lazy"
         )
     )
     assert story.placed(WEB) == {"member1": 2}
-    await story.say(deployment("web", 3))
+    await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}
 
 
 async def test_workload_is_released_even_if_a_lazy_policy_would_claim_it(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(policy("q", on("member2"), activationPreference="Lazy"))
-    await story.say(policy_deleted("p"))
-    assert [each.policy.name for each in await story.told(decisions.BindingReleased)] == ["p"]
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("q", on("member2"), activationPreference="Lazy"))
+    await story.submit(policy_deleted("p"))
+    assert [each.policy.name for each in await story.recorded(decisions.BindingReleased)] == ["p"]
     assert await story.replicas(WEB) == {"member1": 2}
-    await story.say(deployment("web", 3))
+    await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}

@@ -26,19 +26,19 @@ BOTH = on("member1", "member2", scheduling=DUPLICATED)
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.say(*(joined(name, {"in": name}) for name in ("member1", "member2")))
-    await story.say(*(capacity(name) for name in ("member1", "member2")))
+    await story.submit(*(joined(name, {"in": name}) for name in ("member1", "member2")))
+    await story.submit(*(capacity(name) for name in ("member1", "member2")))
 
 
 async def placed(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 2, labels={"app": "web"}))
+    await story.submit(policy("p", BOTH), deployment("web", 2, labels={"app": "web"}))
 
 
 async def applied_overrides(story: Story, cluster: str, about: str = WEB) -> list[list[str]]:
     """Return, for each work of a cluster, the applied policies with the indexes of their rules."""
     return [
         [f"{each.name}{list(each.rules)}" for each in work.overrides]
-        for work in await story.told(works.WorkApplied, cluster)
+        for work in await story.recorded(works.WorkApplied, cluster)
         if work.key == about
     ]
 
@@ -47,14 +47,14 @@ async def applied_overrides(story: Story, cluster: str, about: str = WEB) -> lis
 
 
 async def test_existing_override_applies_from_the_first_work_on(story: Story) -> None:
-    await story.say(override("o", images("v2")))
+    await story.submit(override("o", images("v2")))
     await placed(story)
     assert await applied_overrides(story, "member1") == [["o[0]"]]
     assert await applied_overrides(story, "member2") == [["o[0]"]]
 
 
 async def test_rules_apply_to_their_target_clusters(story: Story) -> None:
-    await story.say(
+    await story.submit(
         override(
             "o",
             images("a", clusterNames=["member1"]),
@@ -70,7 +70,7 @@ async def test_rules_apply_to_their_target_clusters(story: Story) -> None:
 
 async def test_deprecated_overriders_apply_without_a_list_of_rules(story: Story) -> None:
     overriders = {"plaintext": [{"path": "/metadata/labels/a", "operator": "add", "value": "b"}]}
-    await story.say(
+    await story.submit(
         override("o", spec={"targetCluster": {"clusterNames": ["member2"]}, "overriders": overriders})
     )
     await placed(story)
@@ -99,14 +99,14 @@ async def test_deprecated_overriders_apply_without_a_list_of_rules(story: Story)
 async def test_selectors_choose_templates(
     story: Story, selectors: list[dict[str, object]] | None, namespace: str, *, holds: bool
 ) -> None:
-    await story.say(override("o", images("v2"), selectors=selectors, namespace=namespace))
+    await story.submit(override("o", images("v2"), selectors=selectors, namespace=namespace))
     await placed(story)
     assert await applied_overrides(story, "member1") == [["o[0]"] if holds else []]
 
 
 async def test_more_specific_overrides_apply_later_and_namespaced_ones_last(story: Story) -> None:
     labelled = [{**selector(), "labelSelector": {"matchLabels": {"app": "web"}}}]
-    await story.say(
+    await story.submit(
         override("b-all", images("1")),
         override("a-all", images("2"), selectors=[selector()]),
         override("a-named", images("3"), selectors=[selector("web")]),
@@ -121,7 +121,7 @@ async def test_more_specific_overrides_apply_later_and_namespaced_ones_last(stor
 
 async def test_cluster_scoped_object_is_changed_by_cluster_overrides_only(story: Story) -> None:
     role = ("rbac.authorization.k8s.io/v1", "ClusterRole")
-    await story.say(
+    await story.submit(
         override("in", images("1")),
         override("all", images("2"), namespace=""),
         policy("p", BOTH, selector("r", role), namespace=""),
@@ -135,12 +135,12 @@ async def test_cluster_scoped_object_is_changed_by_cluster_overrides_only(story:
 
 async def test_created_changed_and_deleted_override_reaches_its_targets(story: Story) -> None:
     await placed(story)
-    await story.say(override("o", images("v2", clusterNames=["member1"])))
-    await story.say(override("o", images("v3", clusterNames=["member1"])))
-    await story.say(override_deleted("o"))
+    await story.submit(override("o", images("v2", clusterNames=["member1"])))
+    await story.submit(override("o", images("v3", clusterNames=["member1"])))
+    await story.submit(override_deleted("o"))
     assert await applied_overrides(story, "member1") == [[], ["o[0]"], ["o[0]"], []]
     assert await applied_overrides(story, "member2") == [[]]
-    _, second, third, last = await story.told(works.WorkApplied, "member1")
+    _, second, third, last = await story.recorded(works.WorkApplied, "member1")
     assert second.overrides[0].digest != third.overrides[0].digest
     assert second.overrides[0].offset < third.overrides[0].offset
     assert last.overrides == ()
@@ -148,24 +148,24 @@ async def test_created_changed_and_deleted_override_reaches_its_targets(story: S
 
 
 async def test_override_with_a_repeated_selector_can_be_changed(story: Story) -> None:
-    await story.say(override("o", images("v2"), selectors=[selector("web"), selector("web")]))
+    await story.submit(override("o", images("v2"), selectors=[selector("web"), selector("web")]))
     await placed(story)
-    await story.say(override("o", images("v3")))
-    await story.say(override_deleted("o"))
+    await story.submit(override("o", images("v3")))
+    await story.submit(override_deleted("o"))
     assert await applied_overrides(story, "member1") == [["o[0]"], ["o[0]"], []]
 
 
 async def test_rewritten_override_dispatches_nothing(story: Story) -> None:
-    await story.say(override("o", images("v2")))
+    await story.submit(override("o", images("v2")))
     await placed(story)
-    await story.say(override("o", images("v2")))
-    await story.say(override("o", images("v2"), selectors=[selector("web")]))
+    await story.submit(override("o", images("v2")))
+    await story.submit(override("o", images("v2"), selectors=[selector("web")]))
     assert len(await applied_overrides(story, "member1")) == 1
 
 
 async def test_override_without_a_match_dispatches_nothing(story: Story) -> None:
     await placed(story)
-    await story.say(
+    await story.submit(
         override("o", images("v2"), selectors=[selector("other")]),
         override("o", images("v2"), namespace="elsewhere"),
         override("c", images("v2", clusterNames=["member7"]), namespace=""),
@@ -175,64 +175,64 @@ async def test_override_without_a_match_dispatches_nothing(story: Story) -> None
 
 
 async def test_label_change_of_a_cluster_updates_its_overrides(story: Story) -> None:
-    await story.say(override("o", images("v2", labelSelector={"matchLabels": {"site": "edge"}})))
+    await story.submit(override("o", images("v2", labelSelector={"matchLabels": {"site": "edge"}})))
     await placed(story)
-    await story.say(clusters.ClusterLabelled(name="member2", labels={"site": "edge"}))
-    await story.say(clusters.ClusterLabelled(name="member2", labels={"site": "edge", "more": "yes"}))
-    await story.say(clusters.ClusterLabelled(name="member2", labels={}))
+    await story.submit(clusters.ClusterLabelled(name="member2", labels={"site": "edge"}))
+    await story.submit(clusters.ClusterLabelled(name="member2", labels={"site": "edge", "more": "yes"}))
+    await story.submit(clusters.ClusterLabelled(name="member2", labels={}))
     assert await applied_overrides(story, "member1") == [[]]
     assert await applied_overrides(story, "member2") == [[], ["o[0]"], []]
 
 
 async def test_region_change_of_a_cluster_updates_its_overrides(story: Story) -> None:
     field = {"matchExpressions": [{"key": "region", "operator": "In", "values": ["eu"]}]}
-    await story.say(override("o", images("v2", fieldSelector=field)))
+    await story.submit(override("o", images("v2", fieldSelector=field)))
     await placed(story)
-    await story.say(clusters.ClusterDescribed(name="member1", region="eu"))
+    await story.submit(clusters.ClusterDescribed(name="member1", region="eu"))
     assert await applied_overrides(story, "member1") == [[], ["o[0]"]]
 
 
 async def test_label_change_of_a_template_updates_its_overrides(story: Story) -> None:
     labelled = [{**selector(), "labelSelector": {"matchLabels": {"tier": "front"}}}]
-    await story.say(override("o", images("v2"), selectors=labelled))
+    await story.submit(override("o", images("v2"), selectors=labelled))
     await placed(story)
-    await story.say(deployment("web", 2, labels={"tier": "front"}))
+    await story.submit(deployment("web", 2, labels={"tier": "front"}))
     assert await applied_overrides(story, "member1") == [[], ["o[0]"]]
 
 
 async def test_resumed_work_has_the_current_overrides(story: Story) -> None:
     await placed(story)
-    await story.say(policy("p", BOTH, suspension={"dispatching": True}))
-    await story.say(override("o", images("v2")))
+    await story.submit(policy("p", BOTH, suspension={"dispatching": True}))
+    await story.submit(override("o", images("v2")))
     assert await applied_overrides(story, "member1") == [[]]
-    await story.say(policy("p", BOTH))
+    await story.submit(policy("p", BOTH))
     assert await applied_overrides(story, "member1") == [[], ["o[0]"]]
 
 
 async def test_unclaimed_workload_keeps_its_overrides(story: Story) -> None:
     await placed(story)
-    await story.say(policy_deleted("p"))
-    await story.say(override("o", images("v2")))
+    await story.submit(policy_deleted("p"))
+    await story.submit(override("o", images("v2")))
     assert await applied_overrides(story, "member1") == [[]]
 
 
 async def test_overrides_apply_to_other_kinds(story: Story) -> None:
-    await story.say(policy("c", BOTH, selector("web", CONFIG_MAP)), template("web", CONFIG_MAP))
-    await story.say(
+    await story.submit(policy("c", BOTH, selector("web", CONFIG_MAP)), template("web", CONFIG_MAP))
+    await story.submit(
         override("o", {"overriders": {"labelsOverrider": [{"operator": "add", "value": {"a": "b"}}]}})
     )
     assert await applied_overrides(story, "member1", key("web", CONFIG_MAP)) == [[], ["o[0]"]]
-    await story.say(deleted("web", CONFIG_MAP))
-    await story.say(override_deleted("o"))
+    await story.submit(deleted("web", CONFIG_MAP))
+    await story.submit(override_deleted("o"))
     assert len(await applied_overrides(story, "member1", key("web", CONFIG_MAP))) == 2
 
 
 async def test_restart_keeps_overrides_and_dispatches_nothing(story: Story) -> None:
-    await story.say(override("o", images("v2")))
+    await story.submit(override("o", images("v2")))
     await placed(story)
     await story.restart()
     assert len(await applied_overrides(story, "member1")) == 1
-    await story.say(deployment("web", 3, labels={"app": "web"}))
+    await story.submit(deployment("web", 3, labels={"app": "web"}))
     assert await applied_overrides(story, "member1") == [["o[0]"], ["o[0]"]]
 
 
@@ -240,28 +240,28 @@ async def test_restart_keeps_overrides_and_dispatches_nothing(story: Story) -> N
 
 
 async def test_failed_override_is_shown_in_the_binding_status(story: Story) -> None:
-    await story.say(override("o", images("v2", clusterNames=["member1"])))
+    await story.submit(override("o", images("v2", clusterNames=["member1"])))
     await placed(story)
     await story.report(WEB, "member1", fault="why not")
     await story.report(WEB, "member2")
-    *_, last = await story.told(decisions.StatusAggregated, WEB)
+    *_, last = await story.recorded(decisions.StatusAggregated, WEB)
     shown = {each.cluster: (each.applied, each.health, each.message) for each in last.members}
     assert shown == {"member1": (False, "Unknown", "why not"), "member2": (True, "Healthy", "")}
     assert not last.fully_applied
     await story.report(WEB, "member1")
-    *_, last = await story.told(decisions.StatusAggregated, WEB)
+    *_, last = await story.recorded(decisions.StatusAggregated, WEB)
     assert last.fully_applied
 
 
 async def test_replacement_with_a_failed_override_does_not_end_the_eviction(story: Story) -> None:
     anywhere = on("member1", "member2", scheduling=DYNAMIC)
-    await story.say(override("o", images("v2")), policy("p", anywhere), deployment("web", 4))
+    await story.submit(override("o", images("v2")), policy("p", anywhere), deployment("web", 4))
     await story.report(WEB, "member1")
     await story.report(WEB, "member2")
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 4}
     await story.report(WEB, "member2", fault="why not")
-    assert await story.told(decisions.EvictionFinished) == []
+    assert await story.recorded(decisions.EvictionFinished) == []
     assert set(await story.running(WEB)) == {"member1", "member2"}
     await story.report(WEB, "member2")
     assert set(await story.running(WEB)) == {"member2"}
@@ -282,15 +282,15 @@ _MALFORMED: list[Json] = [
 
 @pytest.mark.parametrize("spec", _MALFORMED)
 async def test_malformed_override_is_refused_and_the_former_one_is_kept(story: Story, spec: Json) -> None:
-    await story.say(override("o", images("v2")))
+    await story.submit(override("o", images("v2")))
     story.refused += 1
-    await story.say(override("o", spec=spec))
+    await story.submit(override("o", spec=spec))
     await placed(story)
     assert await applied_overrides(story, "member1") == [["o[0]"]]
 
 
 async def test_null_is_a_value_within_a_patch(story: Story) -> None:
     patch = {"path": "/spec/paused", "operator": "add", "value": None}
-    await story.say(override("o", {"overriders": {"plaintext": [patch]}}))
+    await story.submit(override("o", {"overriders": {"plaintext": [patch]}}))
     await placed(story)
     assert await applied_overrides(story, "member1") == [["o[0]"]]

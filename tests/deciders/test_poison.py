@@ -255,12 +255,12 @@ async def world() -> Story:
     """Return a story with two members and workloads in them."""
     story = Story()
     await story.worker.recover()
-    await story.say(*(joined(name, {"a": "b"}) for name in ("member1", "member2", "calm")))
-    await story.say(*(capacity(name) for name in ("member1", "member2", "calm")))
-    await story.say(
+    await story.submit(*(joined(name, {"a": "b"}) for name in ("member1", "member2", "calm")))
+    await story.submit(*(capacity(name) for name in ("member1", "member2", "calm")))
+    await story.submit(
         policy("web", on("member1", "member2", scheduling=DYNAMIC), failover=_FAILOVER), deployment("web", 4)
     )
-    await story.say(
+    await story.submit(
         rebalancer("again", ref("web")), taint_policy("unready"), health_reported("member1", grace_s=40)
     )
     return story
@@ -276,7 +276,7 @@ async def run_inputs(inputs: list[tuple[int, bytes]]) -> None:
         )
         await story.settle()
     await story.pass_s(_WEEK_S)
-    await story.say(
+    await story.submit(
         policy("calm", on("calm", clusterTolerations=[{"operator": "Exists"}]), selector("calm", CONFIG_MAP)),
         template("calm", CONFIG_MAP),
     )

@@ -28,9 +28,9 @@ PAUSE_S = 60
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
     """Two members, and three priority classes."""
-    await story.say(*(joined(name) for name in MEMBERS))
-    await story.say(*(capacity(name, 4) for name in MEMBERS))
-    await story.say(
+    await story.submit(*(joined(name) for name in MEMBERS))
+    await story.submit(*(capacity(name, 4) for name in MEMBERS))
+    await story.submit(
         priority_class("high", 1000),
         priority_class("modest", 1000, preemptionPolicy="Never"),
         priority_class("middle", 500),
@@ -48,8 +48,8 @@ def ranked(of: str, by: str, *clusters: str, scheduling: Json = DYNAMIC) -> poli
 async def fill(story: Story, *names: str, replicas: int = 8, by: str = "low") -> None:
     """Deployments that use all capacity, as the members then report it."""
     for name in names:
-        await story.say(ranked(name, by), deployment(name, replicas))
-    await story.say(*(capacity(name, 0) for name in MEMBERS))
+        await story.submit(ranked(name, by), deployment(name, replicas))
+    await story.submit(*(capacity(name, 0) for name in MEMBERS))
 
 
 async def victims(story: Story) -> list[tuple[str, str]]:
@@ -58,7 +58,7 @@ async def victims(story: Story) -> list[tuple[str, str]]:
 
 
 async def chosen(story: Story) -> list[decisions.PreemptionDecided]:
-    return await story.told(decisions.PreemptionDecided, HIGH)
+    return await story.recorded(decisions.PreemptionDecided, HIGH)
 
 
 # --- capacity by eviction ---
@@ -67,37 +67,37 @@ async def chosen(story: Story) -> list[decisions.PreemptionDecided]:
 async def test_lower_priority_binding_is_evicted(story: Story) -> None:
     await fill(story, "low")
     assert story.placed(LOW) == {"member1": 4, "member2": 4}
-    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
     assert await victims(story) == [(LOW, "member1")]
     assert story.placed(LOW) == {"member2": 4}, "it shrinks: there is no room elsewhere"
     assert await story.replicas(LOW) == {"member2": 4}, "it leaves at once"
     assert story.placed(HIGH) == {}, "the room comes when the member reports it"
-    await story.say(capacity("member1", 4))
+    await story.submit(capacity("member1", 4))
     await story.pass_s(2)
     assert story.placed(HIGH) == {"member1": 3}
 
 
 async def test_preempted_binding_moves_where_capacity_exists(story: Story) -> None:
-    await story.say(joined("member3"), capacity("member3", 0))
-    await story.say(ranked("low", "low", *MEMBERS, "member3"), deployment("low", 8))
-    await story.say(*(capacity(name, 0) for name in MEMBERS))
-    await story.say(ranked("high", "high"), deployment("high", 3))
-    await story.say(capacity("member3", 4))
+    await story.submit(joined("member3"), capacity("member3", 0))
+    await story.submit(ranked("low", "low", *MEMBERS, "member3"), deployment("low", 8))
+    await story.submit(*(capacity(name, 0) for name in MEMBERS))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
+    await story.submit(capacity("member3", 4))
     await story.pass_s(2)
     assert story.placed(LOW) == {"member2": 4, "member3": 4}
 
 
 async def test_eviction_names_its_preemptor_and_reserves_the_capacity(story: Story) -> None:
     await fill(story, "low")
-    await story.say(ranked("high", "high"), deployment("high", 3))
-    (started,) = await story.told(decisions.EvictionStarted)
+    await story.submit(ranked("high", "high"), deployment("high", 3))
+    (started,) = await story.recorded(decisions.EvictionStarted)
     assert (started.reason, started.by, started.purge_mode, started.held) == (
         "Preempted",
         HIGH,
         "Directly",
         True,
     )
-    await story.say(capacity("member1", 20))
+    await story.submit(capacity("member1", 20))
     await story.pass_s(2)
     assert story.placed(LOW) == {"member2": 4}, "it does not take the room back"
     await story.report(LOW, "member2")
@@ -109,25 +109,27 @@ async def test_eviction_names_its_preemptor_and_reserves_the_capacity(story: Sto
 
 async def test_rebalancer_spreads_the_victim_again_once_there_is_capacity(story: Story) -> None:
     await fill(story, "low")
-    await story.say(ranked("high", "high"), deployment("high", 3))
-    await story.say(capacity("member1", 4))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
+    await story.submit(capacity("member1", 4))
     await story.pass_s(2)
-    await story.say(deleted("high"), *(capacity(name, 6) for name in MEMBERS))
-    await story.say(rebalancer("again", ref("low")))
+    await story.submit(deleted("high"), *(capacity(name, 6) for name in MEMBERS))
+    await story.submit(rebalancer("again", ref("low")))
     assert story.placed(LOW) == {"member1": 3, "member2": 5}
-    assert {told.reason for told in await story.told(decisions.EvictionFinished)} == {"RescheduleTriggered"}
+    assert {told.reason for told in await story.recorded(decisions.EvictionFinished)} == {
+        "RescheduleTriggered"
+    }
 
 
 async def test_victims_of_several_clusters_are_summed(story: Story) -> None:
     await fill(story, "low")
-    await story.say(ranked("high", "high"), deployment("high", 7))
+    await story.submit(ranked("high", "high"), deployment("high", 7))
     assert await victims(story) == [(LOW, "member1"), (LOW, "member2")]
     assert story.placed(LOW) == {}
 
 
 async def test_aggregated_binding_preempts_in_one_cluster(story: Story) -> None:
     await fill(story, "low")
-    await story.say(ranked("high", "high", scheduling=AGGREGATED), deployment("high", 4))
+    await story.submit(ranked("high", "high", scheduling=AGGREGATED), deployment("high", 4))
     assert len(await victims(story)) == 1
 
 
@@ -135,62 +137,64 @@ async def test_aggregated_binding_preempts_in_one_cluster(story: Story) -> None:
 
 
 async def test_victims_are_the_lowest_priorities_and_no_more_than_needed(story: Story) -> None:
-    await story.say(ranked("middle", "middle", "member1"), deployment("middle", 2))
-    await story.say(ranked("low", "low", "member1"), deployment("low", 2))
-    await story.say(*(capacity(name, 0) for name in MEMBERS))
-    await story.say(ranked("high", "high"), deployment("high", 2))
+    await story.submit(ranked("middle", "middle", "member1"), deployment("middle", 2))
+    await story.submit(ranked("low", "low", "member1"), deployment("low", 2))
+    await story.submit(*(capacity(name, 0) for name in MEMBERS))
+    await story.submit(ranked("high", "high"), deployment("high", 2))
     assert await victims(story) == [(LOW, "member1")]
 
 
 async def test_sufficient_victim_spares_smaller_ones_of_lower_priority(story: Story) -> None:
     """The example of the reference's proposal: priorities 0 to 3 use 1, 2, 5 and 2 of ten units; 5 are requested."""
-    await story.say(capacity("member1", 10))
+    await story.submit(capacity("member1", 10))
     sizes = {0: 1, 1: 2, 2: 5, 3: 2}
-    await story.say(*(priority_class(f"p{number}", number) for number in sizes))
+    await story.submit(*(priority_class(f"p{number}", number) for number in sizes))
     for number, size in sizes.items():
-        await story.say(
+        await story.submit(
             ranked(f"w{number}", f"p{number}", "member1"), deployment(f"w{number}", 1, cpu=str(size))
         )
-    await story.say(*(capacity(name, 0) for name in MEMBERS))
-    await story.say(ranked("high", "high", "member1"), deployment("high", 1, cpu="5"))
+    await story.submit(*(capacity(name, 0) for name in MEMBERS))
+    await story.submit(ranked("high", "high", "member1"), deployment("high", 1, cpu="5"))
     assert await victims(story) == [(key("w2"), "member1")]
 
 
 async def test_no_victim_is_evicted_if_all_would_not_suffice(story: Story) -> None:
     await fill(story, "low")
-    await story.say(ranked("high", "high"), deployment("high", 9))
+    await story.submit(ranked("high", "high"), deployment("high", 9))
     (told,) = await chosen(story)
     assert (told.victims, told.reason) == ((), "NotEnough")
-    assert await story.told(decisions.EvictionStarted) == []
+    assert await story.recorded(decisions.EvictionStarted) == []
 
 
 @pytest.mark.parametrize("by", ["high", "modest"])
 async def test_equal_priority_is_not_preempted(story: Story, by: str) -> None:
     await fill(story, "other", by=by)
-    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
     assert [told.victims for told in await chosen(story)] == [()]
 
 
 async def test_binding_without_priority_counts_as_zero(story: Story) -> None:
-    await story.say(policy("p", on(*MEMBERS, scheduling=DYNAMIC), selector("plain")), deployment("plain", 8))
-    await story.say(*(capacity(name, 0) for name in MEMBERS))
-    await story.say(ranked("low", "low"), deployment("low", 1))
-    assert await story.told(decisions.EvictionStarted) == []
-    await story.say(ranked("high", "high"), deployment("high", 1))
+    await story.submit(
+        policy("p", on(*MEMBERS, scheduling=DYNAMIC), selector("plain")), deployment("plain", 8)
+    )
+    await story.submit(*(capacity(name, 0) for name in MEMBERS))
+    await story.submit(ranked("low", "low"), deployment("low", 1))
+    assert await story.recorded(decisions.EvictionStarted) == []
+    await story.submit(ranked("high", "high"), deployment("high", 1))
     assert await victims(story) == [(key("plain"), "member1")]
 
 
 async def test_class_that_never_preempts_requests_no_capacity(story: Story) -> None:
     await fill(story, "low")
-    await story.say(ranked("high", "modest"), deployment("high", 3))
-    assert await story.told(decisions.CapacityWanted) == []
+    await story.submit(ranked("high", "modest"), deployment("high", 3))
+    assert await story.recorded(decisions.CapacityWanted) == []
 
 
 async def test_no_capacity_is_requested_without_priorities(story: Story) -> None:
-    await story.say(policy("p", on(*MEMBERS, scheduling=DYNAMIC)), deployment("a", 8))
-    await story.say(*(capacity(name, 0) for name in MEMBERS))
-    await story.say(deployment("b", 3))
-    assert await story.told(links.CapacityRequested) == []
+    await story.submit(policy("p", on(*MEMBERS, scheduling=DYNAMIC)), deployment("a", 8))
+    await story.submit(*(capacity(name, 0) for name in MEMBERS))
+    await story.submit(deployment("b", 3))
+    assert await story.recorded(links.CapacityRequested) == []
 
 
 async def test_suspended_and_zero_request_bindings_are_not_victims(story: Story) -> None:
@@ -199,9 +203,9 @@ async def test_suspended_and_zero_request_bindings_are_not_victims(story: Story)
     held = policy(
         "held", placement, selector("held"), schedulePriority=said, suspension={"dispatching": True}
     )
-    await story.say(held, deployment("held", 4), ranked("free", "low"), deployment("free", 4, cpu="0"))
-    await story.say(*(capacity(name, 0) for name in MEMBERS))
-    await story.say(ranked("high", "high"), deployment("high", 1))
+    await story.submit(held, deployment("held", 4), ranked("free", "low"), deployment("free", 4, cpu="0"))
+    await story.submit(*(capacity(name, 0) for name in MEMBERS))
+    await story.submit(ranked("high", "high"), deployment("high", 1))
     assert [told.victims for told in await chosen(story)] == [()]
 
 
@@ -210,24 +214,24 @@ async def test_suspended_and_zero_request_bindings_are_not_victims(story: Story)
 
 async def test_preemption_is_retried_after_a_pause_and_only_after_another_failure(story: Story) -> None:
     await fill(story, "low")
-    await story.say(ranked("high", "high"), deployment("high", 9))
-    await story.say(capacity("member1", 0))
+    await story.submit(ranked("high", "high"), deployment("high", 9))
+    await story.submit(capacity("member1", 0))
     await story.pass_s(PAUSE_S - 1)
-    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1]
+    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1]
     await story.pass_s(600)
-    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1], (
+    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1], (
         "nothing happened"
     )
-    await story.say(capacity("member1", 0))
+    await story.submit(capacity("member1", 0))
     await story.pass_s(PAUSE_S)
-    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1, 2]
+    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 2]
 
 
 async def test_preemption_is_repeated_if_the_capacity_is_never_reported(story: Story) -> None:
     await fill(story, "low")
-    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
     await story.pass_s(PAUSE_S + 1)
-    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1, 2]
+    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 2]
     assert await victims(story) == [(LOW, "member1"), (LOW, "member2")]
 
 
@@ -238,23 +242,23 @@ async def test_late_smaller_or_equal_priority_preemption_request_is_ignored(stor
         said = {"cluster": "member1", "replicas": 4, "by": HIGH, "priority": 5, "until_ms": story.now_ms}
         return links.PreemptionRequested(**{"key": LOW, **said, **fields})  # pyright: ignore[reportArgumentType]
 
-    await story.say(
+    await story.submit(
         asked(until_ms=story.now_ms - 1),
         asked(replicas=5),
         asked(priority=-1),
         asked(cluster="member3"),
         asked(key=key("nobody")),
     )
-    assert await story.told(decisions.EvictionStarted) == []
-    await story.say(asked())
-    assert len(await story.told(decisions.EvictionStarted)) == 1
+    assert await story.recorded(decisions.EvictionStarted) == []
+    await story.submit(asked())
+    assert len(await story.recorded(decisions.EvictionStarted)) == 1
 
 
 async def test_deletion_permission_does_not_end_a_preemption(story: Story) -> None:
     await fill(story, "low")
-    await story.say(ranked("high", "high"), deployment("high", 3))
-    await story.say(specs.DeletionAllowed(template=ref("low"), cluster="member1"))
-    assert await story.told(decisions.EvictionFinished) == []
+    await story.submit(ranked("high", "high"), deployment("high", 3))
+    await story.submit(specs.DeletionAllowed(template=ref("low"), cluster="member1"))
+    assert await story.recorded(decisions.EvictionFinished) == []
     shard = story.worker.folds[keys.shard_of(LOW)].state
     assert shard.counters.allowances_ignored == 1
 
@@ -262,27 +266,27 @@ async def test_deletion_permission_does_not_end_a_preemption(story: Story) -> No
 async def test_offers_are_dropped_once_the_binding_may_not_preempt(story: Story) -> None:
     await fill(story, "low")
     await story.write(ranked("high", "high"), deployment("high", 3))
-    while not await story.told(decisions.CapacityWanted):
+    while not await story.recorded(decisions.CapacityWanted):
         await story.worker.turn()
-    await story.say(policy_deleted("high"))
+    await story.submit(policy_deleted("high"))
     assert await chosen(story) == []
     assert story.worker.folds[keys.shard_of(HIGH)].state.wants == {}
-    await story.say(ranked("high", "high"))
-    assert [told.attempt for told in await story.told(decisions.CapacityWanted, HIGH)] == [1, 1]
+    await story.submit(ranked("high", "high"))
+    assert [told.attempt for told in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 1]
     assert await victims(story) == [(LOW, "member1")]
 
 
 async def test_unrequested_offers_are_ignored(story: Story) -> None:
     await fill(story, "low")
     occupant = shapes.Occupant(key=LOW, cluster="member1", priority=-1, replicas=4, requests={"cpu": "1"})
-    await story.say(links.CapacityOffered(key=HIGH, number=3, shard=2, occupants=(occupant,)))
+    await story.submit(links.CapacityOffered(key=HIGH, number=3, shard=2, occupants=(occupant,)))
     assert await chosen(story) == []
 
 
 async def test_restart_between_request_and_offers_changes_nothing(story: Story) -> None:
     await fill(story, "low")
     await story.write(ranked("high", "high"), deployment("high", 3))
-    while not await story.told(decisions.CapacityWanted):
+    while not await story.recorded(decisions.CapacityWanted):
         await story.worker.turn()
     await story.restart()
     assert await victims(story) == [(LOW, "member1")]

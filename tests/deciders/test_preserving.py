@@ -22,7 +22,7 @@ ONE: Json = on(
 
 @pytest.fixture(autouse=True)
 async def three_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
+    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
 
 
 def application(mode: str = "Directly", state: Json = RULES) -> Json:
@@ -36,22 +36,22 @@ def by_cluster(mode: str = "Directly") -> Json:
 
 async def placed(story: Story, failover: Json, placement: Json = ONE) -> str:
     """Place one workload in one cluster, and return the cluster."""
-    await story.say(policy("p", placement, failover=failover), deployment("web", 2))
+    await story.submit(policy("p", placement, failover=failover), deployment("web", 2))
     return next(iter(story.placed(WEB)))
 
 
 async def labels(story: Story) -> dict[str, dict[str, str]]:
     """Return the labels of the newest applied work per cluster."""
-    return {work.cluster: work.labels for work in await story.told(works.WorkApplied, WEB)}
+    return {work.cluster: work.labels for work in await story.recorded(works.WorkApplied, WEB)}
 
 
 async def test_work_contains_the_status_paths_of_the_rules(story: Story) -> None:
     await placed(story, application() | by_cluster())
-    (work,) = await story.told(works.WorkApplied, WEB)
+    (work,) = await story.recorded(works.WorkApplied, WEB)
     assert work.reading is not None
     assert work.reading.values == (JOB,)
-    await story.say(policy("p", ONE))
-    assert (await story.told(works.WorkApplied, WEB))[-1].reading is None
+    await story.submit(policy("p", ONE))
+    assert (await story.recorded(works.WorkApplied, WEB))[-1].reading is None
 
 
 async def test_failed_application_passes_its_state_on(story: Story) -> None:
@@ -59,7 +59,7 @@ async def test_failed_application_passes_its_state_on(story: Story) -> None:
     await story.report(WEB, first, values={JOB: "a1"})
     await story.report(WEB, first, healthy=False, values={JOB: "a1"})
     await story.pass_s(60)
-    (started,) = await story.told(decisions.EvictionStarted)
+    (started,) = await story.recorded(decisions.EvictionStarted)
     assert (started.labels, started.clusters_before) == ({ALIAS: "a1"}, (first,))
     (second,) = story.placed(WEB)
     assert second != first
@@ -68,14 +68,14 @@ async def test_failed_application_passes_its_state_on(story: Story) -> None:
     assert story.binding(WEB).works[second].labels == {ALIAS: "a1"}
 
     await story.report(WEB, second)
-    assert await story.told(decisions.EvictionFinished)
+    assert await story.recorded(decisions.EvictionFinished)
     assert (await labels(story))[second] == {}, "it lasts no longer than the eviction"
 
 
 async def test_failed_cluster_passes_its_last_reported_state_on(story: Story) -> None:
     first = await placed(story, by_cluster())
     await story.report(WEB, first, values={JOB: "a1"})
-    await story.say(tainted(first, "NoExecute"))
+    await story.submit(tainted(first, "NoExecute"))
     (second,) = story.placed(WEB)
     assert (await labels(story))[second] == {ALIAS: "a1"}
 
@@ -83,10 +83,10 @@ async def test_failed_cluster_passes_its_last_reported_state_on(story: Story) ->
 async def test_last_of_two_failures_determines_the_state(story: Story) -> None:
     first = await placed(story, by_cluster())
     await story.report(WEB, first, values={JOB: "a1"})
-    await story.say(tainted(first, "NoExecute"))
+    await story.submit(tainted(first, "NoExecute"))
     (second,) = story.placed(WEB)
     await story.report(WEB, second, healthy=False, values={JOB: "b2"})
-    await story.say(tainted(second, "NoExecute"))
+    await story.submit(tainted(second, "NoExecute"))
     (third,) = story.placed(WEB)
     assert (await labels(story))[third] == {ALIAS: "b2"}
 
@@ -96,14 +96,14 @@ async def test_no_state_is_passed_while_the_workload_still_runs(story: Story, mo
     first = await placed(story, application(mode))
     await story.report(WEB, first, healthy=False, values={JOB: "a1"})
     await story.pass_s(60)
-    (started,) = await story.told(decisions.EvictionStarted)
+    (started,) = await story.recorded(decisions.EvictionStarted)
     assert started.labels == {ALIAS: "a1"}
     (second,) = story.placed(WEB)
     assert (await labels(story))[second] == {}
 
 
 async def test_no_state_is_passed_to_several_clusters(story: Story) -> None:
-    await story.say(
+    await story.submit(
         policy("p", on(*MEMBERS, scheduling={"replicaSchedulingType": "Duplicated"}), failover=application()),
         deployment("web", 2),
     )
@@ -114,7 +114,7 @@ async def test_no_state_is_passed_to_several_clusters(story: Story) -> None:
 
 
 async def test_remaining_cluster_gets_no_state_of_another(story: Story) -> None:
-    await story.say(
+    await story.submit(
         policy("p", on("member1", "member2"), failover=application()),
         deployment("web", 2),
     )
@@ -139,7 +139,7 @@ async def test_unpreservable_state_is_reported_and_does_not_delay_failover(
     first = await placed(story, application())
     await story.report(WEB, first, healthy=False, values=values)
     await story.pass_s(60)
-    (started,) = await story.told(decisions.EvictionStarted)
+    (started,) = await story.recorded(decisions.EvictionStarted)
     assert (started.labels, started.not_preserved) == ({}, {ALIAS: why})
     assert first not in story.placed(WEB)
 
@@ -156,6 +156,6 @@ async def test_unpreservable_state_is_reported_and_does_not_delay_failover(
 )
 async def test_invalid_state_rules_are_refused(story: Story, rule: Json, field: str) -> None:
     story.refused = 1
-    await story.say(policy("p", ONE, failover=application(state={"rules": [rule]})))
-    (refused,) = await story.told(rejections.InputRejected)
+    await story.submit(policy("p", ONE, failover=application(state={"rules": [rule]})))
+    (refused,) = await story.recorded(rejections.InputRejected)
     assert refused.field == f"spec.failover.application.statePreservation.rules[0].{field}"

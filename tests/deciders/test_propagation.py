@@ -15,7 +15,7 @@ NGINX = {"app": "nginx"}
 
 @pytest.fixture(autouse=True)
 async def three_members(story: Story) -> None:
-    await story.say(*(joined(f"member{index}") for index in (1, 2, 3)))
+    await story.submit(*(joined(f"member{index}") for index in (1, 2, 3)))
 
 
 def by_label(labels: dict[str, str]) -> Json:
@@ -23,12 +23,12 @@ def by_label(labels: dict[str, str]) -> Json:
 
 
 async def claimed_by(story: Story, binding: str = WEB) -> list[str]:
-    return [each.policy.name for each in await story.told(decisions.BindingClaimed, binding)]
+    return [each.policy.name for each in await story.recorded(decisions.BindingClaimed, binding)]
 
 
 async def test_first_example_of_the_guide_is_placed(story: Story) -> None:
-    await story.say(policy("example-policy", on("member1"), selector("nginx")))
-    await story.say(deployment("nginx"))
+    await story.submit(policy("example-policy", on("member1"), selector("nginx")))
+    await story.submit(deployment("nginx"))
     assert await story.replicas(key("nginx")) == {"member1": 1}
 
 
@@ -38,19 +38,19 @@ async def test_template_and_policy_may_be_created_in_either_order(
 ) -> None:
     both = [policy("p", on("member1")), deployment("web", 2)]
     for said in both if policy_comes_first else reversed(both):
-        await story.say(said)
+        await story.submit(said)
     assert story.placed(WEB) == {"member1": 2}
 
 
 async def test_template_without_a_matching_policy_waits(story: Story) -> None:
-    await story.say(policy("p", on("member1"), selector("other")), deployment("web"))
+    await story.submit(policy("p", on("member1"), selector("other")), deployment("web"))
     assert story.placed(WEB) == {}
-    assert await story.told(decisions.BindingDeclared) == []
+    assert await story.recorded(decisions.BindingDeclared) == []
 
 
 async def test_propagation_policy_outranks_every_cluster_propagation_policy(story: Story) -> None:
     everywhere = policy("everywhere", on("member1"), selector("web"), namespace="", priority=100)
-    await story.say(everywhere, policy("mine", on("member2"), priority=-5), deployment("web"))
+    await story.submit(everywhere, policy("mine", on("member2"), priority=-5), deployment("web"))
     assert story.placed(WEB) == {"member2": 1}
 
 
@@ -58,12 +58,12 @@ async def test_policy_of_another_namespace_selects_nothing(story: Story) -> None
     theirs = policy("theirs", on("member1"), namespace="theirs")
     reaching = policy("reaching", on("member1"), selector(namespace="default"), namespace="theirs")
     everywhere = policy("everywhere", on("member2"), namespace="")
-    await story.say(theirs, reaching, everywhere, deployment("web"))
+    await story.submit(theirs, reaching, everywhere, deployment("web"))
     assert await claimed_by(story) == ["everywhere"]
 
 
 async def test_highest_explicit_priority_wins_and_the_default_is_0(story: Story) -> None:
-    await story.say(
+    await story.submit(
         policy("high", on("member1"), by_label(NGINX), priority=2),
         policy("low", on("member2"), by_label(NGINX), priority=1),
         policy("default", on("member3"), by_label(NGINX)),
@@ -77,8 +77,8 @@ async def test_name_outranks_labels_and_labels_outrank_kind(story: Story) -> Non
     by_kind = policy("a-kind", on("member1"))
     by_labels = policy("b-labels", on("member2"), by_label(NGINX))
     by_name = policy("c-name", on("member3"), selector("web"))
-    await story.say(by_kind, by_labels, by_name)
-    await story.say(
+    await story.submit(by_kind, by_labels, by_name)
+    await story.submit(
         deployment("web", labels=NGINX), deployment("labelled", labels=NGINX), deployment("plain")
     )
     assert await claimed_by(story) == ["c-name"]
@@ -87,7 +87,7 @@ async def test_name_outranks_labels_and_labels_outrank_kind(story: Story) -> Non
 
 
 async def test_equal_policies_are_ordered_by_name(story: Story) -> None:
-    await story.say(
+    await story.submit(
         policy("propagation-b-higher-alphabetical", on("member1"), selector("web"), priority=3),
         policy("propagation-a-lower-alphabetical", on("member2"), selector("web"), priority=3),
         deployment("web"),
@@ -97,30 +97,30 @@ async def test_equal_policies_are_ordered_by_name(story: Story) -> None:
 
 async def test_selector_supports_label_expressions(story: Story) -> None:
     wanted = {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]}
-    await story.say(policy("p", on("member1"), selector(labelSelector=wanted)))
-    await story.say(deployment("web", labels=NGINX), deployment("db", labels={"app": "db"}))
+    await story.submit(policy("p", on("member1"), selector(labelSelector=wanted)))
+    await story.submit(deployment("web", labels=NGINX), deployment("db", labels={"app": "db"}))
     assert story.placed(WEB) == {"member1": 1}
     assert story.placed(key("db")) == {}
 
 
 async def test_template_is_claimed_when_its_labels_match(story: Story) -> None:
-    await story.say(policy("p", on("member1"), by_label(NGINX)), deployment("web"))
+    await story.submit(policy("p", on("member1"), by_label(NGINX)), deployment("web"))
     assert story.placed(WEB) == {}
-    await story.say(deployment("web", labels=NGINX))
+    await story.submit(deployment("web", labels=NGINX))
     assert story.placed(WEB) == {"member1": 1}
 
 
 async def test_better_policy_does_not_take_over_without_preemption(story: Story) -> None:
-    await story.say(policy("first", on("member1")), deployment("web"))
-    await story.say(policy("better", on("member2"), selector("web"), priority=9, preemption="Never"))
+    await story.submit(policy("first", on("member1")), deployment("web"))
+    await story.submit(policy("better", on("member2"), selector("web"), priority=9, preemption="Never"))
     assert await claimed_by(story) == ["first"]
 
 
 async def test_preempting_policy_takes_over_with_a_higher_priority(story: Story) -> None:
-    await story.say(policy("first", on("member1"), priority=1), deployment("web"))
-    await story.say(policy("equal", on("member2"), selector("web"), priority=1, preemption="Always"))
+    await story.submit(policy("first", on("member1"), priority=1), deployment("web"))
+    await story.submit(policy("equal", on("member2"), selector("web"), priority=1, preemption="Always"))
     assert story.placed(WEB) == {"member1": 1}
-    await story.say(policy("higher", on("member3"), selector("web"), priority=2, preemption="Always"))
+    await story.submit(policy("higher", on("member3"), selector("web"), priority=2, preemption="Always"))
     assert await claimed_by(story) == ["first", "higher"]
     assert await story.replicas(WEB) == {"member3": 1}
 
@@ -129,120 +129,122 @@ async def test_propagation_policy_preempts_cluster_propagation_policy_and_not_vi
     story: Story,
 ) -> None:
     everywhere = policy("everywhere", on("member1"), namespace="", priority=5)
-    await story.say(everywhere, deployment("web"))
-    await story.say(policy("mine", on("member2"), selector("web"), priority=-1, preemption="Always"))
+    await story.submit(everywhere, deployment("web"))
+    await story.submit(policy("mine", on("member2"), selector("web"), priority=-1, preemption="Always"))
     assert await claimed_by(story) == ["everywhere", "mine"]
     grasping = policy(
         "grasping", on("member3"), selector("web"), namespace="", priority=99, preemption="Always"
     )
-    await story.say(grasping)
+    await story.submit(grasping)
     assert story.placed(WEB) == {"member2": 1}
 
 
 async def test_changed_policy_reschedules_its_claims(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(policy("p", on("member2")))
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("p", on("member2")))
     assert await story.replicas(WEB) == {"member2": 2}
-    assert [each.trigger for each in await story.told(decisions.ScheduleDecided)] == ["PlacementChanged"] * 2
+    assert [each.trigger for each in await story.recorded(decisions.ScheduleDecided)] == [
+        "PlacementChanged"
+    ] * 2
 
 
 async def test_priority_change_of_a_policy_moves_nothing(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(policy("p", on("member1"), priority=7))
-    assert len(await story.told(decisions.ScheduleDecided)) == 1
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("p", on("member1"), priority=7))
+    assert len(await story.recorded(decisions.ScheduleDecided)) == 1
 
 
 async def test_deleted_policy_leaves_its_workloads_running(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(inputs.policy_deleted("p"))
-    (released,) = await story.told(decisions.BindingReleased)
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(inputs.policy_deleted("p"))
+    (released,) = await story.recorded(decisions.BindingReleased)
     assert released.reason == "PolicyDeleted"
     assert await story.replicas(WEB) == {"member1": 2}
-    await story.say(inputs.deleted("web"))
+    await story.submit(inputs.deleted("web"))
     assert await story.replicas(WEB) == {}
 
 
 async def test_other_policy_takes_over_from_a_deleted_one(story: Story) -> None:
-    await story.say(policy("a", on("member1")), policy("b", on("member2")), deployment("web", 2))
-    await story.say(inputs.policy_deleted("a"))
+    await story.submit(policy("a", on("member1")), policy("b", on("member2")), deployment("web", 2))
+    await story.submit(inputs.policy_deleted("a"))
     assert await claimed_by(story) == ["a", "b"]
     assert await story.replicas(WEB) == {"member2": 2}
 
 
 async def test_recreated_policy_claims_its_released_workloads(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(inputs.policy_deleted("p"))
-    await story.say(deployment("web", 5))
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(inputs.policy_deleted("p"))
+    await story.submit(deployment("web", 5))
     assert await story.replicas(WEB) == {"member1": 2}
-    await story.say(policy("p", on("member1")))
+    await story.submit(policy("p", on("member1")))
     assert await story.replicas(WEB) == {"member1": 5}
 
 
 async def test_policy_that_no_longer_selects_releases_its_claim(story: Story) -> None:
-    await story.say(policy("p", on("member1"), selector("web")), deployment("web", 2))
-    await story.say(policy("p", on("member1"), selector("other")))
-    (released,) = await story.told(decisions.BindingReleased)
+    await story.submit(policy("p", on("member1"), selector("web")), deployment("web", 2))
+    await story.submit(policy("p", on("member1"), selector("other")))
+    (released,) = await story.recorded(decisions.BindingReleased)
     assert released.reason == "PolicySelectsNoMore"
     assert await story.replicas(WEB) == {"member1": 2}
 
 
 async def test_label_change_of_a_template_moves_its_claim(story: Story) -> None:
-    await story.say(policy("blue", on("member1"), by_label({"c": "blue"})), policy("red", on("member2")))
-    await story.say(deployment("web", labels={"c": "blue"}))
-    await story.say(deployment("web", labels={"c": "red"}))
+    await story.submit(policy("blue", on("member1"), by_label({"c": "blue"})), policy("red", on("member2")))
+    await story.submit(deployment("web", labels={"c": "blue"}))
+    await story.submit(deployment("web", labels={"c": "red"}))
     assert await claimed_by(story) == ["blue", "red"]
     assert await story.replicas(WEB) == {"member2": 1}
 
 
 async def test_deleted_template_is_withdrawn_everywhere(story: Story) -> None:
-    await story.say(policy("p", on("member1", "member2")), deployment("web", 2))
-    await story.say(inputs.deleted("web"))
+    await story.submit(policy("p", on("member1", "member2")), deployment("web", 2))
+    await story.submit(inputs.deleted("web"))
     assert await story.replicas(WEB) == {}
     assert not story.is_known(WEB)
-    assert [each.key for each in await story.told(decisions.BindingWithdrawn)] == [WEB]
+    assert [each.key for each in await story.recorded(decisions.BindingWithdrawn)] == [WEB]
 
 
 async def test_deleted_template_keeps_running_if_its_policy_preserves_resources(story: Story) -> None:
-    await story.say(policy("p", on("member1"), preserveResourcesOnDeletion=True), deployment("web"))
-    await story.say(inputs.deleted("web"))
-    (removed,) = await story.told(works.WorkRemoved)
+    await story.submit(policy("p", on("member1"), preserveResourcesOnDeletion=True), deployment("web"))
+    await story.submit(inputs.deleted("web"))
+    (removed,) = await story.recorded(works.WorkRemoved)
     assert removed.preserved
 
 
 async def test_preservation_holds_even_after_the_policy_is_deleted(story: Story) -> None:
-    await story.say(policy("p", on("member1"), preserveResourcesOnDeletion=True), deployment("web"))
-    await story.say(inputs.policy_deleted("p"))
-    await story.say(inputs.deleted("web"))
-    (removed,) = await story.told(works.WorkRemoved)
+    await story.submit(policy("p", on("member1"), preserveResourcesOnDeletion=True), deployment("web"))
+    await story.submit(inputs.policy_deleted("p"))
+    await story.submit(inputs.deleted("web"))
+    (removed,) = await story.recorded(works.WorkRemoved)
     assert removed.preserved
 
 
 async def test_cluster_propagation_policy_may_select_one_namespace(story: Story) -> None:
     theirs = policy("theirs", on("member1"), selector(namespace="theirs"), namespace="")
     mine = policy("z-mine", on("member2"), selector(namespace="default"), namespace="")
-    await story.say(theirs, mine, deployment("web"))
+    await story.submit(theirs, mine, deployment("web"))
     assert await claimed_by(story) == ["z-mine"]
 
 
 async def test_recreated_template_has_a_new_uid(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(inputs.deleted("web"), deployment("web", 3))
-    first, second = await story.told(decisions.BindingDeclared)
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(inputs.deleted("web"), deployment("web", 3))
+    first, second = await story.recorded(decisions.BindingDeclared)
     assert first.uid != second.uid
     assert await story.replicas(WEB) == {"member1": 3}
 
 
 async def test_cluster_scoped_kinds_are_placed_by_cluster_propagation_policies(story: Story) -> None:
     role = inputs.template("reader", CLUSTER_ROLE)
-    await story.say(policy("mine", on("member1"), selector("reader", CLUSTER_ROLE)), role)
+    await story.submit(policy("mine", on("member1"), selector("reader", CLUSTER_ROLE)), role)
     assert story.placed(key("reader", CLUSTER_ROLE)) == {}
-    await story.say(policy("all", on("member1", "member3"), selector("", CLUSTER_ROLE), namespace=""))
+    await story.submit(policy("all", on("member1", "member3"), selector("", CLUSTER_ROLE), namespace=""))
     assert await story.replicas(key("reader", CLUSTER_ROLE)) == {"member1": None, "member3": None}
 
 
 async def test_one_policy_may_select_several_kinds(story: Story) -> None:
-    await story.say(policy("p", on("member1"), selector(), selector("", CONFIG_MAP)))
-    await story.say(deployment("web"), inputs.template("web", CONFIG_MAP))
+    await story.submit(policy("p", on("member1"), selector(), selector("", CONFIG_MAP)))
+    await story.submit(deployment("web"), inputs.template("web", CONFIG_MAP))
     assert await story.replicas(WEB) == {"member1": 1}
     assert await story.replicas(key("web", CONFIG_MAP)) == {"member1": None}
 
@@ -252,7 +254,7 @@ async def test_one_policy_may_select_several_kinds(story: Story) -> None:
 )
 async def test_control_plane_objects_are_not_propagated(story: Story, namespace: str) -> None:
     manifest = manifests.manifest("v1", "Secret", "token", namespace)
-    await story.say(policy("everywhere", on("member1"), selector(kind=("v1", "Secret")), namespace=""))
-    await story.say(specs.TemplateApplied(manifest=manifests.raw(manifest)))
+    await story.submit(policy("everywhere", on("member1"), selector(kind=("v1", "Secret")), namespace=""))
+    await story.submit(specs.TemplateApplied(manifest=manifests.raw(manifest)))
     assert await story.replicas(f"{namespace}/token-secret") == {}
-    assert await story.told(decisions.BindingClaimed) == []
+    assert await story.recorded(decisions.BindingClaimed) == []

@@ -22,7 +22,7 @@ WEB = key("web")
 
 @pytest.fixture(autouse=True)
 async def one_member(story: Story) -> None:
-    await story.say(joined("member1"))
+    await story.submit(joined("member1"))
 
 
 def ranked(
@@ -46,36 +46,36 @@ def rank(story: Story, about: str = WEB) -> tuple[int, str, str] | None:
 
 
 async def test_class_named_by_the_policy_gives_the_priority(story: Story) -> None:
-    await story.say(priority_class("high", 1000), ranked(), deployment("web"))
+    await story.submit(priority_class("high", 1000), ranked(), deployment("web"))
     assert rank(story) == (1000, "PreemptLowerPriority", "")
 
 
 async def test_policy_without_schedule_priority_gives_no_priority(story: Story) -> None:
-    await story.say(
+    await story.submit(
         priority_class("high", 1000, globalDefault=True), policy("p", on("member1")), deployment("web")
     )
     assert rank(story) is None
-    assert await story.told(decisions.PriorityResolved) == []
+    assert await story.recorded(decisions.PriorityResolved) == []
 
 
 async def test_class_of_the_pods_gives_the_priority_if_the_policy_says_so(story: Story) -> None:
-    await story.say(priority_class("high", 1000), ranked(source="PodPriorityClass", by=""))
-    await story.say(deployment("web", priorityClassName="high"), deployment("other"))
+    await story.submit(priority_class("high", 1000), ranked(source="PodPriorityClass", by=""))
+    await story.submit(deployment("web", priorityClassName="high"), deployment("other"))
     assert rank(story) == (1000, "PreemptLowerPriority", "")
     assert rank(story, key("other")) == (0, "Never", "")
 
 
 async def test_lowest_of_several_default_classes_is_the_default(story: Story) -> None:
-    await story.say(
+    await story.submit(
         priority_class("a", 7, globalDefault=True),
         priority_class("b", 3, globalDefault=True, preemptionPolicy="Never"),
     )
-    await story.say(ranked(source="PodPriorityClass", by=""), deployment("web"))
+    await story.submit(ranked(source="PodPriorityClass", by=""), deployment("web"))
     assert rank(story) == (3, "Never", "")
 
 
 async def test_system_classes_exist(story: Story) -> None:
-    await story.say(ranked(by="system-cluster-critical"), deployment("web"))
+    await story.submit(ranked(by="system-cluster-critical"), deployment("web"))
     assert rank(story) == (2_000_000_000, "PreemptLowerPriority", "")
 
 
@@ -83,16 +83,16 @@ async def test_system_classes_exist(story: Story) -> None:
 
 
 async def test_missing_class_does_not_delay_and_applies_once_created(story: Story) -> None:
-    await story.say(ranked(), deployment("web"))
+    await story.submit(ranked(), deployment("web"))
     assert story.placed(WEB) == {"member1": 1}
     assert rank(story) == (0, "Never", "PriorityClass high does not exist")
-    await story.say(priority_class("other", 5))
-    await story.say(priority_class("high", 1000))
+    await story.submit(priority_class("other", 5))
+    await story.submit(priority_class("high", 1000))
     assert rank(story) == (1000, "PreemptLowerPriority", "")
 
 
 async def test_unsupported_class_source_is_reported(story: Story) -> None:
-    await story.say(ranked(source="FederatedPriorityClass"), deployment("web"))
+    await story.submit(ranked(source="FederatedPriorityClass"), deployment("web"))
     assert rank(story) == (0, "Never", "priorityClassSource FederatedPriorityClass is not supported")
 
 
@@ -100,7 +100,7 @@ async def test_unsupported_class_source_is_reported(story: Story) -> None:
     "said", [{"value": "much"}, {"value": 2**31}, {"value": 1, "preemptionPolicy": "Sometimes"}]
 )
 async def test_invalid_class_is_ignored(story: Story, said: Json) -> None:
-    await story.say(template("high", PRIORITY_CLASS, fields=said), ranked(), deployment("web"))
+    await story.submit(template("high", PRIORITY_CLASS, fields=said), ranked(), deployment("web"))
     assert rank(story) == (0, "Never", "PriorityClass high does not exist")
 
 
@@ -108,45 +108,45 @@ async def test_invalid_class_is_ignored(story: Story, said: Json) -> None:
 
 
 async def test_changed_class_applies_with_the_next_write_of_the_template(story: Story) -> None:
-    await story.say(priority_class("high", 1000), ranked(), deployment("web"))
-    await story.say(priority_class("high", 2000))
+    await story.submit(priority_class("high", 1000), ranked(), deployment("web"))
+    await story.submit(priority_class("high", 2000))
     assert story.binding(WEB).priority == 1000
-    await story.say(deployment("web", 2))
+    await story.submit(deployment("web", 2))
     assert story.binding(WEB).priority == 2000
 
 
 async def test_deleted_class_keeps_the_priority_until_the_next_write(story: Story) -> None:
-    await story.say(priority_class("high", 1000), ranked(), deployment("web"))
-    await story.say(deleted("high", PRIORITY_CLASS))
-    assert await story.told(policies.PriorityClassGone) == [policies.PriorityClassGone(name="high")]
+    await story.submit(priority_class("high", 1000), ranked(), deployment("web"))
+    await story.submit(deleted("high", PRIORITY_CLASS))
+    assert await story.recorded(policies.PriorityClassGone) == [policies.PriorityClassGone(name="high")]
     assert story.binding(WEB).priority == 1000
-    await story.say(deployment("web", 2))
+    await story.submit(deployment("web", 2))
     assert rank(story) == (0, "Never", "PriorityClass high does not exist")
 
 
 async def test_foreign_class_events_are_corrected_from_the_template(story: Story) -> None:
-    await story.say(priority_class("high", 1000))
-    await story.say(
+    await story.submit(priority_class("high", 1000))
+    await story.submit(
         policies.PriorityClassDeclared(name="high", value=5),
         policies.PriorityClassDeclared(name="none", value=5),
     )
-    await story.say(ranked(), deployment("web"))
+    await story.submit(ranked(), deployment("web"))
     assert story.binding(WEB).priority == 1000
-    assert [said.value for said in await story.told(policies.PriorityClassDeclared, "high")] == [
+    assert [said.value for said in await story.recorded(policies.PriorityClassDeclared, "high")] == [
         1000,
         5,
         1000,
     ]
-    assert len(await story.told(policies.PriorityClassGone, "none")) == 1
+    assert len(await story.recorded(policies.PriorityClassGone, "none")) == 1
 
 
 async def test_removed_schedule_priority_ends_the_priority_and_deleted_policy_keeps_it(
     story: Story,
 ) -> None:
-    await story.say(priority_class("high", 1000), ranked(), deployment("web"))
-    await story.say(policy_deleted("p"))
+    await story.submit(priority_class("high", 1000), ranked(), deployment("web"))
+    await story.submit(policy_deleted("p"))
     assert story.binding(WEB).priority == 1000, "what it placed stays as it is"
-    await story.say(policy("p", on("member1")))
+    await story.submit(policy("p", on("member1")))
     assert rank(story) is None
 
 
@@ -160,7 +160,7 @@ async def test_removed_schedule_priority_ends_the_priority_and_deleted_policy_ke
 )
 async def test_malformed_class_is_refused(story: Story, bad: policies.PriorityClassDeclared) -> None:
     story.refused = 1
-    await story.say(bad)
+    await story.submit(bad)
 
 
 # --- order ---
@@ -168,7 +168,7 @@ async def test_malformed_class_is_refused(story: Story, bad: policies.PriorityCl
 
 async def decided(story: Story) -> list[str]:
     """Return the Deployments of one shard in the order of their decisions."""
-    return [told.key for told in await story.told(decisions.ScheduleDecided)]
+    return [told.key for told in await story.recorded(decisions.ScheduleDecided)]
 
 
 def of_one_shard(count: int) -> list[str]:
@@ -180,24 +180,24 @@ def of_one_shard(count: int) -> list[str]:
 
 async def test_higher_priority_is_decided_first(story: Story) -> None:
     first, second, third, last = of_one_shard(4)
-    await story.say(
+    await story.submit(
         priority_class("high", 1000),
         priority_class("low", -5),
         policy("all", on("member1")),
         ranked("low", first, by="low"),
         ranked("high", last),
     )
-    await story.say(*map(deployment, (first, second, third, last)))
+    await story.submit(*map(deployment, (first, second, third, last)))
     assert await decided(story) == [key(last), key(second), key(third), key(first)]
 
 
 async def test_higher_priority_overtakes_waiting_bindings(story: Story) -> None:
     *many, last = of_one_shard(250)
-    await story.say(priority_class("high", 1000), policy("all", on("member1")), ranked("high", last))
+    await story.submit(priority_class("high", 1000), policy("all", on("member1")), ranked("high", last))
     await story.write(*map(deployment, many))
     await story.worker.turn()
     assert len(await decided(story)) == 200, "a step is bounded"
-    await story.say(deployment(last))
+    await story.submit(deployment(last))
     order = await decided(story)
     assert order[200] == key(last)
     assert order[:200] + order[201:] == sorted(map(key, many))

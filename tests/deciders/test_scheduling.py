@@ -15,92 +15,92 @@ EUROPE: Json = {"clusterAffinity": {"labelSelector": {"matchLabels": {"region": 
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.say(joined("member1", {"region": "eu"}), joined("member2", {"region": "us"}))
-    await story.say(capacity("member1"), capacity("member2"))
+    await story.submit(joined("member1", {"region": "eu"}), joined("member2", {"region": "us"}))
+    await story.submit(capacity("member1"), capacity("member2"))
 
 
 async def decided(story: Story, binding: str = WEB) -> list[tuple[str, str]]:
     """Return trigger and mode of every decision."""
-    return [(each.trigger, each.mode) for each in await story.told(decisions.ScheduleDecided, binding)]
+    return [(each.trigger, each.mode) for each in await story.recorded(decisions.ScheduleDecided, binding)]
 
 
 async def failures(story: Story) -> list[decisions.ScheduleFailed]:
-    return await story.told(decisions.ScheduleFailed, WEB)
+    return await story.recorded(decisions.ScheduleFailed, WEB)
 
 
 # --- triggers ---
 
 
 async def test_first_decision_and_scaling_have_their_triggers(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 4))
-    await story.say(deployment("web", 6))
+    await story.submit(policy("p", BOTH), deployment("web", 4))
+    await story.submit(deployment("web", 6))
     assert await decided(story) == [("PlacementChanged", "Steady"), ("ReplicasChanged", "Steady")]
 
 
 async def test_decision_has_available_replicas_and_reasons_of_exclusion(story: Story) -> None:
-    await story.say(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 4, cpu="2"))
-    (decision,) = await story.told(decisions.ScheduleDecided)
+    await story.submit(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 4, cpu="2"))
+    (decision,) = await story.recorded(decisions.ScheduleDecided)
     assert {each.name: each.replicas for each in decision.clusters} == {"member1": 4}
     assert decision.available == {"member1": 5}
     assert decision.excluded == {"cluster(s) did not match the placement cluster affinity constraint": 1}
 
 
 async def test_replicas_are_divided_by_free_capacity(story: Story) -> None:
-    await story.say(
+    await story.submit(
         joined("member3"), capacity("member1", 6), capacity("member2", 12), capacity("member3", 18)
     )
-    await story.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
+    await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
     assert story.placed(WEB) == {"member1": 2, "member2": 4, "member3": 6}
 
 
 async def test_aggregated_uses_as_few_clusters_as_possible(story: Story) -> None:
     placement = on("member1", "member2", scheduling=AGGREGATED)
-    await story.say(capacity("member1", 8), policy("p", placement), deployment("web", 8))
+    await story.submit(capacity("member1", 8), policy("p", placement), deployment("web", 8))
     assert story.placed(WEB) == {"member2": 8}
-    await story.say(deployment("web", 12))
+    await story.submit(deployment("web", 12))
     assert sum(story.placed(WEB).values()) == 12
     assert story.placed(WEB)["member2"] >= 8
 
 
 async def test_divided_workload_stays_when_cluster_labels_change(story: Story) -> None:
-    await story.say(policy("p", {**EUROPE, "replicaScheduling": DYNAMIC}), deployment("web", 4))
-    await story.say(clusters.ClusterLabelled(name="member1", labels={}))
-    await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
+    await story.submit(policy("p", {**EUROPE, "replicaScheduling": DYNAMIC}), deployment("web", 4))
+    await story.submit(clusters.ClusterLabelled(name="member1", labels={}))
+    await story.submit(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
     assert story.placed(WEB) == {"member1": 4}
     assert len(await decided(story)) == 1
 
 
 async def test_duplicated_workload_follows_cluster_labels(story: Story) -> None:
-    await story.say(policy("p", {**EUROPE, "replicaScheduling": DUPLICATED}), deployment("web", 4))
-    await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
+    await story.submit(policy("p", {**EUROPE, "replicaScheduling": DUPLICATED}), deployment("web", 4))
+    await story.submit(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
     assert story.placed(WEB) == {"member1": 4, "member2": 4}
-    await story.say(clusters.ClusterLabelled(name="member1", labels={"region": "us"}))
+    await story.submit(clusters.ClusterLabelled(name="member1", labels={"region": "us"}))
     assert await story.replicas(WEB) == {"member2": 4}
 
 
 async def test_kind_without_replicas_follows_cluster_labels(story: Story) -> None:
-    await story.say(policy("p", EUROPE, selector("", CONFIG_MAP)), template("web", CONFIG_MAP))
-    await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
+    await story.submit(policy("p", EUROPE, selector("", CONFIG_MAP)), template("web", CONFIG_MAP))
+    await story.submit(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
     settings = key("web", CONFIG_MAP)
     assert await story.replicas(settings) == {"member1": None, "member2": None}
     assert (await decided(story, settings))[-1] == ("NonWorkload", "Steady")
 
 
 async def test_cluster_that_does_not_serve_the_kind_gets_nothing(story: Story) -> None:
-    await story.say(joined("member3", lacks="Deployment"), policy("p"), deployment("web"))
+    await story.submit(joined("member3", lacks="Deployment"), policy("p"), deployment("web"))
     assert set(story.placed(WEB)) == {"member1", "member2"}
 
 
 async def test_more_capacity_moves_nothing(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 4))
-    await story.say(capacity("member1", cpu=100))
+    await story.submit(policy("p", BOTH), deployment("web", 4))
+    await story.submit(capacity("member1", cpu=100))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     assert len(await decided(story)) == 1
 
 
 async def test_changed_requests_move_nothing(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 4))
-    await story.say(deployment("web", 4, cpu="2"))
+    await story.submit(policy("p", BOTH), deployment("web", 4))
+    await story.submit(deployment("web", 4, cpu="2"))
     assert len(await decided(story)) == 1
 
 
@@ -113,19 +113,19 @@ def grouped(*groups: tuple[str, str], scheduling: Json) -> Json:
 
 
 async def test_second_group_is_used_if_the_first_lacks_capacity(story: Story) -> None:
-    await story.say(capacity("member1", cpu=3))
+    await story.submit(capacity("member1", cpu=3))
     placement = grouped(("local", "member1"), ("cloud", "member2"), scheduling=DYNAMIC)
-    await story.say(policy("p", placement), deployment("web", 4))
+    await story.submit(policy("p", placement), deployment("web", 4))
     assert story.placed(WEB) == {"member2": 4}
     assert story.binding(WEB).affinity == "cloud"
 
 
 async def test_recovered_primary_group_is_not_used_again(story: Story) -> None:
     placement = grouped(("primary", "member1"), ("backup", "member2"), scheduling=DUPLICATED)
-    await story.say(policy("p", placement), deployment("web", 2))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", placement), deployment("web", 2))
+    await story.submit(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 2}
-    await story.say(untainted("member1"))
+    await story.submit(untainted("member1"))
     await story.pass_s(3_600)
     assert story.placed(WEB) == {"member2": 2}
 
@@ -135,44 +135,44 @@ async def test_recovered_primary_group_is_not_used_again(story: Story) -> None:
 
 async def test_failure_without_a_fitting_cluster_has_reasons_and_a_label_resolves_it(story: Story) -> None:
     asia = {"clusterAffinity": {"labelSelector": {"matchLabels": {"region": "asia"}}}}
-    await story.say(policy("p", {**asia, "replicaScheduling": EVEN}), deployment("web", 4))
+    await story.submit(policy("p", {**asia, "replicaScheduling": EVEN}), deployment("web", 4))
     (failed,) = await failures(story)
     assert (failed.reason, failed.retried) == ("NoClusterFit", False)
     assert failed.message.startswith("0/2 clusters are available: 2 cluster(s) did not match")
-    await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "asia"}))
+    await story.submit(clusters.ClusterLabelled(name="member2", labels={"region": "asia"}))
     assert story.placed(WEB) == {"member2": 4}
 
 
 async def test_untaint_resolves_a_failure_by_taints(story: Story) -> None:
-    await story.say(tainted("member1", "NoSchedule"), tainted("member2", "NoSchedule"))
-    await story.say(policy("p", BOTH), deployment("web", 4))
+    await story.submit(tainted("member1", "NoSchedule"), tainted("member2", "NoSchedule"))
+    await story.submit(policy("p", BOTH), deployment("web", 4))
     assert [each.reason for each in await failures(story)] == ["NoClusterFit"]
-    await story.say(untainted("member2"))
+    await story.submit(untainted("member2"))
     assert story.placed(WEB) == {"member2": 4}
 
 
 async def test_failure_is_reported_once(story: Story) -> None:
-    await story.say(policy("p", on("nowhere")), deployment("web", 4))
-    await story.say(capacity("member1"), tainted("member1", "NoSchedule"), deployment("web", 4))
+    await story.submit(policy("p", on("nowhere")), deployment("web", 4))
+    await story.submit(capacity("member1"), tainted("member1", "NoSchedule"), deployment("web", 4))
     assert len(await failures(story)) == 1
 
 
 async def test_missing_capacity_keeps_running_replicas_and_more_capacity_adds_the_rest(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 4))
-    await story.say(capacity("member1", 2), capacity("member2", 2), deployment("web", 20))
+    await story.submit(policy("p", BOTH), deployment("web", 4))
+    await story.submit(capacity("member1", 2), capacity("member2", 2), deployment("web", 20))
     (failed,) = await failures(story)
     assert (failed.reason, failed.retried, failed.emptied) == ("Unschedulable", True, False)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
     await story.pass_s(60)
-    await story.say(capacity("member2", 30))
+    await story.submit(capacity("member2", 30))
     assert sum(story.placed(WEB).values()) == 20
 
 
 async def test_retry_waits_for_its_backoff_despite_free_capacity(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 30))
+    await story.submit(policy("p", BOTH), deployment("web", 30))
     (failed,) = await failures(story)
     assert failed.retry_at_ms - story.now_ms == 1_000
-    await story.say(capacity("member2", 30))
+    await story.submit(capacity("member2", 30))
     await story.pass_ms(999)
     assert story.placed(WEB) == {}
     await story.pass_ms(1)
@@ -180,32 +180,32 @@ async def test_retry_waits_for_its_backoff_despite_free_capacity(story: Story) -
 
 
 async def test_each_failure_doubles_the_backoff(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 300))
+    await story.submit(policy("p", BOTH), deployment("web", 300))
     waits: list[int] = []
     for _ in range(9):
         waits.append((await failures(story))[-1].retry_at_ms - story.now_ms)
-        await story.say(capacity("member1", 11))
+        await story.submit(capacity("member1", 11))
         await story.pass_ms(waits[-1])
     assert waits == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]
     assert [each.attempts for each in await failures(story)] == list(range(1, 11))
 
 
 async def test_edit_does_not_wait_for_the_backoff(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 300))
-    await story.say(deployment("web", 4))
+    await story.submit(policy("p", BOTH), deployment("web", 300))
+    await story.submit(deployment("web", 4))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
 async def test_due_retry_survives_a_restart(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 30))
-    await story.say(capacity("member2", 30))
+    await story.submit(policy("p", BOTH), deployment("web", 30))
+    await story.submit(capacity("member2", 30))
     await story.restart()
     await story.pass_ms(1_000)
     assert sum(story.placed(WEB).values()) == 30
 
 
 async def test_unschedulable_workload_is_not_retried_without_changes(story: Story) -> None:
-    await story.say(policy("p", BOTH), *(deployment(f"web{index}", 300) for index in range(10)))
+    await story.submit(policy("p", BOTH), *(deployment(f"web{index}", 300) for index in range(10)))
     before = await story.steps()
     for _ in range(60):
         await story.pass_s(60)
@@ -214,35 +214,35 @@ async def test_unschedulable_workload_is_not_retried_without_changes(story: Stor
 
 
 async def test_capacity_reports_are_read_once_before_the_next_retry(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 300))
+    await story.submit(policy("p", BOTH), deployment("web", 300))
     before = await story.steps()
     for cpu in range(1, 50):
-        await story.say(capacity("member1", cpu))
+        await story.submit(capacity("member1", cpu))
     assert await story.steps() == before + 1
     await story.pass_s(1)
     assert len(await failures(story)) == 2
 
 
 async def test_idle_engine_takes_no_steps(story: Story) -> None:
-    await story.say(policy("p", BOTH), *(deployment(f"web{index}") for index in range(10)))
+    await story.submit(policy("p", BOTH), *(deployment(f"web{index}") for index in range(10)))
     before = await story.steps()
     await story.pass_s(86_400)
     assert await story.steps() == before
 
 
 async def test_capacity_reports_take_no_steps_if_nothing_waits(story: Story) -> None:
-    await story.say(policy("p", BOTH), deployment("web", 4))
+    await story.submit(policy("p", BOTH), deployment("web", 4))
     before = await story.steps()
     for cpu in range(1, 50):
-        await story.say(capacity("member1", cpu))
+        await story.submit(capacity("member1", cpu))
     assert await story.steps() == before
 
 
 async def test_unsatisfiable_spread_is_a_scheduler_error(story: Story) -> None:
     constraint = {"spreadByField": "cluster", "minGroups": 3, "maxGroups": 3}
-    await story.say(policy("p", {"spreadConstraints": [constraint]}), deployment("web"))
+    await story.submit(policy("p", {"spreadConstraints": [constraint]}), deployment("web"))
     (failed,) = await failures(story)
     assert (failed.reason, failed.retried) == ("SchedulerError", True)
     await story.pass_s(60)
-    await story.say(joined("member3"), capacity("member3"))
+    await story.submit(joined("member3"), capacity("member3"))
     assert set(story.placed(WEB)) == {"member1", "member2", "member3"}

@@ -18,7 +18,7 @@ GRACE_S = taint_manager.GRACE_PERIOD_MS // 1000
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
+    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
 
 
 def tolerating(seconds: int | None, **placement: object) -> Json:
@@ -29,60 +29,60 @@ def tolerating(seconds: int | None, **placement: object) -> Json:
 
 
 async def ended(story: Story) -> list[str]:
-    return [each.reason for each in await story.told(decisions.EvictionFinished)]
+    return [each.reason for each in await story.recorded(decisions.EvictionFinished)]
 
 
 async def test_no_schedule_keeps_new_workloads_away_and_running_ones_in_place(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(tainted("member1", "NoSchedule"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(tainted("member1", "NoSchedule"))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
-    await story.say(deployment("late", 4))
+    await story.submit(deployment("late", 4))
     assert story.placed(key("late")) == {"member2": 4}
     # A cluster that already runs the workload may get more replicas.
-    await story.say(deployment("web", 6))
+    await story.submit(deployment("web", 6))
     assert story.placed(WEB) == {"member1": 3, "member2": 3}
 
 
 async def test_prefer_no_schedule_has_no_effect(story: Story) -> None:
-    await story.say(tainted("member1", "PreferNoSchedule"), policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(tainted("member1", "PreferNoSchedule"), policy("p", ANYWHERE), deployment("web", 4))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
 async def test_tolerated_no_schedule_taint_has_no_effect(story: Story) -> None:
     toleration = {"key": "dedicated", "value": "special-user", "effect": "NoSchedule"}
-    await story.say(tainted("member1", "NoSchedule", "dedicated", "special-user"))
-    await story.say(policy("p", on("member1", clusterTolerations=[toleration])), deployment("web"))
+    await story.submit(tainted("member1", "NoSchedule", "dedicated", "special-user"))
+    await story.submit(policy("p", on("member1", clusterTolerations=[toleration])), deployment("web"))
     assert story.placed(WEB) == {"member1": 1}
     # Only this value is tolerated.
-    await story.say(tainted("member1", "NoSchedule", "dedicated", "somebody-else"), deployment("late"))
+    await story.submit(tainted("member1", "NoSchedule", "dedicated", "somebody-else"), deployment("late"))
     assert story.placed(key("late")) == {}
 
 
 async def test_no_execute_evicts_untolerating_workloads_at_once(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 4}
-    (eviction,) = await story.told(decisions.EvictionStarted)
+    (eviction,) = await story.recorded(decisions.EvictionStarted)
     assert (eviction.cluster, eviction.replicas, eviction.reason) == ("member1", 2, "TaintUntolerated")
 
 
 async def test_toleration_without_seconds_lasts_forever(story: Story) -> None:
-    await story.say(policy("p", tolerating(None)), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", tolerating(None)), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(1_000_000)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     assert story.worker.next_timer_ms() is None
 
 
 async def test_toleration_of_0_seconds_evicts_at_once(story: Story) -> None:
-    await story.say(policy("p", tolerating(0)), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", tolerating(0)), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 4}
 
 
 async def test_workload_is_evicted_exactly_after_its_toleration_seconds(story: Story) -> None:
-    await story.say(policy("p", tolerating(30)), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", tolerating(30)), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_ms(29_999)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     await story.pass_ms(1)
@@ -90,58 +90,58 @@ async def test_workload_is_evicted_exactly_after_its_toleration_seconds(story: S
 
 
 async def test_taint_removed_in_time_evicts_nothing(story: Story) -> None:
-    await story.say(policy("p", tolerating(30)), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", tolerating(30)), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(29)
-    await story.say(untainted("member1"))
+    await story.submit(untainted("member1"))
     await story.pass_s(3_600)
-    assert await story.told(decisions.EvictionStarted) == []
+    assert await story.recorded(decisions.EvictionStarted) == []
 
 
 async def test_repeated_taint_does_not_restart_the_toleration_time(story: Story) -> None:
-    await story.say(policy("p", tolerating(30)), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", tolerating(30)), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(20)
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(10)
     assert story.placed(WEB) == {"member2": 4}
 
 
 async def test_toleration_timer_survives_a_restart_and_fires_once(story: Story) -> None:
-    await story.say(policy("p", tolerating(30)), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", tolerating(30)), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_ms(29_999)
     await story.restart()
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     await story.pass_ms(1)
     await story.restart()
     await story.pass_s(3_600)
-    assert len(await story.told(decisions.EvictionStarted)) == 1
+    assert len(await story.recorded(decisions.EvictionStarted)) == 1
 
 
 async def test_overdue_toleration_timer_fires_at_the_start(story: Story) -> None:
-    await story.say(policy("p", tolerating(30)), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", tolerating(30)), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     story.now_ms += 3_600_000
     await story.restart()
-    (eviction,) = await story.told(decisions.EvictionStarted)
+    (eviction,) = await story.recorded(decisions.EvictionStarted)
     assert eviction.created_ms == story.now_ms
     assert story.placed(WEB) == {"member2": 4}
 
 
 async def test_step_times_never_decrease_when_the_clock_goes_back(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     story.now_ms -= 5_000
-    await story.say(deployment("web", 6))
-    times = [step.time_ms for step in await story.told(decisions.StepTaken) if step.number > 1]
+    await story.submit(deployment("web", 6))
+    times = [step.time_ms for step in await story.recorded(decisions.StepTaken) if step.number > 1]
     assert times == sorted(times)
 
 
 async def test_untaint_moves_nothing_back(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.report(WEB, "member2")
-    await story.say(untainted("member1"))
+    await story.submit(untainted("member1"))
     await story.pass_s(3_600)
     assert await story.replicas(WEB) == {"member2": 4}
 
@@ -150,9 +150,9 @@ async def test_untaint_moves_nothing_back(story: Story) -> None:
 
 
 async def test_evicted_replicas_run_until_the_replacement_is_healthy(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     await story.report(WEB, "member2")
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
     await story.report(WEB, "member2", healthy=False, ready=3)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
@@ -162,16 +162,16 @@ async def test_evicted_replicas_run_until_the_replacement_is_healthy(story: Stor
 
 
 async def test_report_of_the_former_work_does_not_make_the_replacement_healthy(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     before = (await story.running(WEB))["member2"]
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.report(WEB, "member2", of=before)
     assert await ended(story) == []
 
 
 async def test_grace_period_ends_an_eviction_with_an_unhealthy_replacement(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
     await story.pass_ms(1)
@@ -180,8 +180,8 @@ async def test_grace_period_ends_an_eviction_with_an_unhealthy_replacement(story
 
 
 async def test_grace_period_continues_over_a_restart(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S // 2)
     await story.restart()
     await story.pass_s(GRACE_S - GRACE_S // 2)
@@ -191,25 +191,25 @@ async def test_grace_period_continues_over_a_restart(story: Story) -> None:
 
 
 async def test_eviction_without_need_of_a_replacement_ends_at_once(story: Story) -> None:
-    await story.say(policy("p", on(*MEMBERS, scheduling=DUPLICATED)), deployment("web", 2))
+    await story.submit(policy("p", on(*MEMBERS, scheduling=DUPLICATED)), deployment("web", 2))
     await story.report(WEB, "member1")
     await story.report(WEB, "member2")
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     assert await story.replicas(WEB) == {"member2": 2}
     assert await ended(story) == [eviction_rules.REPLACEMENT_HEALTHY]
 
 
 async def test_cluster_is_not_chosen_again_during_its_eviction(story: Story) -> None:
-    await story.say(policy("p", on(*MEMBERS, scheduling=AGGREGATED)), deployment("web", 4))
+    await story.submit(policy("p", on(*MEMBERS, scheduling=AGGREGATED)), deployment("web", 4))
     assert story.placed(WEB) == {"member1": 4}
-    await story.say(tainted("member1", "NoExecute"))
-    await story.say(untainted("member1"), deployment("web", 12))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(untainted("member1"), deployment("web", 12))
     assert story.placed(WEB) == {"member2": 12}
 
 
 async def test_workload_that_fits_nowhere_else_keeps_running_after_its_grace_period(story: Story) -> None:
-    await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {}
     assert await story.replicas(WEB) == {"member1": 2}
     await story.pass_s(GRACE_S + 1)
@@ -218,22 +218,22 @@ async def test_workload_that_fits_nowhere_else_keeps_running_after_its_grace_per
 
 async def test_directly_purged_cluster_is_emptied_at_once_and_not_chosen_again(story: Story) -> None:
     directly = {"cluster": {"purgeMode": "Directly"}}
-    await story.say(policy("p", ANYWHERE, failover=directly), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", ANYWHERE, failover=directly), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
     assert await story.replicas(WEB) == {"member2": 4}
-    await story.say(untainted("member1"), deployment("web", 6))
+    await story.submit(untainted("member1"), deployment("web", 6))
     assert story.placed(WEB) == {"member2": 6}
     assert await ended(story) == []
     await story.pass_s(GRACE_S + 1)
     assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]
-    await story.say(deployment("web", 10))
+    await story.submit(deployment("web", 10))
     assert story.placed(WEB) == {"member1": 2, "member2": 8}
 
 
 async def test_template_deleted_during_an_eviction_is_removed_everywhere(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(tainted("member1", "NoExecute"))
-    await story.say(inputs.deleted("web"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(inputs.deleted("web"))
     assert await story.running(WEB) == {}
     assert story.worker.next_timer_ms() is None
 
@@ -243,9 +243,9 @@ async def test_template_deleted_during_an_eviction_is_removed_everywhere(story: 
 
 async def test_unclaimed_workload_is_evicted_without_a_replacement(story: Story) -> None:
     # As in the reference: its taint manager reads bindings only, and its scheduler skips unclaimed ones.
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(inputs.policy_deleted("p"))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(inputs.policy_deleted("p"))
+    await story.submit(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 2}
     await story.report(WEB, "member2")
     await story.pass_s(GRACE_S)
@@ -256,9 +256,9 @@ async def test_unclaimed_workload_is_evicted_without_a_replacement(story: Story)
 
 
 async def test_unclaimed_workload_keeps_the_tolerations_of_its_last_placement(story: Story) -> None:
-    await story.say(policy("p", tolerating(30)), deployment("web", 4))
-    await story.say(inputs.policy_deleted("p"))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", tolerating(30)), deployment("web", 4))
+    await story.submit(inputs.policy_deleted("p"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(29)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     await story.pass_s(1)
@@ -267,11 +267,11 @@ async def test_unclaimed_workload_keeps_the_tolerations_of_its_last_placement(st
 
 @pytest.mark.parametrize("seconds", [1, GRACE_S + 1])
 async def test_reclaimed_workload_is_scheduled_from_scratch(story: Story, seconds: int) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(inputs.policy_deleted("p"))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(inputs.policy_deleted("p"))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.pass_s(seconds)
-    await story.say(policy("q", ANYWHERE))
+    await story.submit(policy("q", ANYWHERE))
     assert story.placed(WEB) == {"member2": 4}
     assert await ended(story) == ([] if seconds == 1 else [eviction_rules.GRACE_PERIOD_OVER])
 
@@ -280,20 +280,20 @@ async def test_reclaimed_workload_is_scheduled_from_scratch(story: Story, second
 
 
 async def test_workloads_of_a_removed_cluster_move(story: Story) -> None:
-    await story.say(policy("p", ANYWHERE), deployment("web", 4))
-    await story.say(clusters.ClusterLeft(name="member1"))
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(clusters.ClusterLeft(name="member1"))
     assert story.placed(WEB) == {"member2": 4}
     assert await story.replicas(WEB) == {"member2": 4}
-    assert (await story.told(decisions.ScheduleDecided))[-1].trigger == "ClusterTerminating"
+    assert (await story.recorded(decisions.ScheduleDecided))[-1].trigger == "ClusterTerminating"
 
 
 async def test_new_cluster_gets_nothing_from_divided_workloads(story: Story) -> None:
-    await story.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 4))
-    await story.say(joined("member3"), capacity("member3"))
+    await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 4))
+    await story.submit(joined("member3"), capacity("member3"))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
 async def test_new_cluster_gets_duplicated_workloads(story: Story) -> None:
-    await story.say(policy("p", {"replicaScheduling": DUPLICATED}), deployment("web", 4))
-    await story.say(joined("member3"))
+    await story.submit(policy("p", {"replicaScheduling": DUPLICATED}), deployment("web", 4))
+    await story.submit(joined("member3"))
     assert story.placed(WEB) == {"member1": 4, "member2": 4, "member3": 4}

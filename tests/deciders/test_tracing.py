@@ -39,7 +39,7 @@ def carried(head: Envelope) -> Trace:
 
 
 async def two_clusters(story: Story) -> None:
-    await story.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+    await story.submit(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
 
 
 async def test_decisions_and_works_carry_the_trace_of_the_template(story: Story) -> None:
@@ -61,7 +61,7 @@ async def test_trace_of_a_rebalancer_passes_through_other_shards(story: Story) -
     await two_clusters(story)
     await append_traced(story, PIPELINE, deployment("web", 2), deployment("api", 2))
     heads = await append_traced(story, OPERATOR, rebalancer("demo", ref("web"), ref("api")))
-    assert len(await story.told(links.RescheduleAnswered)) == 2
+    assert len(await story.recorded(links.RescheduleAnswered)) == 2
     assert any(head.type.startswith("io.reballast.reschedule-triggered") for head in heads)
     assert {carried(head) for head in heads} == {OPERATOR}
 
@@ -117,5 +117,5 @@ async def test_waiting_keys_keep_their_trace_over_a_restart(story: Story) -> Non
         if "schedule-decided" in record.headers["ce_type"]
     ]
     assert [head.traceparent for head in decided] == [PIPELINE.parent] * 3
-    assert len(await story.told(decisions.ScheduleDecided)) == 3
+    assert len(await story.recorded(decisions.ScheduleDecided)) == 3
     assert not (await verification.verify(story.log)).findings

@@ -27,8 +27,8 @@ PACE_S = cluster_health.PACE_MS // 1000
 
 @pytest.fixture(autouse=True)
 async def six_members(story: Story) -> None:
-    await story.say(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
-    await story.say(*(health_reported(name) for name in MEMBERS))
+    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
+    await story.submit(*(health_reported(name) for name in MEMBERS))
 
 
 async def taints(story: Story) -> dict[str, list[str]]:
@@ -46,75 +46,75 @@ async def taints(story: Story) -> dict[str, list[str]]:
 
 
 async def test_cluster_is_silenced_exactly_after_its_grace_seconds(story: Story) -> None:
-    await story.say(health_reported("member1", grace_s=40))
+    await story.submit(health_reported("member1", grace_s=40))
     await story.pass_ms(39_999)
-    assert await story.told(decisions.ClusterSilenced) == []
+    assert await story.recorded(decisions.ClusterSilenced) == []
     await story.pass_ms(1)
-    (told,) = await story.told(decisions.ClusterSilenced)
+    (told,) = await story.recorded(decisions.ClusterSilenced)
     assert (told.name, told.grace_seconds) == ("member1", 40)
     assert story.worker.facts.health["member1"].status == "Unknown"
 
 
 async def test_each_report_restarts_the_grace_time_without_a_step(story: Story) -> None:
-    await story.say(health_reported("member1", grace_s=40))
+    await story.submit(health_reported("member1", grace_s=40))
     steps = await story.steps()
     for _ in range(10):
         await story.pass_s(39)
-        await story.say(health_reported("member1", grace_s=40))
-    assert await story.told(decisions.ClusterSilenced) == []
+        await story.submit(health_reported("member1", grace_s=40))
+    assert await story.recorded(decisions.ClusterSilenced) == []
     assert await story.steps() == steps
 
 
 async def test_silence_is_reported_once_and_ends_with_the_next_report(story: Story) -> None:
-    await story.say(health_reported("member1", grace_s=40))
+    await story.submit(health_reported("member1", grace_s=40))
     await story.pass_s(1_000)
     await story.restart()
     await story.pass_s(1_000)
-    assert len(await story.told(decisions.ClusterSilenced)) == 1
-    await story.say(health_reported("member1", grace_s=40))
+    assert len(await story.recorded(decisions.ClusterSilenced)) == 1
+    await story.submit(health_reported("member1", grace_s=40))
     assert story.worker.facts.health["member1"].status == "True"
     await story.pass_s(1_000)
-    assert len(await story.told(decisions.ClusterSilenced)) == 2
+    assert len(await story.recorded(decisions.ClusterSilenced)) == 2
 
 
 async def test_cluster_without_grace_seconds_is_never_silenced(story: Story) -> None:
     await story.pass_s(1_000_000)
-    assert await story.told(decisions.ClusterSilenced) == []
+    assert await story.recorded(decisions.ClusterSilenced) == []
 
 
 async def test_concurrent_report_outranks_the_silence_before_it(story: Story) -> None:
-    await story.say(health_reported("member1", grace_s=40))
+    await story.submit(health_reported("member1", grace_s=40))
     story.now_ms += 40_000
     story.write_first(health_reported("member1", grace_s=40))
     await story.settle()
-    assert len(await story.told(decisions.ClusterSilenced)) == 1
+    assert len(await story.recorded(decisions.ClusterSilenced)) == 1
     assert story.worker.facts.health["member1"].status == "True"
 
 
 async def test_removed_cluster_is_not_silenced(story: Story) -> None:
-    await story.say(health_reported("member1", grace_s=40))
-    await story.say(clusters.ClusterLeft(name="member1"))
+    await story.submit(health_reported("member1", grace_s=40))
+    await story.submit(clusters.ClusterLeft(name="member1"))
     await story.pass_s(1_000)
-    assert await story.told(decisions.ClusterSilenced) == []
+    assert await story.recorded(decisions.ClusterSilenced) == []
 
 
 async def test_new_owner_waits_a_full_grace_time(story: Story) -> None:
     # Reports during downtime of the control plane are lost, however healthy the clusters are.
-    await story.say(health_reported("member1", grace_s=40))
+    await story.submit(health_reported("member1", grace_s=40))
     story.now_ms += 1_000_000
     await story.restart()
     await story.pass_ms(39_999)
-    assert await story.told(decisions.ClusterSilenced) == []
+    assert await story.recorded(decisions.ClusterSilenced) == []
     await story.pass_ms(1)
-    assert len(await story.told(decisions.ClusterSilenced)) == 1
+    assert len(await story.recorded(decisions.ClusterSilenced)) == 1
 
 
 async def test_silence_does_not_apply_to_a_rejoined_cluster(story: Story) -> None:
-    await story.say(health_reported("member1", grace_s=40))
+    await story.submit(health_reported("member1", grace_s=40))
     story.now_ms += 40_000
     story.write_first(clusters.ClusterLeft(name="member1"), joined("member1"))
     await story.settle()
-    assert len(await story.told(decisions.ClusterSilenced)) == 1
+    assert len(await story.recorded(decisions.ClusterSilenced)) == 1
     assert "member1" not in story.worker.facts.health
 
 
@@ -122,7 +122,7 @@ async def test_silence_does_not_apply_to_a_rejoined_cluster(story: Story) -> Non
 
 
 async def test_late_report_counts_from_its_arrival(story: Story) -> None:
-    await story.say(taint_policy("failing"))
+    await story.submit(taint_policy("failing"))
     late = story.record(health_reported("member1", ready=False))
     await story.pass_s(CONFIRM_S * 2)
     await story.log.append([late])
@@ -135,9 +135,9 @@ async def test_late_report_counts_from_its_arrival(story: Story) -> None:
 
 
 async def test_unready_cluster_is_tainted_and_emptied_after_confirmation(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
-    await story.say(health_reported("member1", ready=False))
+    await story.submit(taint_policy("failing"))
+    await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
+    await story.submit(health_reported("member1", ready=False))
     await story.pass_ms(cluster_health.CONFIRM_MS - 1)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     await story.pass_ms(1)
@@ -148,85 +148,85 @@ async def test_unready_cluster_is_tainted_and_emptied_after_confirmation(story: 
 async def test_ready_cluster_is_untainted_after_confirmation_and_a_rebalancer_spreads_again(
     story: Story,
 ) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
-    await story.say(health_reported("member1", ready=False))
+    await story.submit(taint_policy("failing"))
+    await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
+    await story.submit(health_reported("member1", ready=False))
     await story.pass_s(CONFIRM_S)
     await story.report(WEB, "member2")
-    await story.say(health_reported("member1"))
+    await story.submit(health_reported("member1"))
     await story.pass_ms(cluster_health.CONFIRM_MS - 1)
     assert await taints(story) == {"member1": ["NoExecute"]}
     await story.pass_ms(1)
     assert await taints(story) == {}
     assert story.placed(WEB) == {"member2": 4}
-    await story.say(rebalancer("spread", ref("web")))
+    await story.submit(rebalancer("spread", ref("web")))
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
 async def test_flapping_cluster_is_not_tainted(story: Story) -> None:
-    await story.say(taint_policy("failing"))
+    await story.submit(taint_policy("failing"))
     for _ in range(20):
-        await story.say(health_reported("member1", ready=False))
+        await story.submit(health_reported("member1", ready=False))
         await story.pass_s(CONFIRM_S - 1)
-        await story.say(health_reported("member1"))
+        await story.submit(health_reported("member1"))
         await story.pass_s(1)
-    assert await story.told(clusters.ClusterTainted) == []
+    assert await story.recorded(clusters.ClusterTainted) == []
 
 
 async def test_silence_needs_no_confirmation(story: Story) -> None:
-    await story.say(taint_policy("silent", "NoExecute", "Unknown"))
-    await story.say(health_reported("member1", grace_s=40))
+    await story.submit(taint_policy("silent", "NoExecute", "Unknown"))
+    await story.submit(health_reported("member1", grace_s=40))
     await story.pass_s(40)
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
 async def test_taint_policy_applies_to_its_named_clusters(story: Story) -> None:
-    await story.say(taint_policy("failing", on=("member2",)))
-    await story.say(health_reported("member1", ready=False), health_reported("member2", ready=False))
+    await story.submit(taint_policy("failing", on=("member2",)))
+    await story.submit(health_reported("member1", ready=False), health_reported("member2", ready=False))
     await story.pass_s(CONFIRM_S + PACE_S)
     assert await taints(story) == {"member2": ["NoExecute"]}
 
 
 async def test_new_taint_policy_applies_to_existing_conditions(story: Story) -> None:
-    await story.say(health_reported("member1", ready=False))
+    await story.submit(health_reported("member1", ready=False))
     await story.pass_s(CONFIRM_S)
-    await story.say(taint_policy("failing"))
+    await story.submit(taint_policy("failing"))
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
 async def test_manually_removed_taint_returns_while_its_condition_holds(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(health_reported("member1", ready=False))
+    await story.submit(taint_policy("failing"))
+    await story.submit(health_reported("member1", ready=False))
     await story.pass_s(CONFIRM_S)
-    await story.say(untainted("member1", "not-ready"))
+    await story.submit(untainted("member1", "not-ready"))
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
 async def test_taint_without_removal_conditions_is_kept(story: Story) -> None:
-    await story.say(taint_policy("failing", removeOnConditions=[]))
-    await story.say(health_reported("member1", ready=False))
+    await story.submit(taint_policy("failing", removeOnConditions=[]))
+    await story.submit(health_reported("member1", ready=False))
     await story.pass_s(CONFIRM_S)
-    await story.say(health_reported("member1"))
+    await story.submit(health_reported("member1"))
     await story.pass_s(1_000)
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
 async def test_judgement_and_taint_are_written_once(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(health_reported("member1", ready=False))
+    await story.submit(taint_policy("failing"))
+    await story.submit(health_reported("member1", ready=False))
     await story.pass_s(1_000)
     await story.restart()
     await story.pass_s(1_000)
-    assert len(await story.told(decisions.ClusterJudged)) == 1
-    assert len(await story.told(clusters.ClusterTainted)) == 1
+    assert len(await story.recorded(decisions.ClusterJudged)) == 1
+    assert len(await story.recorded(clusters.ClusterTainted)) == 1
 
 
 # --- storms ---
 
 
 async def test_failing_clusters_are_emptied_one_by_one(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(
+    await story.submit(taint_policy("failing"))
+    await story.submit(
         health_reported("member4", ready=False),
         health_reported("member2", ready=False),
         health_reported("member3", ready=False),
@@ -240,37 +240,37 @@ async def test_failing_clusters_are_emptied_one_by_one(story: Story) -> None:
 
 
 async def test_no_schedule_taints_are_not_paced(story: Story) -> None:
-    await story.say(taint_policy("failing", "NoSchedule"))
-    await story.say(*(health_reported(name, ready=False) for name in MEMBERS))
+    await story.submit(taint_policy("failing", "NoSchedule"))
+    await story.submit(*(health_reported(name, ready=False) for name in MEMBERS))
     await story.pass_s(CONFIRM_S)
     assert await taints(story) == {name: ["NoSchedule"] for name in MEMBERS}
 
 
 async def test_no_cluster_is_emptied_while_most_fail(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(*(health_reported(name, ready=False) for name in MEMBERS[:4]))
+    await story.submit(taint_policy("failing"))
+    await story.submit(*(health_reported(name, ready=False) for name in MEMBERS[:4]))
     await story.pass_s(1_000)
     assert await taints(story) == {}
     # The others recover, so the control plane was not cut off.
-    await story.say(*(health_reported(name) for name in MEMBERS[1:4]))
+    await story.submit(*(health_reported(name) for name in MEMBERS[1:4]))
     assert await taints(story) == {"member1": ["NoExecute"]}
 
 
 async def test_pace_and_confirmation_survive_restarts(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(*(health_reported(name, ready=False) for name in MEMBERS[:3]))
+    await story.submit(taint_policy("failing"))
+    await story.submit(*(health_reported(name, ready=False) for name in MEMBERS[:3]))
     for _ in range(5):
         await story.pass_s(CONFIRM_S // 3)
         await story.restart()
     assert set(await taints(story)) == set(MEMBERS[:3])
-    assert len(await story.told(clusters.ClusterTainted)) == 3
+    assert len(await story.recorded(clusters.ClusterTainted)) == 3
 
 
 async def test_clusters_are_emptied_one_by_one_after_a_majority_failure(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(*(health_reported(name, ready=False) for name in MEMBERS[:4]))
+    await story.submit(taint_policy("failing"))
+    await story.submit(*(health_reported(name, ready=False) for name in MEMBERS[:4]))
     await story.pass_s(1_000)
-    await story.say(health_reported("member4"))
+    await story.submit(health_reported("member4"))
     assert set(await taints(story)) == {"member1"}
     await story.pass_s(PACE_S)
     assert set(await taints(story)) == {"member1", "member2"}
@@ -279,18 +279,18 @@ async def test_clusters_are_emptied_one_by_one_after_a_majority_failure(story: S
 
 
 async def test_joining_clusters_end_a_majority_failure(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(*(health_reported(name, ready=False) for name in MEMBERS[:4]))
+    await story.submit(taint_policy("failing"))
+    await story.submit(*(health_reported(name, ready=False) for name in MEMBERS[:4]))
     await story.pass_s(1_000)
-    await story.say(joined("member7"), joined("member8"))
+    await story.submit(joined("member7"), joined("member8"))
     assert set(await taints(story)) == {"member1"}
 
 
 async def test_recovered_cluster_does_not_advance_the_next_eviction(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(*(health_reported(name, ready=False) for name in MEMBERS[:3]))
+    await story.submit(taint_policy("failing"))
+    await story.submit(*(health_reported(name, ready=False) for name in MEMBERS[:3]))
     await story.pass_s(CONFIRM_S + 1)
-    await story.say(health_reported("member1"))
+    await story.submit(health_reported("member1"))
     await story.pass_s(PACE_S - 2)
     assert set(await taints(story)) == {"member1"}
     await story.pass_s(1)
@@ -299,28 +299,28 @@ async def test_recovered_cluster_does_not_advance_the_next_eviction(story: Story
 
 async def test_clusters_behind_recovered_ones_are_emptied_at_the_same_pace(story: Story) -> None:
     more = [f"more{index}" for index in range(20)]
-    await story.say(taint_policy("failing"), *map(joined, more))
-    await story.say(*(health_reported(name, ready=False) for name in more[:10]))
+    await story.submit(taint_policy("failing"), *map(joined, more))
+    await story.submit(*(health_reported(name, ready=False) for name in more[:10]))
     await story.pass_s(CONFIRM_S)
-    await story.say(*(health_reported(name) for name in more[1:6]))
+    await story.submit(*(health_reported(name) for name in more[1:6]))
     for count in range(1, 6):
-        emptied = {told.name for told in await story.told(clusters.ClusterTainted)}
+        emptied = {told.name for told in await story.recorded(clusters.ClusterTainted)}
         assert emptied == {"more0", *more[6 : 5 + count]}
         await story.pass_s(PACE_S)
 
 
 async def test_new_taint_policy_empties_clusters_one_by_one(story: Story) -> None:
-    await story.say(*(health_reported(name, ready=False) for name in MEMBERS[:2]))
+    await story.submit(*(health_reported(name, ready=False) for name in MEMBERS[:2]))
     await story.pass_s(1_000)
-    await story.say(taint_policy("failing"))
+    await story.submit(taint_policy("failing"))
     assert set(await taints(story)) == {"member1"}
     await story.pass_s(PACE_S)
     assert set(await taints(story)) == {"member1", "member2"}
 
 
 async def test_engine_does_not_catch_up_on_evictions_after_downtime(story: Story) -> None:
-    await story.say(taint_policy("failing"))
-    await story.say(*(health_reported(name, ready=False) for name in MEMBERS[:3]))
+    await story.submit(taint_policy("failing"))
+    await story.submit(*(health_reported(name, ready=False) for name in MEMBERS[:3]))
     await story.pass_s(CONFIRM_S - 1)
     story.now_ms += 1_000_000
     await story.restart()

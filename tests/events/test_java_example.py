@@ -36,7 +36,7 @@ async def prefix(kafka: str) -> str:
     return own
 
 
-async def say(
+async def append_decision(
     servers: str, prefix: str, data: shapes.Event, partition: int, *, story: str = "", cause: str = ""
 ) -> None:
     """Append an event as the engine does because of an input with this id, at this position."""
@@ -55,8 +55,8 @@ async def test_java_example_taints_a_cluster_and_prints_the_decision(
     with java_example.TaintCluster(classes, kafka, prefix, event_id="t-1") as program:
         assert program.line() == f"said {prefix}clusters/0/0 t-1"
         (seen,) = await clients.read(kafka, f"{prefix}clusters", 0, 1)
-        await say(kafka, prefix, DECIDED, 3, story="another-story")
-        await say(kafka, prefix, DECIDED, 7, story="t-1")
+        await append_decision(kafka, prefix, DECIDED, 3, story="another-story")
+        await append_decision(kafka, prefix, DECIDED, 7, story="t-1")
         word, place, told = program.line().split(" ", 2)
         assert (word, place) == ("decided", f"{prefix}decisions/7/0")
         assert json.loads(told) == json.loads(codec.encode_data(DECIDED))
@@ -84,7 +84,7 @@ async def test_java_example_prints_the_refusal_of_its_taint(kafka: str, prefix: 
             key="member1",
             event_id="t-2",
         )
-        await say(kafka, prefix, refused, 0, cause="clusters/0/0")
+        await append_decision(kafka, prefix, refused, 0, cause="clusters/0/0")
         assert program.line().startswith(f"rejected {prefix}rejections/0/0 ")
         assert program.end() == 1
 

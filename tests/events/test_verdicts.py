@@ -204,7 +204,7 @@ def taken_by_offset(ids: list[tuple[int, str]]) -> list[bool]:
     found: list[bool] = []
     for offset, event_id in ids:
         partition.next_offset = offset
-        found.append(isinstance(partition.say(GONE, envelope(event_id)), verdicts.Taken))
+        found.append(isinstance(partition.submit(GONE, envelope(event_id)), verdicts.Taken))
     return found
 
 
@@ -243,7 +243,7 @@ def test_forgotten_ids_take_no_memory() -> None:
     partition = Partition.of(GONE)
     for offset in range(0, 10 * limits.RECENT_IDS, limits.RECENT_IDS // 4):
         partition.next_offset = offset
-        partition.say(GONE)
+        partition.submit(GONE)
     assert len(partition.fold.state.recent) == 4
 
 
@@ -358,7 +358,7 @@ def test_invalid_time_is_refused_and_an_absent_one_is_zero() -> None:
 
 def test_refusal_keeps_the_envelope() -> None:
     partition = Partition.of(applied())
-    verdict = partition.say(applied(expects=7), envelope("9", "/a"))
+    verdict = partition.submit(applied(expects=7), envelope("9", "/a"))
     assert isinstance(verdict, verdicts.Refused)
     assert verdict.envelope is not None
     assert (verdict.envelope.source, verdict.envelope.id) == ("/a", "9")
@@ -395,7 +395,7 @@ WRITES = st.lists(
 def test_fold_is_a_function_of_the_records(writes: list[tuple[str, int, int | None, str]]) -> None:
     partition = Partition.of(applied())
     first = [
-        partition.say(
+        partition.submit(
             applied(replicas, expects=expects)
             if what == "apply"
             else specs.TemplateDeleted(template=FOO, expects=expects),
@@ -426,7 +426,7 @@ def test_refused_input_changes_no_object(writes: list[tuple[str, int, int | None
             if what == "apply"
             else specs.TemplateDeleted(template=FOO, expects=expects)
         )
-        verdict = partition.say(data, envelope(event_id))
+        verdict = partition.submit(data, envelope(event_id))
         if isinstance(verdict, verdicts.Refused):
             assert partition.fold.state.heads == before
         else:

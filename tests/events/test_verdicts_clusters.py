@@ -135,5 +135,5 @@ def test_cluster_limit_is_enforced() -> None:
 
 def test_range_accepts_any_supported_quantity() -> None:
     partition = Partition("clusters")
-    verdict = partition.say(joined(resource_models=grade("1.5Gi")))
+    verdict = partition.submit(joined(resource_models=grade("1.5Gi")))
     assert isinstance(verdict, verdicts.Taken)

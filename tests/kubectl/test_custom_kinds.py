@@ -93,8 +93,8 @@ def _crews(kubectl: Kubectl) -> dict[str, dict[str, object]]:
     """Return the crew field of the object that each member received."""
     found: dict[str, dict[str, object]] = {}
     for name in MEMBERS:
-        told = cast("dict[str, Any]", kubectl.json("work", "-n", f"karmada-es-{name}"))
-        for each in told["items"]:
+        bindings = cast("dict[str, Any]", kubectl.json("work", "-n", f"karmada-es-{name}"))
+        for each in bindings["items"]:
             (manifest,) = each["spec"]["workload"]["manifests"]
             if manifest["kind"] == "Ship" and manifest["metadata"]["namespace"] == kubectl.namespace:
                 found[name] = manifest["spec"]["crew"]
@@ -107,10 +107,10 @@ def test_custom_kind_is_divided_and_its_status_is_aggregated(ships: Kubectl) -> 
     kubectl("apply", "-f", "-", given=POLICY)
     kubectl("apply", "-f", "-", given=SHIP % "Sailing")
 
-    def told() -> str:
+    def bindings() -> str:
         return kubectl("get", "rb", "-o", "yaml")
 
-    kubectl.until_true(lambda: len(_crews(kubectl)) == len(MEMBERS), told)
+    kubectl.until_true(lambda: len(_crews(kubectl)) == len(MEMBERS), bindings)
     assert _crews(kubectl) == {
         "member1": {"size": 4, "captain": "Jason"},
         "member2": {"size": 2, "captain": "Jason"},
@@ -120,13 +120,13 @@ def test_custom_kind_is_divided_and_its_status_is_aggregated(ships: Kubectl) -> 
         items = _status(kubectl, "rb", "argo-ship").get("aggregatedStatus", [])
         return {each.get("health") for each in items}
 
-    kubectl.until_true(lambda: _status(kubectl, "ships", "argo").get("miles") == 14, told)
+    kubectl.until_true(lambda: _status(kubectl, "ships", "argo").get("miles") == 14, bindings)
     assert _status(kubectl, "ships", "argo")["phase"] == "Sailing"
-    kubectl.until_true(lambda: health() == {"Healthy"}, told)
+    kubectl.until_true(lambda: health() == {"Healthy"}, bindings)
     # The scale subresource writes the interpreter's field, and the members are updated.
     kubectl("scale", "ships", "argo", "--replicas", "3")
-    kubectl.until_true(lambda: [crew["size"] for crew in _crews(kubectl).values()] == [2, 1], told)
+    kubectl.until_true(lambda: [crew["size"] for crew in _crews(kubectl).values()] == [2, 1], bindings)
     kubectl("apply", "-f", "-", given=SHIP % "Sunk")
-    kubectl.until_true(lambda: health() == {"Unhealthy"}, told)
+    kubectl.until_true(lambda: health() == {"Unhealthy"}, bindings)
     kubectl("delete", "ships", "argo")
-    kubectl.until_true(lambda: _crews(kubectl) == {}, told)
+    kubectl.until_true(lambda: _crews(kubectl) == {}, bindings)

@@ -117,7 +117,7 @@ class Stage:
         for each in wanted:
             await self.log.append(self._pen.step(0, [each]))
 
-    async def say(self, data: shapes.Event, cluster: str) -> None:
+    async def submit(self, data: shapes.Event, cluster: str) -> None:
         """Append an input about a cluster."""
         await self._write(data, cluster)
 
@@ -126,9 +126,9 @@ class Stage:
         self.now_ms += after_ms
         before = self.log.last_number()
         await self.members.turn()
-        return await self.said_since(before)
+        return await self.events_since(before)
 
-    async def said_since(self, number: int) -> list[shapes.Event]:
+    async def events_since(self, number: int) -> list[shapes.Event]:
         """Return the members' events after a number of the log."""
         found = map(_said, await self.log.read_all(number, 10_000))
         return [data for data in found if data is not None]

@@ -16,14 +16,14 @@ async def _stage(*members: str) -> examples.Stage:
 
 
 async def _said_by(stage: examples.Stage, before: int) -> list[str]:
-    return [type(each).__name__ for each in await stage.said_since(before)]
+    return [type(each).__name__ for each in await stage.events_since(before)]
 
 
 async def test_member_that_goes_down_is_reported_unready_and_stays_silent() -> None:
     stage = await _stage()
     before = stage.log.last_number()
     await stage.members.fault("member1", "down")
-    (said,) = await stage.said_since(before)
+    (said,) = await stage.events_since(before)
     assert said == clusters.ClusterHealthChanged(
         name="member1", ready=False, reason="ClusterNotReachable", message="cluster is not reachable"
     )
@@ -52,7 +52,7 @@ async def test_healed_member_catches_up_with_missed_works() -> None:
         "CapacityReported",
     ]
     # The first replica started during the outage; the two of the missed work start now.
-    assert examples.ready(await stage.said_since(before)) == {("member1", NGINX): (1, 3)}
+    assert examples.ready(await stage.events_since(before)) == {("member1", NGINX): (1, 3)}
     assert examples.ready(await stage.turn(after_ms=200)) == {("member1", NGINX): (3, 3)}
 
 
@@ -92,7 +92,7 @@ async def test_lost_report_is_repeated_when_the_member_is_healed() -> None:
     assert await stage.turn(after_ms=5000) == []
     before = stage.log.last_number()
     await stage.members.heal("member1")
-    said = await stage.said_since(before)
+    said = await stage.events_since(before)
     assert examples.ready(said) == {("member1", NGINX): (1, 1)}
     assert examples.capacity(said).allocated["pods"] == "1"
     assert await stage.turn(after_ms=5000) == []

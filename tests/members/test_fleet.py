@@ -109,11 +109,11 @@ async def test_invalid_works_are_skipped() -> None:
 async def test_removed_member_reports_capacity_again_after_rejoining() -> None:
     stage = examples.Stage(examples.member(startup_ms=0))
     await stage.turn()
-    await stage.say(clusters.ClusterLeft(name="member1"), "member1")
+    await stage.submit(clusters.ClusterLeft(name="member1"), "member1")
     await stage.work(examples.applied("nginx", 1))
     said = await stage.turn()
     assert [type(each) for each in said] == [health.WorkloadReported]
-    await stage.say(clusters.ClusterJoined(name="member1"), "member1")
+    await stage.submit(clusters.ClusterJoined(name="member1"), "member1")
     said = await stage.turn()
     assert examples.capacity(said).allocated["pods"] == "1"
     assert [type(each) for each in said] == [clusters.ClusterHealthChanged, clusters.CapacityReported]

@@ -18,7 +18,7 @@ async def policy(stage: Stage, *overriders: Json, name: str = "o") -> shapes.Ove
     """Write an OverridePolicy, and return a reference to all of its rules."""
     applied_policy = inputs.override(name, *({"overriders": each} for each in overriders))
     offset = stage.log.ends().get(("policies", 0), 0)
-    await stage.say(applied_policy, keys.object_key("OverridePolicy", "default", name))
+    await stage.submit(applied_policy, keys.object_key("OverridePolicy", "default", name))
     return shapes.OverrideRef(
         kind="OverridePolicy",
         name=name,

@@ -99,13 +99,13 @@ async def test_member_that_was_down_stays_down_and_catches_up_when_healed() -> N
     assert examples.shown(stage) == {("member1", NGINX): (1, 1)}
     before = stage.log.last_number()
     await stage.members.heal("member1")
-    assert examples.ready(await stage.said_since(before)) == {("member1", NGINX): (1, 2)}
+    assert examples.ready(await stage.events_since(before)) == {("member1", NGINX): (1, 2)}
 
 
 async def test_removed_member_does_not_rejoin_after_a_restart() -> None:
     stage = examples.Stage(examples.member())
     await stage.turn()
-    await stage.say(clusters.ClusterLeft(name="member1"), "member1")
+    await stage.submit(clusters.ClusterLeft(name="member1"), "member1")
     stage = stage.restarted()
     assert await stage.turn() == []
 
@@ -136,8 +136,8 @@ async def test_append_of_unknown_outcome_is_neither_lost_nor_repeated(lands: boo
     with pytest.raises(OutcomeUnknownError):
         await stage.members.turn()
     await stage.turn()
-    assert examples.ready(await stage.said_since(before)) == {("member1", NGINX): (2, 2)}
-    assert len(await stage.said_since(before)) == 2
+    assert examples.ready(await stage.events_since(before)) == {("member1", NGINX): (2, 2)}
+    assert len(await stage.events_since(before)) == 2
 
 
 MOVES = st.lists(
@@ -171,7 +171,7 @@ async def test_crash_at_any_time_gives_the_same_result_as_none(
         await stage.settle()
     assert _totals(crashing) == _totals(steady)
     assert _ready(crashing) == _ready(steady)
-    _says_each_thing_once(await crashing.said_since(0))
+    _says_each_thing_once(await crashing.events_since(0))
 
 
 async def _move(stage: examples.Stage, move: str, name: str, replicas: int, step: int) -> None:

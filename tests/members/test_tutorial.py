@@ -41,7 +41,7 @@ class Plane:
         self.worker = Worker(self.log, lambda: self.pen.at_ms)
         self.members = member_fleet.Members(self.log, lambda: self.pen.at_ms, defaults.three_members())
 
-    async def say(self, data: shapes.Event) -> None:
+    async def submit(self, data: shapes.Event) -> None:
         """Append an input, and run all turns until nothing is left to do."""
         await self.log.append([self.pen.input(data)])
         await self.settle()
@@ -65,16 +65,16 @@ async def test_replicas_of_the_tutorial_move_and_return() -> None:
     plane = Plane()
     await plane.worker.recover()
     await plane.settle()
-    await plane.say(POLICY)
-    await plane.say(DEPLOYMENT)
+    await plane.submit(POLICY)
+    await plane.submit(DEPLOYMENT)
     assert plane.ready() == {"member1": 2, "member2": 1}
 
     taint = clusters.Taint(key=_TAINT, effect="NoExecute")
-    await plane.say(clusters.ClusterTainted(name="member1", taint=taint))
+    await plane.submit(clusters.ClusterTainted(name="member1", taint=taint))
     assert plane.ready() == {"member2": 3}
-    await plane.say(clusters.ClusterUntainted(name="member1", key=_TAINT, effect="NoExecute"))
+    await plane.submit(clusters.ClusterUntainted(name="member1", key=_TAINT, effect="NoExecute"))
     assert plane.ready() == {"member2": 3}
 
-    await plane.say(REBALANCER)
+    await plane.submit(REBALANCER)
     assert plane.ready() == {"member1": 2, "member2": 1}
     assert [each.labels for each in plane.members.pods("member1")] == [{"app": "foo"}] * 2

@@ -78,8 +78,8 @@ class Cut(Story):
 
 async def begun(places: snapshot_storage.SnapshotStorage | None = None) -> Cut:
     story = Cut(places)
-    await story.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
-    await story.say(*(deployment(name, 2) for name in NAMES))
+    await story.submit(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+    await story.submit(*(deployment(name, 2) for name in NAMES))
     return story
 
 
@@ -98,11 +98,11 @@ async def test_takeover_without_the_records_of_one_shard_continues_with_the_othe
     else:
         story.cutting.cut(topic, SHARD)
     story.replace_worker()
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
 
     assert placed(story) == {key(name): {"member2": 2} for name in OTHERS}
-    (told,) = story.worker.unreadable().values()
-    assert "is not kept from 0 on any more" in str(told)
+    (error,) = story.worker.unreadable().values()
+    assert "is not kept from 0 on any more" in str(error)
     assert not story.worker.is_steady()
 
     story.cutting.restore()
@@ -116,7 +116,7 @@ async def test_damaged_record_quarantines_only_its_shard() -> None:
     story = await begun()
     story.cutting.damaged.add((topics.SPECS, SHARD, 0))
     story.replace_worker()
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
 
     assert placed(story) == {key(name): {"member2": 2} for name in OTHERS}
     assert f"specs/{SHARD}/0 is not what was appended" in str(story.worker.unreadable()[SHARD])
@@ -158,7 +158,7 @@ async def test_deleted_facts_quarantine_only_shards_without_a_newer_snapshot() -
     places.kept[SHARD].snapshots.clear()
     story.cutting.cut(topics.CLUSTERS, 0)
     story.replace_worker()
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
 
     assert placed(story) == {key(name): {"member2": 2} for name in OTHERS}
     assert "clusters/0 is not kept from 0" in str(story.worker.unreadable()[SHARD])
@@ -172,7 +172,7 @@ async def test_newer_snapshot_ends_the_quarantine() -> None:
     places.kept[SHARD].snapshots = {}
     story.cutting.cut(topics.SPECS, SHARD)
     story.replace_worker()
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(tainted("member1", "NoExecute"))
     assert list(story.worker.unreadable()) == [SHARD]
 
     places.kept[SHARD].snapshots = lost
@@ -186,7 +186,7 @@ async def test_snapshot_before_the_first_stored_record_is_skipped_and_kept() -> 
     places = ShardSnapshots()
     story = await begun(places)
     await story.worker.keep()
-    await story.say(*(deployment(name, 3) for name in MINE))
+    await story.submit(*(deployment(name, 3) for name in MINE))
     story.cutting.cut(topics.DECISIONS, SHARD)
     story.replace_worker()
     await story.settle()
@@ -301,7 +301,7 @@ async def test_every_input_is_decided_once_after_random_cuts_and_restores(seed: 
     story.cutting.restore()
     await story.pass_ms(quarantine.PAUSE_MS_MAX)
     await story.proved()
-    assert await story.told(decisions.ScheduleDecided)
+    assert await story.recorded(decisions.ScheduleDecided)
 
 
 async def test_quarantined_shard_does_not_block_the_emptying_of_other_clusters_forever() -> None:
@@ -309,8 +309,8 @@ async def test_quarantined_shard_does_not_block_the_emptying_of_other_clusters_f
     first, second = "member3", "member5"
     assert shard_of(first) == SHARD
     story = await begun()
-    await story.say(*(joined(name) for name in names), taint_policy("failing"))
-    await story.say(health_reported(first, ready=False), health_reported(second, ready=False))
+    await story.submit(*(joined(name) for name in names), taint_policy("failing"))
+    await story.submit(health_reported(first, ready=False), health_reported(second, ready=False))
     story.cutting.cut(topics.SPECS, SHARD)
     story.replace_worker()
     await story.settle()

@@ -55,15 +55,15 @@ class Team:
     """Workers on one log that run in turn."""
 
     def __init__(self, log: memory.MemoryLog | None = None) -> None:
-        self.told = Story(log or memory.MemoryLog())
+        self.story = Story(log or memory.MemoryLog())
         self._owners: dict[int, Contested] = {}
         self.rights: list[Contested] = []
         self.workers = [self.join(), self.join()]
 
     def join(self) -> worker.Worker:
-        right = Contested(self.told.log, self._owners)
+        right = Contested(self.story.log, self._owners)
         self.rights.append(right)
-        return worker.Worker(self.told.log, self.told.clock, (), owner=right)
+        return worker.Worker(self.story.log, self.story.clock, (), owner=right)
 
     async def work(self) -> None:
         """Let all workers run turns until nothing is left to do."""
@@ -80,7 +80,7 @@ class Team:
         """Return the placements of each binding, decision by decision."""
         found: dict[str, list[dict[str, int]]] = {}
         for shard in range(topics.SHARDS):
-            for record in await self.told.log.read(topics.DECISIONS, shard, 0, 10_000):
+            for record in await self.story.log.read(topics.DECISIONS, shard, 0, 10_000):
                 decoded = codec.decode(record)
                 if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.ScheduleDecided):
                     targets = {each.name: each.replicas for each in decoded.data.clusters}
@@ -93,8 +93,8 @@ async def begun() -> Team:
     first, second = team.workers
     first.assign(EVEN)
     second.assign(ODD)
-    await team.told.write(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
-    await team.told.write(*(deployment(name, 2) for name in NAMES))
+    await team.story.write(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+    await team.story.write(*(deployment(name, 2) for name in NAMES))
     await team.work()
     return team
 
@@ -110,7 +110,7 @@ async def test_workers_decide_their_own_shards_and_together_all() -> None:
     assert {name: len(story) for name, story in (await team.decided()).items()} == {
         key(name): 1 for name in NAMES
     }
-    assert (await verification.verify(team.told.log)).is_clean
+    assert (await verification.verify(team.story.log)).is_clean
 
 
 async def test_third_worker_gets_its_share_and_the_others_keep_their_state() -> None:
@@ -120,13 +120,13 @@ async def test_third_worker_gets_its_share_and_the_others_keep_their_state() -> 
 
     team.workers[0].assign(EVEN[2:])
     team.workers[2].assign((0, 2))
-    await team.told.write(tainted("member1", "NoExecute"))
+    await team.story.write(tainted("member1", "NoExecute"))
     await team.work()
 
     assert team.workers[0].folds == kept
     assert owns(team.workers[2]) == [0, 2]
     assert team.placed() == {key(name): {"member2": 2} for name in NAMES}
-    assert (await verification.verify(team.told.log)).is_clean
+    assert (await verification.verify(team.story.log)).is_clean
 
 
 async def test_remaining_worker_takes_over_all_shards() -> None:
@@ -134,12 +134,12 @@ async def test_remaining_worker_takes_over_all_shards() -> None:
     del team.workers[1]
 
     team.workers[0].assign(range(topics.SHARDS))
-    await team.told.write(tainted("member1", "NoExecute"))
+    await team.story.write(tainted("member1", "NoExecute"))
     await team.work()
 
     assert owns(team.workers[0]) == list(range(topics.SHARDS))
     assert team.placed() == {key(name): {"member2": 2} for name in NAMES}
-    assert (await verification.verify(team.told.log)).is_clean
+    assert (await verification.verify(team.story.log)).is_clean
 
 
 async def test_worker_without_shards_is_idle() -> None:
@@ -161,7 +161,7 @@ async def test_fenced_shard_is_given_up_and_the_others_continue() -> None:
     await winner.turn()
 
     # The loser is not notified that it no longer owns shard 0.
-    await team.told.write(*(deployment(name, 3) for name in NAMES))
+    await team.story.write(*(deployment(name, 3) for name in NAMES))
     running = asyncio.create_task(loser.run())
     while loser.is_behind():  # noqa: ASYNC110  # there is no event for it
         await asyncio.sleep(0)
@@ -173,7 +173,7 @@ async def test_fenced_shard_is_given_up_and_the_others_continue() -> None:
     assert owns(loser) == list(EVEN[1:])
     assert owns(winner) == [0, *ODD]
     assert team.placed() == {key(name): {"member1": 3, "member2": 3} for name in NAMES}
-    assert (await verification.verify(team.told.log)).is_clean
+    assert (await verification.verify(team.story.log)).is_clean
 
 
 async def test_fenced_shard_is_taken_over_again_after_a_new_assignment() -> None:
@@ -221,10 +221,10 @@ async def test_pause_before_retaking_a_contested_shard_grows() -> None:
     for _ in range(6):
         loser.fence([0])
         await loser.turn()
-        began_ms = team.told.now_ms
+        began_ms = team.story.now_ms
         while 0 not in owns(loser):
-            team.told.now_ms += 1_000
+            team.story.now_ms += 1_000
             await loser.turn()
-        pauses_ms.append(team.told.now_ms - began_ms)
+        pauses_ms.append(team.story.now_ms - began_ms)
 
     assert pauses_ms == [5_000, 10_000, 20_000, 40_000, 80_000, 80_000]

@@ -16,10 +16,10 @@ MEMBERS = ("member1", "member2", "member3")
 
 
 async def begun() -> Story:
-    told = Story()
-    await told.say(*(joined(name) for name in MEMBERS))
-    await told.say(capacity("member1", 6), capacity("member2", 12), capacity("member3", 18))
-    return told
+    story = Story()
+    await story.submit(*(joined(name) for name in MEMBERS))
+    await story.submit(capacity("member1", 6), capacity("member2", 12), capacity("member3", 18))
+    return story
 
 
 async def explained(story: Story, at_number: int | None = None) -> explanation.Explained:
@@ -39,10 +39,10 @@ def by_name(found: explanation.Explained) -> dict[str, ClusterExplanation]:
 
 @pytest.mark.parametrize("scheduling", [DUPLICATED, EVEN, AGGREGATED, DYNAMIC])
 async def test_explanation_has_the_numbers_of_the_decision(scheduling: Json) -> None:
-    told = await begun()
-    await told.say(policy("p", {"replicaScheduling": scheduling}), deployment("web", 12))
-    (decision,) = await told.told(decisions.ScheduleDecided)
-    found = await explained(told)
+    story = await begun()
+    await story.submit(policy("p", {"replicaScheduling": scheduling}), deployment("web", 12))
+    (decision,) = await story.recorded(decisions.ScheduleDecided)
+    found = await explained(story)
     assert found.clusters == {each.name: each.replicas for each in decision.clusters}
     assert found.excluded == decision.excluded
     assert (found.trigger, found.mode) == (decision.trigger, decision.mode)
@@ -52,10 +52,10 @@ async def test_explanation_has_the_numbers_of_the_decision(scheduling: Json) -> 
 
 
 async def test_kept_and_added_replicas_add_up() -> None:
-    told = await begun()
-    await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
-    await told.say(deployment("web", 18))
-    found = await explained(told)
+    story = await begun()
+    await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
+    await story.submit(deployment("web", 18))
+    found = await explained(story)
     assert found.previous == {"member1": 2, "member2": 4, "member3": 6}
     (divided,) = group(found).steps
     assert divided.seats == 6
@@ -65,29 +65,29 @@ async def test_kept_and_added_replicas_add_up() -> None:
 
 
 async def test_explanation_names_every_filter_that_a_cluster_fails() -> None:
-    told = await begun()
-    await told.say(tainted("member3", "NoSchedule"))
-    await told.say(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 2))
-    found = await explained(told)
+    story = await begun()
+    await story.submit(tainted("member3", "NoSchedule"))
+    await story.submit(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 2))
+    found = await explained(story)
     assert [bool(each.failed) for each in by_name(found).values()] == [False, True, True]
     assert len(by_name(found)["member3"].failed) == 2
 
 
 async def test_explanation_names_the_lack_of_capacity() -> None:
-    told = await begun()
-    await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 100))
-    (failed,) = await told.told(decisions.ScheduleFailed)
-    found = await explained(told)
+    story = await begun()
+    await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 100))
+    (failed,) = await story.recorded(decisions.ScheduleFailed)
+    found = await explained(story)
     assert (found.condition, found.message) == (failed.reason, failed.message)
     assert group(found).error
     assert found.clusters == {}
 
 
 async def test_fresh_decision_counts_running_replicas_as_capacity() -> None:
-    told = await begun()
-    await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
-    await told.say(rebalancer("demo", ref("web")))
-    found = await explained(told)
+    story = await begun()
+    await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
+    await story.submit(rebalancer("demo", ref("web")))
+    found = await explained(story)
     assert (found.mode, found.trigger) == ("Fresh", "RescheduleTriggered")
     assert {name: each.weight for name, each in by_name(found).items()} == {
         "member1": 8,
@@ -97,62 +97,62 @@ async def test_fresh_decision_counts_running_replicas_as_capacity() -> None:
 
 
 async def test_earlier_decision_is_explained_by_the_facts_of_its_time() -> None:
-    told = await begun()
-    await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
-    then = told.log.last_number()
-    await told.say(capacity("member1", 100), deployment("web", 40))
-    assert by_name(await explained(told))["member1"].allocatable == 100
-    former = await explained(told, then)
+    story = await begun()
+    await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
+    then = story.log.last_number()
+    await story.submit(capacity("member1", 100), deployment("web", 40))
+    assert by_name(await explained(story))["member1"].allocatable == 100
+    former = await explained(story, then)
     assert by_name(former)["member1"].allocatable == 6
     assert former.clusters == {"member1": 2, "member2": 4, "member3": 6}
 
 
 async def test_explanation_names_its_step_in_the_log() -> None:
-    told = await begun()
-    await told.say(policy("p"), deployment("web"))
-    found = await explained(told)
+    story = await begun()
+    await story.submit(policy("p"), deployment("web"))
+    found = await explained(story)
     (step,) = [
         each
-        for each in await told.told(decisions.StepTaken)
+        for each in await story.recorded(decisions.StepTaken)
         if (each.shard, each.number) == (found.basis.shard, found.basis.step)
     ]
     assert (step.ends, step.release) == (found.basis.ends, found.basis.release)
 
 
 async def test_undecided_binding_has_no_explanation() -> None:
-    told = await begun()
-    await told.say(deployment("web"))
-    assert await explanation.explain(told.log, WEB) is None
+    story = await begun()
+    await story.submit(deployment("web"))
+    assert await explanation.explain(story.log, WEB) is None
 
 
 async def test_explaining_appends_nothing() -> None:
-    told = await begun()
-    await told.say(policy("p"), deployment("web"))
-    number = told.log.last_number()
-    await explained(told)
-    assert told.log.last_number() == number
+    story = await begun()
+    await story.submit(policy("p"), deployment("web"))
+    number = story.log.last_number()
+    await explained(story)
+    assert story.log.last_number() == number
 
 
 async def test_explanation_names_the_dependents_of_an_object() -> None:
-    told = await begun()
+    story = await begun()
     settings, settings_key = (
         inputs.template("settings", manifests.CONFIG_MAP),
         key("settings", manifests.CONFIG_MAP),
     )
     placed = policy("p", on("member1", "member2", scheduling=DUPLICATED), propagateDeps=True)
-    await told.say(settings, placed, inputs.referring("web", "ConfigMap/settings"))
-    found = await explanation.explain(told.log, settings_key)
+    await story.submit(settings, placed, inputs.referring("web", "ConfigMap/settings"))
+    found = await explanation.explain(story.log, settings_key)
     assert found is not None
     assert (found.trigger, found.clusters) == ("Required", {"member1": 0, "member2": 0})
     assert found.required_by == {WEB: ("member1", "member2")}
 
-    await told.say(policy("own", on("member3"), manifests.selector("settings", manifests.CONFIG_MAP)))
-    found = await explanation.explain(told.log, settings_key)
+    await story.submit(policy("own", on("member3"), manifests.selector("settings", manifests.CONFIG_MAP)))
+    found = await explanation.explain(story.log, settings_key)
     assert found is not None
     assert found.clusters == {"member3": 0}
     assert found.required_by == {WEB: ("member1", "member2")}
 
-    await told.say(inputs.deleted("web"), inputs.deleted("settings", manifests.CONFIG_MAP))
-    found = await explanation.explain(told.log, settings_key)
+    await story.submit(inputs.deleted("web"), inputs.deleted("settings", manifests.CONFIG_MAP))
+    found = await explanation.explain(story.log, settings_key)
     assert found is not None
     assert found.required_by == {}

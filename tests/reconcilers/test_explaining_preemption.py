@@ -35,13 +35,13 @@ def ranked(of: str, by: str) -> policies.PolicyApplied:
 @pytest.fixture
 async def story() -> Story:
     """Two members, filled by a workload of low priority."""
-    told = Story()
-    await told.say(*(joined(name) for name in MEMBERS), *(capacity(name, 4) for name in MEMBERS))
-    await told.say(priority_class("high", 1000), priority_class("low", -1))
-    await told.say(priority_class("modest", 1000, preemptionPolicy="Never"))
-    await told.say(ranked("low", "low"), deployment("low", 8))
-    await told.say(*(capacity(name, 0) for name in MEMBERS))
-    return told
+    story = Story()
+    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name, 4) for name in MEMBERS))
+    await story.submit(priority_class("high", 1000), priority_class("low", -1))
+    await story.submit(priority_class("modest", 1000, preemptionPolicy="Never"))
+    await story.submit(ranked("low", "low"), deployment("low", 8))
+    await story.submit(*(capacity(name, 0) for name in MEMBERS))
+    return story
 
 
 async def explained(story: Story, binding: str, at_number: int | None = None) -> explanation.Explained:
@@ -56,13 +56,13 @@ async def said(story: Story, binding: str) -> list[str]:
     return list(_lines(summaries.preemption_lines(found)))
 
 
-def _lines(told: Iterator[tuple[str, str]]) -> Iterator[str]:
-    for heading, text in told:
+def _lines(story: Iterator[tuple[str, str]]) -> Iterator[str]:
+    for heading, text in story:
         yield f"{heading}: {text}".replace(AT, "T0").replace("2026-01-01T", "")
 
 
 async def test_preemption_is_explained_for_preemptor_and_victim(story: Story) -> None:
-    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
     assert await said(story, HIGH) == [
         "Priority: 1000 (class high)",
         "Capacity: missing for 3 replicas in member1, member2 at T0.000Z, attempt 1",
@@ -79,29 +79,29 @@ async def test_preemption_is_explained_for_preemptor_and_victim(story: Story) ->
 
 
 async def test_preemption_is_explained_with_the_decision_that_it_enabled_only(story: Story) -> None:
-    await story.say(ranked("high", "high"), deployment("high", 3))
-    await story.say(capacity("member1", 4))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
+    await story.submit(capacity("member1", 4))
     await story.pass_s(2)
     found = await explained(story, HIGH)
     assert (found.clusters, found.condition) == ({"member1": 3}, "Success")
     assert found.preemption is not None
     assert [(each.key, each.cluster) for each in found.preemption.victims] == [(LOW, "member1")]
-    await story.say(deployment("high", 4))
+    await story.submit(deployment("high", 4))
     assert (await explained(story, HIGH)).preemption is None
 
 
 async def test_lack_of_victims_is_explained(story: Story) -> None:
-    await story.say(ranked("high", "high"), deployment("high", 9))
+    await story.submit(ranked("high", "high"), deployment("high", 9))
     assert (await said(story, HIGH))[1:] == [
         "Capacity: missing for 9 replicas in member1, member2 at T0.000Z, attempt 1",
         "Preempts: nothing: preempting all lower-priority bindings would not free enough capacity",
     ]
-    await story.say(ranked("modest", "modest"), deployment("modest", 1))
+    await story.submit(ranked("modest", "modest"), deployment("modest", 1))
     assert await said(story, key("modest")) == [
         "Priority: 1000 (class modest)",
         "Preempts: nothing: preemptionPolicy is Never",
     ]
-    await story.say(ranked("lost", "nowhere"), deployment("lost", 1))
+    await story.submit(ranked("lost", "nowhere"), deployment("lost", 1))
     assert (await said(story, key("lost")))[0] == "Priority: 0 (PriorityClass nowhere does not exist)"
 
 
@@ -112,7 +112,7 @@ async def test_pending_preemption_request_is_explained(story: Story) -> None:
 
 
 async def test_victims_of_all_attempts_are_listed(story: Story) -> None:
-    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
     await story.pass_s(61)
     found = (await explained(story, HIGH)).preemption
     assert found is not None
@@ -120,17 +120,17 @@ async def test_victims_of_all_attempts_are_listed(story: Story) -> None:
 
 
 async def test_victim_is_marked_until_it_returns_or_is_rescheduled(story: Story) -> None:
-    await story.say(ranked("high", "high"), deployment("high", 3))
-    await story.say(capacity("member1", 4))
+    await story.submit(ranked("high", "high"), deployment("high", 3))
+    await story.submit(capacity("member1", 4))
     await story.pass_s(2)
-    await story.say(capacity("member1", 1))
+    await story.submit(capacity("member1", 1))
     await story.pass_s(300)
     (left,) = (await explained(story, LOW)).preempted.values()
     assert (left.by, left.replicas, left.until) == (HIGH, 4, "")
-    await story.say(deleted("high"), capacity("member1", 4), rebalancer("again", ref("low")))
+    await story.submit(deleted("high"), capacity("member1", 4), rebalancer("again", ref("low")))
     assert (await explained(story, LOW)).preempted == {}
 
 
 async def test_binding_without_priority_has_no_preemption_lines(story: Story) -> None:
-    await story.say(policy("p", on("member1"), selector("plain")), deployment("plain"))
+    await story.submit(policy("p", on("member1"), selector("plain")), deployment("plain"))
     assert await said(story, key("plain")) == []

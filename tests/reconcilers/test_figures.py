@@ -30,7 +30,7 @@ def shown(story: Story, name: str, **labels: str) -> float:
 async def begun() -> Story:
     story = Story()
     await story.worker.recover()
-    await story.say(joined("member1"), policy("p", on("member1")))
+    await story.submit(joined("member1"), policy("p", on("member1")))
     return story
 
 
@@ -38,7 +38,7 @@ async def test_totals_equal_those_of_the_log() -> None:
     story = await begun()
     steps, end, records = await story.steps(), story.log.last_number(), shown(story, "records_total")
     taken = shown(story, "steps_total")
-    await story.say(deployment("web", 2), deployment("api", 2))
+    await story.submit(deployment("web", 2), deployment("api", 2))
 
     assert shown(story, "steps_total") - taken == await story.steps() - steps > 0
     # All received records except the two inputs.
@@ -51,7 +51,7 @@ async def test_totals_equal_those_of_the_log() -> None:
 async def test_each_shard_shows_its_bindings_and_its_lag() -> None:
     story = await begun()
     shard = str(keys.shard_of(key("web")))
-    await story.say(deployment("web", 2))
+    await story.submit(deployment("web", 2))
     assert shown(story, "shards") == topics.SHARDS
     assert shown(story, "owns", shard=shard) == 1
     assert shown(story, "bindings", shard=shard) == 1

@@ -33,16 +33,16 @@ async def team_with_crossing_views() -> tuple[Team, LaggingLog]:
     first, second = team.workers
     first.assign(EVEN)
     second.assign(ODD)
-    await team.told.write(
+    await team.story.write(
         *(joined(f"member{index}") for index in range(4)), policy("p", on("member0", "member1"))
     )
-    await team.told.write(*(deployment(name, 2) for name in NAMES))
+    await team.story.write(*(deployment(name, 2) for name in NAMES))
     await team.work()
     for number in range(3):
         before = log.ends()
-        await team.told.write(tainted(f"member{number}", "NoExecute"))
-        await team.told.write(policy("p", on("member2" if number % 2 else "member1", "member3")))
-        await team.told.write(*(deployment(name, 3 + number) for name in NAMES))
+        await team.story.write(tainted(f"member{number}", "NoExecute"))
+        await team.story.write(policy("p", on("member2" if number % 2 else "member1", "member3")))
+        await team.story.write(*(deployment(name, 3 + number) for name in NAMES))
         for owner, topic in zip(team.workers, topics.FACT_TOPICS, strict=True):
             log.ends_seen = {topic: before[topic, 0]}
             await owner.turn()
@@ -78,11 +78,11 @@ async def test_log_of_crossing_views_is_proved() -> None:
 async def test_shards_of_one_worker_share_their_facts() -> None:
     team = Team()
     team.workers[0].assign(range(topics.SHARDS))
-    await team.told.write(joined("member1"), policy("p", on("member1")))
-    await team.told.write(*(deployment(name, 2) for name in NAMES))
+    await team.story.write(joined("member1"), policy("p", on("member1")))
+    await team.story.write(*(deployment(name, 2) for name in NAMES))
     await team.work()
 
-    together = await replay.rebuild(team.told.log, range(topics.SHARDS))
+    together = await replay.rebuild(team.story.log, range(topics.SHARDS))
 
     assert len({id(facts) for _, facts in together.shards.values()}) == 1
 

@@ -85,16 +85,16 @@ def places(kept: snapshot_storage.SnapshotStore | None) -> snapshot_storage.Snap
 async def begun(
     log: port.NumberedLog | None = None, kept: snapshot_storage.SnapshotStore | None = None
 ) -> Story:
-    told = Story(log)
-    told.worker = worker.Worker(told.log, told.clock, storage=places(kept))
-    await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
-    await told.say(*(deployment(f"web{index}", 2) for index in range(20)))
-    return told
+    story = Story(log)
+    story.worker = worker.Worker(story.log, story.clock, storage=places(kept))
+    await story.submit(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+    await story.submit(*(deployment(f"web{index}", 2) for index in range(20)))
+    return story
 
 
-async def restarted(told: Story, kept: snapshot_storage.SnapshotStore) -> None:
-    told.worker = worker.Worker(told.log, told.clock, storage=places(kept))
-    await told.settle()
+async def restarted(story: Story, kept: snapshot_storage.SnapshotStore) -> None:
+    story.worker = worker.Worker(story.log, story.clock, storage=places(kept))
+    await story.settle()
 
 
 async def read_by_a_restart(log: CountingLog, kept: snapshot_storage.SnapshotStore | None) -> int:
@@ -128,28 +128,28 @@ def test_state_from_a_snapshot_equals_that_of_the_whole_log(seed: int, count: in
 
 async def test_waiting_keys_and_timers_are_restored() -> None:
     kept = world.MemorySnapshots()
-    told = await begun(kept=kept)
-    await told.say(rebalancer("demo", ref("web1"), ref("web2"), ttl_s=60))
+    story = await begun(kept=kept)
+    await story.submit(rebalancer("demo", ref("web1"), ref("web2"), ttl_s=60))
     names = [name for name in (f"late{index}" for index in range(4_000)) if shard_of(key(name)) == 0][:250]
-    await told.write(*(deployment(name) for name in names))
-    await told.worker.keep()
-    assert len(told.worker.folds[0].state.waiting) == len(names) - worker.BUDGET
-    assert await differing(told.log, kept) == []
-    await restarted(told, kept)
-    assert len({each.key for each in await told.told(decisions.ScheduleDecided)}) == 20 + len(names)
-    await told.pass_s(61)
-    assert len(await told.told(decisions.RebalancerExpired, "demo")) == 1
+    await story.write(*(deployment(name) for name in names))
+    await story.worker.keep()
+    assert len(story.worker.folds[0].state.waiting) == len(names) - worker.BUDGET
+    assert await differing(story.log, kept) == []
+    await restarted(story, kept)
+    assert len({each.key for each in await story.recorded(decisions.ScheduleDecided)}) == 20 + len(names)
+    await story.pass_s(61)
+    assert len(await story.recorded(decisions.RebalancerExpired, "demo")) == 1
 
 
 async def test_raw_placements_are_restored_byte_for_byte() -> None:
     kept = world.MemorySnapshots()
-    told = await begun(kept=kept)
+    story = await begun(kept=kept)
     spaced = policy("spaced", on("member1"))
     raw = msgspec.Raw(bytes(spaced.manifest).replace(b'"placement":{', b'"placement": {  '))
-    await told.say(msgspec.structs.replace(spaced, manifest=raw))
-    await told.worker.keep()
+    await story.submit(msgspec.structs.replace(spaced, manifest=raw))
+    await story.worker.keep()
     assert b'"placement":{  ' in kept.read(kept.numbers()[0])
-    assert await differing(told.log, kept) == []
+    assert await differing(story.log, kept) == []
 
 
 # --- the tail ---
@@ -157,10 +157,10 @@ async def test_raw_placements_are_restored_byte_for_byte() -> None:
 
 async def test_restart_reads_only_records_after_the_snapshot() -> None:
     log, kept = CountingLog(), world.MemorySnapshots()
-    told = await begun(log, kept)
-    await told.worker.keep()
+    story = await begun(log, kept)
+    await story.worker.keep()
     tail_from = log.last_number()
-    await told.say(deployment("web1", 5))
+    await story.submit(deployment("web1", 5))
     tail = log.last_number() - tail_from
     # Besides the tail, one step per shard is read, to check that the snapshot fits.
     assert await read_by_a_restart(log, kept) <= tail + topics.SHARDS < await read_by_a_restart(log, None)
@@ -168,27 +168,27 @@ async def test_restart_reads_only_records_after_the_snapshot() -> None:
 
 async def test_owner_continues_after_a_restart_from_a_snapshot() -> None:
     kept = world.MemorySnapshots()
-    told = await begun(kept=kept)
-    await told.worker.keep()
-    await told.say(deployment("web1", 5))
-    await restarted(told, kept)
-    await told.say(deployment("web2", 7))
-    assert told.placed(key("web1")) == {"member1": 5, "member2": 5}
-    assert told.placed(key("web2")) == {"member1": 7, "member2": 7}
-    assert (await verification.verify(told.log)).is_clean
+    story = await begun(kept=kept)
+    await story.worker.keep()
+    await story.submit(deployment("web1", 5))
+    await restarted(story, kept)
+    await story.submit(deployment("web2", 7))
+    assert story.placed(key("web1")) == {"member1": 5, "member2": 5}
+    assert story.placed(key("web2")) == {"member1": 7, "member2": 7}
+    assert (await verification.verify(story.log)).is_clean
 
 
 async def test_redeclared_priority_class_has_equal_bytes_after_a_restart_from_a_snapshot() -> None:
     kept = world.MemorySnapshots()
-    told = await begun(kept=kept)
-    await told.say(priority_class("urgent", 1000))
-    await told.worker.keep()
-    await restarted(told, kept)
+    story = await begun(kept=kept)
+    await story.submit(priority_class("urgent", 1000))
+    await story.worker.keep()
+    await restarted(story, kept)
     # A foreign event makes the owner declare the class again, from the values that the snapshot's decoder
     # created.
-    await told.say(policies.PriorityClassGone(name="urgent"))
-    assert len(await told.told(policies.PriorityClassDeclared)) == 2
-    assert (await verification.verify(told.log)).findings == []
+    await story.submit(policies.PriorityClassGone(name="urgent"))
+    assert len(await story.recorded(policies.PriorityClassDeclared)) == 2
+    assert (await verification.verify(story.log)).findings == []
 
 
 # --- discarded snapshots ---
@@ -196,26 +196,26 @@ async def test_redeclared_priority_class_has_equal_bytes_after_a_restart_from_a_
 
 async def test_damaged_snapshot_is_discarded() -> None:
     kept = world.MemorySnapshots()
-    told = await begun(kept=kept)
-    await told.worker.keep()
+    story = await begun(kept=kept)
+    await story.worker.keep()
     (number,) = kept.numbers()
     good = kept.read(number)
     for at in (*range(120), *range(120, len(good), len(good) // 50), len(good) - 1):
         kept.snapshots = {number: good}
         kept.damage(number, at)
-        assert await snapshots.newest(told.log, kept, OWNED) is None
+        assert await snapshots.newest(story.log, kept, OWNED) is None
         assert kept.numbers() == []
     for length in (0, 1, 16, 100, len(good) - 1):
         kept.snapshots = {number: good[:length]}
-        assert await snapshots.newest(told.log, kept, OWNED) is None
+        assert await snapshots.newest(story.log, kept, OWNED) is None
 
 
 async def test_older_snapshot_replaces_a_damaged_newest_one() -> None:
     log, kept = CountingLog(), world.MemorySnapshots()
-    told = await begun(log, kept)
+    story = await begun(log, kept)
     for index in range(3):
-        await told.say(deployment(f"web{index}", 9))
-        await told.worker.keep()
+        await story.submit(deployment(f"web{index}", 9))
+        await story.worker.keep()
     newest, older = kept.numbers()
     kept.damage(newest, 1_000)
     assert await differing(log, kept) == []
@@ -225,10 +225,10 @@ async def test_older_snapshot_replaces_a_damaged_newest_one() -> None:
 
 async def test_snapshot_ahead_of_the_log_is_discarded() -> None:
     kept = world.MemorySnapshots()
-    told = await begun(kept=kept)
-    entries = await told.log.read_all(0, told.log.last_number())
-    await told.say(deployment("web1", 5))
-    await told.worker.keep()
+    story = await begun(kept=kept)
+    entries = await story.log.read_all(0, story.log.last_number())
+    await story.submit(deployment("web1", 5))
+    await story.worker.keep()
     shorter = memory.MemoryLog()
     await shorter.append(
         [
@@ -242,19 +242,19 @@ async def test_snapshot_ahead_of_the_log_is_discarded() -> None:
 
 async def test_snapshot_of_another_log_is_discarded() -> None:
     kept = world.MemorySnapshots()
-    told = await begun(kept=kept)
-    await told.worker.keep()
+    story = await begun(kept=kept)
+    await story.worker.keep()
     other = await begun()
-    await other.say(*(deployment(f"other{index}", 2) for index in range(100)))
+    await other.submit(*(deployment(f"other{index}", 2) for index in range(100)))
     assert await snapshots.newest(other.log, kept, OWNED) is None
 
 
 async def test_snapshot_of_another_release_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = world.MemorySnapshots()
-    told = await begun(kept=kept)
-    await told.worker.keep()
+    story = await begun(kept=kept)
+    await story.worker.keep()
     monkeypatch.setattr(release, "RELEASE", "another")
-    assert await snapshots.newest(told.log, kept, OWNED) is None
+    assert await snapshots.newest(story.log, kept, OWNED) is None
 
 
 async def test_snapshot_of_fewer_shards_is_discarded() -> None:
@@ -270,10 +270,10 @@ async def test_snapshot_of_fewer_shards_is_discarded() -> None:
 
 
 async def test_full_disk_stops_nothing() -> None:
-    told = await begun(kept=FullDisk())
-    await told.worker.keep()
-    await told.say(deployment("web1", 5))
-    assert told.placed(key("web1")) == {"member1": 5, "member2": 5}
+    story = await begun(kept=FullDisk())
+    await story.worker.keep()
+    await story.submit(deployment("web1", 5))
+    assert story.placed(key("web1")) == {"member1": 5, "member2": 5}
 
 
 async def test_snapshot_is_due_after_many_records_or_after_few_and_some_time(
@@ -282,16 +282,16 @@ async def test_snapshot_is_due_after_many_records_or_after_few_and_some_time(
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS", 300)
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 30)
     kept = world.MemorySnapshots()
-    told = await begun(kept=kept)
+    story = await begun(kept=kept)
     kept.snapshots.clear()
-    await told.say(*(deployment(f"web{index}", 3) for index in range(10)))
+    await story.submit(*(deployment(f"web{index}", 3) for index in range(10)))
     assert kept.numbers() == []
-    await told.pass_ms(snapshot_schedule.SNAPSHOT_INTERVAL_MS)
+    await story.pass_ms(snapshot_schedule.SNAPSHOT_INTERVAL_MS)
     assert len(kept.numbers()) == 1
-    await told.say(*(deployment(f"web{index}", 4) for index in range(100)))
+    await story.submit(*(deployment(f"web{index}", 4) for index in range(100)))
     assert len(kept.numbers()) == 2
     number = kept.numbers()[0]
-    await told.pass_ms(snapshot_schedule.SNAPSHOT_INTERVAL_MS)
+    await story.pass_ms(snapshot_schedule.SNAPSHOT_INTERVAL_MS)
     assert kept.numbers()[0] == number
 
 
@@ -346,6 +346,6 @@ async def test_owner_recovers_from_the_log_if_snapshots_are_unreadable() -> None
             raise OSError("the brokers do not answer")
 
     kept = Unreadable()
-    told = await begun(kept=kept)
-    await restarted(told, kept)
-    assert told.placed(key("web1")) == {"member1": 2, "member2": 2}
+    story = await begun(kept=kept)
+    await restarted(story, kept)
+    assert story.placed(key("web1")) == {"member1": 2, "member2": 2}

@@ -24,11 +24,11 @@ BOTH = on("member1", "member2", scheduling=DYNAMIC)
 
 async def play_history(story: Story) -> None:
     """Play a history with events of every kind."""
-    await story.say(joined("member1"), joined("member2"), capacity("member1"), capacity("member2", 20))
-    await story.say(policy("p", BOTH), deployment("web", 6), deployment("big", 300))
-    await story.say(tainted("member1", "NoExecute"))
+    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2", 20))
+    await story.submit(policy("p", BOTH), deployment("web", 6), deployment("big", 300))
+    await story.submit(tainted("member1", "NoExecute"))
     await story.report(WEB, "member2")
-    await story.say(rebalancer("demo", ref("web"), ref("nobody")))
+    await story.submit(rebalancer("demo", ref("web"), ref("nobody")))
 
 
 @asynccontextmanager
@@ -54,12 +54,12 @@ def as_new(stored: Iterable[StoredRecord]) -> list[records.Record]:
 
 async def test_untouched_log_is_clean(tmp_path: Path) -> None:
     async with opened(tmp_path) as log:
-        told = Story(log)
-        await play_history(told)
+        story = Story(log)
+        await play_history(story)
         report = await verification.verify(log)
-        count = await told.steps()
+        count = await story.steps()
     assert (report.findings, report.differences) == ([], [])
-    assert report.records == told.log.last_number()
+    assert report.records == story.log.last_number()
     assert report.steps == count
 
 
@@ -84,9 +84,9 @@ class GrowingLog(memory.MemoryLog):
 
 
 async def test_log_that_grows_during_the_proof_is_clean() -> None:
-    told = Story()
-    await play_history(told)
-    history = await everything(told)
+    story = Story()
+    await play_history(story)
+    history = await everything(story)
     steps = [record for record in history if is_event(record, decisions.StepTaken)]
     for count, step in enumerate(steps[-12:], len(steps) - 11):
         log = GrowingLog(step.number)
@@ -96,10 +96,10 @@ async def test_log_that_grows_during_the_proof_is_clean() -> None:
 
 
 async def test_step_with_an_output_without_a_number_is_noted_as_unproved() -> None:
-    told = Story()
-    await play_history(told)
-    history = await everything(told)
-    output = await newest(told, works.WorkApplied)
+    story = Story()
+    await play_history(story)
+    history = await everything(story)
+    output = await newest(story, works.WorkApplied)
     log = GrowingLog(output.number - 1, refusal="2 records have no numbers")
     await log.append(as_new(history))
     report = await verification.verify(log)
@@ -115,8 +115,8 @@ async def test_step_with_an_output_without_a_number_is_noted_as_unproved() -> No
 )
 async def test_flipped_bit_is_found_and_located(tmp_path: Path, topic: str) -> None:
     async with opened(tmp_path) as log:
-        told = Story(log)
-        await play_history(told)
+        story = Story(log)
+        await play_history(story)
         flipped = next(each for each in await log.read_all(0, log.last_number()) if each.topic == topic)
     await asyncio.to_thread(flip, tmp_path, flipped)
     async with opened(tmp_path) as log:
@@ -136,10 +136,10 @@ def flip(directory: Path, record: StoredRecord) -> None:
 
 @pytest.mark.parametrize("kind", [works.WorkApplied, decisions.ScheduleDecided, links.RescheduleAnswered])
 async def test_removed_output_is_found_with_its_step(kind: type[shapes.Event]) -> None:
-    told = Story()
-    await play_history(told)
-    lost = await newest(told, kind)
-    report = await verification.verify(await without(told, lost))
+    story = Story()
+    await play_history(story)
+    lost = await newest(story, kind)
+    report = await verification.verify(await without(story, lost))
     shard, _term, step = ids.step_of(lost.headers["ce_id"])
     (finding,) = [each for each in report.findings if each.kind == "missing"]
     assert finding.where.startswith(f"shard {shard} step {step} (decisions/{shard}/")
@@ -147,34 +147,34 @@ async def test_removed_output_is_found_with_its_step(kind: type[shapes.Event]) -
 
 
 async def test_removed_step_is_found() -> None:
-    told = Story()
-    await play_history(told)
+    story = Story()
+    await play_history(story)
     shard = keys.shard_of(WEB)
     steps = [
-        each for each in await everything(told) if each.topic == topics.DECISIONS and is_step(each, shard)
+        each for each in await everything(story) if each.topic == topics.DECISIONS and is_step(each, shard)
     ]
-    report = await verification.verify(await without(told, steps[-2]))
+    report = await verification.verify(await without(story, steps[-2]))
     (finding,) = [each for each in report.findings if each.kind == "chain"]
     assert f"of shard {shard}: the chain is broken" in finding.message
 
 
 async def test_removed_input_is_found() -> None:
-    told = Story()
-    await play_history(told)
-    lost = next(each for each in await everything(told) if each.topic == topics.CLUSTERS)
-    report = await verification.verify(await without(told, lost))
+    story = Story()
+    await play_history(story)
+    lost = next(each for each in await everything(story) if each.topic == topics.CLUSTERS)
+    report = await verification.verify(await without(story, lost))
     assert not report.is_clean
 
 
 async def test_forged_output_is_noted() -> None:
-    told = Story()
-    await play_history(told)
-    real = await newest(told, works.WorkApplied)
+    story = Story()
+    await play_history(story)
+    real = await newest(story, works.WorkApplied)
     shard, term, step = ids.step_of(real.headers["ce_id"])
     forged_id = ids.output_id(shard, term, step, 99)
     forged = {**real.headers, "ce_id": forged_id}
-    await told.log.append([records.record(real.topic, real.partition, real.key, forged, real.value)])
-    report = await verification.verify(told.log)
+    await story.log.append([records.record(real.topic, real.partition, real.key, forged, real.value)])
+    report = await verification.verify(story.log)
     (note,) = report.notes
     assert (note.kind, note.where) == ("foreign", f"{real.topic}/{real.partition}/{real.offset + 1}")
     assert forged_id in note.message
@@ -182,47 +182,47 @@ async def test_forged_output_is_noted() -> None:
 
 
 async def test_second_different_output_with_the_same_id_is_noted() -> None:
-    told = Story()
-    await play_history(told)
-    real = await newest(told, works.WorkApplied)
+    story = Story()
+    await play_history(story)
+    real = await newest(story, works.WorkApplied)
     other = real.value.replace(b"member2", b"member1")
-    await told.log.append([records.record(real.topic, real.partition, real.key, real.headers, other)])
-    report = await verification.verify(told.log)
+    await story.log.append([records.record(real.topic, real.partition, real.key, real.headers, other)])
+    report = await verification.verify(story.log)
     (note,) = report.notes
     assert (note.kind, note.where) == ("foreign", f"{real.topic}/{real.partition}/{real.offset + 1}")
     assert report.is_clean
 
 
 async def test_accepted_forged_link_is_found() -> None:
-    told = Story()
-    await play_history(told)
-    real = await newest(told, links.RescheduleAnswered)
+    story = Story()
+    await play_history(story)
+    real = await newest(story, links.RescheduleAnswered)
     shard, term, step = ids.step_of(real.headers["ce_id"])
     forged = {**real.headers, "ce_id": ids.output_id(shard, term, step, 99)}
-    await told.log.append([records.record(real.topic, real.partition, real.key, forged, real.value)])
-    await told.settle()
-    (finding,) = (await verification.verify(told.log)).findings
+    await story.log.append([records.record(real.topic, real.partition, real.key, forged, real.value)])
+    await story.settle()
+    (finding,) = (await verification.verify(story.log)).findings
     assert (finding.kind, finding.where) == ("added", f"{real.topic}/{real.partition}/{real.offset + 1}")
 
 
 @pytest.mark.parametrize("topic", sorted(topics.TOPICS))
 async def test_record_with_a_shard_source_and_no_id_is_noted(topic: str) -> None:
-    told = Story()
-    await play_history(told)
+    story = Story()
+    await play_history(story)
     headers = {"ce_specversion": "1.0", "ce_source": "/reballast/shards/1", "ce_type": "x"}
-    await told.log.append([records.record(topic, 0, "key", headers, b"{}")])
-    await told.settle()
-    report = await verification.verify(told.log)
+    await story.log.append([records.record(topic, 0, "key", headers, b"{}")])
+    await story.settle()
+    report = await verification.verify(story.log)
     assert [each.where.rpartition("/")[0] for each in report.notes] == [f"{topic}/0"]
     assert report.is_clean
 
 
 async def test_output_before_its_step_is_found() -> None:
-    told = Story()
-    await play_history(told)
-    moved = await newest(told, works.WorkApplied)
+    story = Story()
+    await play_history(story)
+    moved = await newest(story, works.WorkApplied)
     shard, _term, number = ids.step_of(moved.headers["ce_id"])
-    kept = [each for each in await everything(told) if each is not moved]
+    kept = [each for each in await everything(story) if each is not moved]
     place = next(i for i, each in enumerate(kept) if is_step(each, shard) and _number(each) == number)
     log = memory.MemoryLog()
     await log.append(as_new([*kept[:place], moved, *kept[place:]]))
@@ -231,10 +231,10 @@ async def test_output_before_its_step_is_found() -> None:
 
 
 async def test_step_before_its_inputs_is_found() -> None:
-    told = Story()
-    await play_history(told)
+    story = Story()
+    await play_history(story)
     shard = keys.shard_of(WEB)
-    all_ = await everything(told)
+    all_ = await everything(story)
     moved = [each for each in all_ if (each.topic, each.partition) == (topics.SPECS, shard)][-1]
     log = memory.MemoryLog()
     await log.append(as_new([*(each for each in all_ if each is not moved), moved]))
@@ -248,13 +248,13 @@ def _number(record: StoredRecord) -> int:
 
 
 async def test_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Story()
-    await play_history(told)
-    first = next(each for each in await everything(told) if is_event(each, decisions.ScheduleDecided))
+    story = Story()
+    await play_history(story)
+    first = next(each for each in await everything(story) if is_event(each, decisions.ScheduleDecided))
     shard, _term, step = ids.step_of(first.headers["ce_id"])
 
     monkeypatch.setattr(scheduling, "_mode", careless)
-    report = await verification.verify(told.log)
+    report = await verification.verify(story.log)
     assert {each.kind for each in report.findings} == {"recomputed"}
     assert any(each.where.startswith(f"shard {shard} step {step} ") for each in report.findings)
     assert not report.differences
@@ -263,10 +263,10 @@ async def test_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.Mon
 async def test_other_release_with_equal_decisions_reports_no_difference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = Story()
-    await play_history(told)
+    story = Story()
+    await play_history(story)
     monkeypatch.setattr(release, "RELEASE", "9.9.9")
-    report = await verification.verify(told.log)
+    report = await verification.verify(story.log)
     assert report.is_clean
     assert report.differences == []
 
@@ -274,11 +274,11 @@ async def test_other_release_with_equal_decisions_reports_no_difference(
 async def test_other_release_with_another_rule_reports_a_difference_and_no_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = Story()
-    await play_history(told)
+    story = Story()
+    await play_history(story)
     monkeypatch.setattr(release, "RELEASE", "9.9.9")
     monkeypatch.setattr(scheduling, "_mode", careless)
-    report = await verification.verify(told.log)
+    report = await verification.verify(story.log)
     assert report.is_clean
     assert {each.kind for each in report.differences} == {"recomputed"}
 

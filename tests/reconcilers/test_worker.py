@@ -66,9 +66,9 @@ class SlowLog(memory.MemoryLog):
 
 
 async def begun(log: port.NumberedLog | None = None) -> Story:
-    told = Story(log)
-    await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
-    return told
+    story = Story(log)
+    await story.submit(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+    return story
 
 
 async def replayed(log: port.NumberedLog, shard: int) -> tuple[ShardFold, Facts]:
@@ -101,12 +101,12 @@ def state(of: worker.Worker, shard: int) -> bytes:
 
 
 async def test_turn_is_limited_by_its_budget_and_the_rest_comes_first_in_the_next() -> None:
-    told = await begun()
+    story = await begun()
     names = [name for name in (f"web{index}" for index in range(6_000)) if shard_of(key(name)) == 0][:450]
-    await told.write(*(deployment(name) for name in names))
-    turns = [(await told.worker.turn()).processed for _ in range(3)]
+    await story.write(*(deployment(name) for name in names))
+    turns = [(await story.worker.turn()).processed for _ in range(3)]
     assert turns == [worker.BUDGET, worker.BUDGET, 450 - 2 * worker.BUDGET]
-    decided = [each.key for each in await told.told(decisions.ScheduleDecided)]
+    decided = [each.key for each in await story.recorded(decisions.ScheduleDecided)]
     assert decided == sorted(key(name) for name in names)
 
 
@@ -119,54 +119,54 @@ async def test_steps_and_appends_are_bounded_in_size() -> None:
             return await super().append(batch)
 
     clusters = [f"member{index}" for index in range(100)]
-    told = Story(CountingLog())
-    await told.say(*map(joined, clusters), policy("p", on(scheduling=DUPLICATED)))
+    story = Story(CountingLog())
+    await story.submit(*map(joined, clusters), policy("p", on(scheduling=DUPLICATED)))
     names = [f"web{index}" for index in range(700)]
     own = [name for name in names if shard_of(key(name)) == 0][:60]
     others = [name for name in names if shard_of(key(name)) != 0][:70]
 
-    await told.say(*map(deployment, own + others))
+    await story.submit(*map(deployment, own + others))
 
-    steps = [taken for taken in await told.told(decisions.StepTaken) if taken.processed]
+    steps = [taken for taken in await story.recorded(decisions.StepTaken) if taken.processed]
     one_key = len(clusters) + 10
     assert max(taken.outputs for taken in steps) < shard_fold.OUTPUTS_MAX + one_key
     assert max(appends) <= sole_ownership.APPENDED_MAX
-    assert all(set(told.placed(key(name))) == set(clusters) for name in own + others)
-    assert await is_proved(told.log)
-    rebuilt = Story(told.log)
+    assert all(set(story.placed(key(name))) == set(clusters) for name in own + others)
+    assert await is_proved(story.log)
+    rebuilt = Story(story.log)
     await rebuilt.worker.recover()
     assert rebuilt.worker.folds[0].state.waiting == {}
 
 
 async def test_remaining_keys_are_decided_before_new_ones() -> None:
-    told = await begun()
+    story = await begun()
     names = [name for name in (f"web{index}" for index in range(4_000)) if shard_of(key(name)) == 0][:250]
     newcomer = next(name for name in (f"a{index}" for index in range(100)) if shard_of(key(name)) == 0)
-    await told.write(*(deployment(name) for name in names))
-    await told.worker.turn()
-    await told.write(deployment(newcomer))
-    await told.worker.turn()
-    decided = [each.key for each in await told.told(decisions.ScheduleDecided)]
+    await story.write(*(deployment(name) for name in names))
+    await story.worker.turn()
+    await story.write(deployment(newcomer))
+    await story.worker.turn()
+    decided = [each.key for each in await story.recorded(decisions.ScheduleDecided)]
     assert decided[-1] == key(newcomer)
     assert len(decided) == 251
 
 
 async def test_inputs_of_one_shard_per_turn_are_limited() -> None:
-    told = await begun()
-    await told.write(*(deployment("web", count) for count in range(1, worker.OWN_INPUTS_MAX + 2)))
-    await told.worker.turn()
-    assert told.placed(WEB) == {"member1": 500, "member2": 500}
-    assert told.worker.is_behind()
-    await told.worker.turn()
-    assert told.placed(WEB) == {"member1": 501, "member2": 501}
-    assert not told.worker.is_behind()
+    story = await begun()
+    await story.write(*(deployment("web", count) for count in range(1, worker.OWN_INPUTS_MAX + 2)))
+    await story.worker.turn()
+    assert story.placed(WEB) == {"member1": 500, "member2": 500}
+    assert story.worker.is_behind()
+    await story.worker.turn()
+    assert story.placed(WEB) == {"member1": 501, "member2": 501}
+    assert not story.worker.is_behind()
 
 
 async def test_turn_without_work_writes_nothing() -> None:
-    told = await begun()
-    number = told.log.last_number()
-    assert await told.worker.turn() == measurements.Turn(steps=0, records=0, processed=0)
-    assert told.log.last_number() == number
+    story = await begun()
+    number = story.log.last_number()
+    assert await story.worker.turn() == measurements.Turn(steps=0, records=0, processed=0)
+    assert story.log.last_number() == number
 
 
 # --- failures ---
@@ -174,40 +174,40 @@ async def test_turn_without_work_writes_nothing() -> None:
 
 async def test_turn_after_a_failed_append_decides_again() -> None:
     log = FailingLog()
-    told = await begun(log)
-    await told.write(deployment("web", 2))
+    story = await begun(log)
+    await story.write(deployment("web", 2))
     log.fails_before = 1
     with pytest.raises(port.LogError, match="disk is full"):
-        await told.worker.turn()
-    assert told.worker.is_behind()
-    await told.settle()
-    assert await told.replicas(WEB) == {"member1": 2, "member2": 2}
-    assert len(await told.told(decisions.ScheduleDecided)) == 1
+        await story.worker.turn()
+    assert story.worker.is_behind()
+    await story.settle()
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    assert len(await story.recorded(decisions.ScheduleDecided)) == 1
     assert await is_proved(log)
 
 
 async def test_append_of_unknown_outcome_is_read_back_and_not_repeated() -> None:
     log = FailingLog()
-    told = await begun(log)
-    await told.write(deployment("web", 2))
+    story = await begun(log)
+    await story.write(deployment("web", 2))
     log.fails_after = True
     with pytest.raises(port.OutcomeUnknownError):
-        await told.worker.turn()
-    await told.settle()
-    assert await told.replicas(WEB) == {"member1": 2, "member2": 2}
-    assert len(await told.told(decisions.ScheduleDecided)) == 1
+        await story.worker.turn()
+    await story.settle()
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    assert len(await story.recorded(decisions.ScheduleDecided)) == 1
     assert await ignored(log) == 0
     assert await is_proved(log)
 
 
 async def test_running_worker_survives_a_temporarily_failing_log() -> None:
     log = FailingLog()
-    told = await begun(log)
-    await told.write(deployment("web", 2))
+    story = await begun(log)
+    await story.write(deployment("web", 2))
     log.fails_before = 3
-    running = asyncio.create_task(told.worker.run())
+    running = asyncio.create_task(story.worker.run())
     async with asyncio.timeout(5):
-        while not await told.told(decisions.ScheduleDecided):
+        while not await story.recorded(decisions.ScheduleDecided):
             await log.wait(log.last_number())
     running.cancel()
     with suppress(asyncio.CancelledError):
@@ -219,14 +219,14 @@ async def test_running_worker_survives_a_temporarily_failing_log() -> None:
 @pytest.mark.parametrize("cut", [1, 2, 9, 13, 15, 40, 60])
 async def test_cancelled_turn_leaves_nothing_half_done(cut: int) -> None:
     log = SlowLog()
-    told = await begun(log)
-    await told.write(*(deployment(f"web{index}", 2) for index in range(30)))
+    story = await begun(log)
+    await story.write(*(deployment(f"web{index}", 2) for index in range(30)))
     with anyio.CancelScope() as scope:
         log.scope, log.cut = scope, cut
-        await told.worker.turn()
+        await story.worker.turn()
     log.scope = None
-    await told.settle()
-    assert len(await told.told(decisions.ScheduleDecided)) == 30
+    await story.settle()
+    assert len(await story.recorded(decisions.ScheduleDecided)) == 30
     assert await ignored(log) == 0
     assert await is_proved(log)
 
@@ -235,34 +235,34 @@ async def test_cancelled_turn_leaves_nothing_half_done(cut: int) -> None:
 
 
 async def test_recovered_state_equals_the_live_one() -> None:
-    told = await begun()
-    await told.say(*(deployment(f"web{index}", 2) for index in range(40)))
-    await told.say(rebalancer("demo", *(ref(f"web{index}") for index in range(40)), ttl_s=60))
-    lived = [state(told.worker, shard) for shard in range(topics.SHARDS)]
+    story = await begun()
+    await story.submit(*(deployment(f"web{index}", 2) for index in range(40)))
+    await story.submit(rebalancer("demo", *(ref(f"web{index}") for index in range(40)), ttl_s=60))
+    lived = [state(story.worker, shard) for shard in range(topics.SHARDS)]
     for shard in range(topics.SHARDS):
-        rebuilt, _ = await replayed(told.log, shard)
+        rebuilt, _ = await replayed(story.log, shard)
         assert msgspec.json.encode(rebuilt.state, order="deterministic") == lived[shard]
 
 
 async def test_new_owner_begins_a_new_term_in_every_shard() -> None:
-    told = await begun()
-    before = [fold.state.term for fold in told.worker.folds]
-    await told.restart()
-    assert [fold.state.term for fold in told.worker.folds] == [term + 1 for term in before]
-    steps = [step for step in await told.told(decisions.StepTaken) if step.term == before[0] + 1]
+    story = await begun()
+    before = [fold.state.term for fold in story.worker.folds]
+    await story.restart()
+    assert [fold.state.term for fold in story.worker.folds] == [term + 1 for term in before]
+    steps = [step for step in await story.recorded(decisions.StepTaken) if step.term == before[0] + 1]
     assert [step.shard for step in steps] == list(range(topics.SHARDS))
     assert all(step.processed == step.outputs == 0 for step in steps)
 
 
 async def test_output_of_a_replaced_owner_has_no_effect() -> None:
-    told = await begun()
-    stale = told.worker
-    await told.restart()
-    await told.write(deployment("web", 2))
+    story = await begun()
+    stale = story.worker
+    await story.restart()
+    await story.write(deployment("web", 2))
     await stale.turn()
-    assert await ignored(told.log) > 0
-    await told.settle()
-    assert told.placed(WEB) == {"member1": 2, "member2": 2}
-    rebuilt, _ = await replayed(told.log, shard_of(WEB))
+    assert await ignored(story.log) > 0
+    await story.settle()
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    rebuilt, _ = await replayed(story.log, shard_of(WEB))
     assert dict(rebuilt.state.bindings[WEB].clusters) == {"member1": 2, "member2": 2}
-    assert await is_proved(told.log)
+    assert await is_proved(story.log)

@@ -68,7 +68,7 @@ def main() -> int:
                     asyncio.run(pairs.fault(running, figures, given.kind, index))
         finally:
             print(f"{given.kind} {given.number}: {time.monotonic() - began_s:.0f} s")  # noqa: T201
-            print(figures.told(), flush=True)  # noqa: T201
+            print(figures.summary(), flush=True)  # noqa: T201
         running.prove()
     if given.kind == "broker":
         # A partition without leader accepts no writes, so their durations are no errors here.

@@ -97,7 +97,7 @@ class Installation:
             wanted = wanted or {shard: end for shard, (end, _) in now.items() if shard not in without}
             if now and all(now.get(shard, (0, 0))[1] >= end for shard, end in wanted.items()):
                 break
-            assert time.monotonic() - began_s < DECIDED_S, self.told(f"not decided: {wanted}, {now}")
+            assert time.monotonic() - began_s < DECIDED_S, self.with_output(f"not decided: {wanted}, {now}")
             time.sleep(_POLL_S)
         taken_s = time.monotonic() - began_s
         self.slowest_s = max(self.slowest_s, taken_s)
@@ -107,7 +107,7 @@ class Installation:
         """Return the term of each shard; empty if no replica answers."""
         return {str(shard["shard"]): int(str(shard["term"])) for shard in self._shards()}
 
-    def told(self, why: str) -> str:
+    def with_output(self, why: str) -> str:
         """Return a failure message with the last output lines of each process."""
         parts = [f"--- {each.name}\n{each.last_lines()}" for each in (*self.workers, *self.apis)]
         return "\n".join([why, *parts])
@@ -123,7 +123,7 @@ class Installation:
         found.acknowledged = self.load.acknowledged()
         found.shown = [_texts(api) for api in self.apis]
         wrong = checker.check(found)
-        assert wrong == [], self.told(f"findings in the log: {wrong[:10]}")
+        assert wrong == [], self.with_output(f"findings in the log: {wrong[:10]}")
         first, *others = [_bindings(api) for api in self.apis]
         assert all(each == first for each in others)
         assert first
@@ -147,7 +147,7 @@ class Installation:
             is_level = all(each is not None and each[0] == 0 for each in now) and len(set(now)) == 1
             if now != last or not is_level:
                 last, since_s = now, time.monotonic()
-            assert time.monotonic() < until_s, self.told(f"it does not come to rest: {now}")
+            assert time.monotonic() < until_s, self.with_output(f"it does not come to rest: {now}")
             time.sleep(_POLL_S)
 
     def _lags(self) -> dict[int, tuple[int, int]]:

@@ -53,7 +53,7 @@ class Figures(Struct):
         """Return all errors: conflicts, stale reads, unanswered writes and late recoveries."""
         return [*self.conflicts, *self.stale, *self.unanswered, *self.late()]
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return counts, durations and the first errors as text."""
         return "\n".join(
             [
@@ -132,8 +132,8 @@ async def _write(
     if response.status_code == wanted:
         return True
     is_conflict = response.status_code in (409, _NOT_FOUND)
-    told = f"{method} {path} at {door.name}: {response.status_code} {response.text[:200]}"
-    (figures.conflicts if is_conflict else figures.unanswered).append(told)
+    refusal = f"{method} {path} at {door.name}: {response.status_code} {response.text[:200]}"
+    (figures.conflicts if is_conflict else figures.unanswered).append(refusal)
     return False
 
 
@@ -182,7 +182,7 @@ async def goes_on_s(door: ReplicaClients, figures: Figures) -> float:
         _write(door, figures, _OK, "PATCH", _CLUSTER, label),
         _write(door, figures, _CREATED, "POST", _POLICIES, policy),
     )
-    assert all(answered), figures.told()
+    assert all(answered), figures.summary()
     return time.monotonic() - began_s
 
 

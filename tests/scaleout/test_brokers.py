@@ -21,7 +21,7 @@ def test_repeated_kills_of_one_of_three_brokers_lose_nothing(tmp_path: Path) -> 
             victim = 1 + number % 3
             brokers.kill(victim)
             killed_s = time.monotonic()
-            running.load.until_more(2, _ANSWERED_S, lambda: running.told("no answers"))
+            running.load.until_more(2, _ANSWERED_S, lambda: running.with_output("no answers"))
             running.until_decided()
             slowest_s = max(slowest_s, time.monotonic() - killed_s)
             brokers.up(victim)

@@ -40,9 +40,9 @@ def test_killed_views_process_is_replaced(replicated: Installation) -> None:
         for api in replicated.apis:
             until_s = time.monotonic() + _CHILD_S
             while not api.kill_views():
-                assert time.monotonic() < until_s, replicated.told("no child is there to be killed")
+                assert time.monotonic() < until_s, replicated.with_output("no child is there to be killed")
                 time.sleep(0.02)
-        replicated.load.until_more(1, _ANSWERED_S, lambda: replicated.told("no answers"))
+        replicated.load.until_more(1, _ANSWERED_S, lambda: replicated.with_output("no answers"))
 
     replicated.prove()
 
@@ -53,7 +53,7 @@ def test_writes_through_another_replica_continue_at_once(replicated: Installatio
     for index in range(_FAULTS):
         asyncio.run(pairs.fault(replicated, figures, kind, index))
 
-    assert figures.wrong() == [], figures.told()
+    assert figures.wrong() == [], figures.summary()
     replicated.prove()
 
 

@@ -153,15 +153,15 @@ def test_shard_with_deleted_records_is_refused_until_they_are_restored(
     slowest_s: list[float] = []
     with LocalBrokers(1, properties=configuration.RESTARTED) as brokers, running(brokers, tmp_path) as found:
         snapshots = Snapshots(found.log)
-        found.load.until_more(10, READY_S, lambda: found.told("no answers"))
+        found.load.until_more(10, READY_S, lambda: found.with_output("no answers"))
         for number in range(ROUNDS):
             leaving, heir = found.workers[number % 2], found.workers[1 - number % 2]
             shard, lost = take_over_without(found, snapshots, leaving, heir, number)
-            told = missing("specs", shard)
-            heir.wait_until(lambda: told in COLOURS.sub("", heir.said()))  # noqa: B023  # called at once
+            reason = missing("specs", shard)
+            heir.wait_until(lambda: reason in COLOURS.sub("", heir.said()))  # noqa: B023  # called at once
             found.until_decided(without={shard})
             assert f'reballast_worker_unreadable{{shard="{shard}"}} 1.0' in asked(heir, "/metrics")
-            assert asked(heir, "/readyz") == f"not ready yet\nshard {shard}: {told}"
+            assert asked(heir, "/readyz") == f"not ready yet\nshard {shard}: {reason}"
             assert "Traceback" not in heir.said()
 
             if number == ROUNDS - 1:

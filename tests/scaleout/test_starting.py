@@ -36,7 +36,7 @@ def test_processes_without_brokers_exit_with_a_message_and_start_once_brokers_ru
         brokers.up(1)
 
         with installed(brokers.servers, _made(tmp_path / "running")) as running:
-            running.load.until_more(5, _ENDS_S, lambda: running.told("no answers"))
+            running.load.until_more(5, _ENDS_S, lambda: running.with_output("no answers"))
             running.prove()
 
 

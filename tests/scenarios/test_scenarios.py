@@ -45,7 +45,7 @@ class Scenario(World):
             manifest = getattr(data, "manifest", None)
             name = verdicts.key_of(data, None if manifest is None else objects.read(manifest))
             topic = catalogue.BY_STRUCT[type(data)].topic
-            await self.say(data, name, keys.shard_of(name) if topic == topics.SPECS else 0)
+            await self.submit(data, name, keys.shard_of(name) if topic == topics.SPECS else 0)
         await self.settle(0)
 
     async def fails(self, member: str) -> None:
@@ -76,7 +76,7 @@ class Scenario(World):
         ready = [pod.cluster for pod in self.members.pods(None, None) if pod.ready]
         return {name: ready.count(name) for name in sorted(set(ready))}
 
-    async def told(self) -> list[str]:
+    async def event_types(self) -> list[str]:
         """Return the types of all decisions and reports about the binding, and of judgements of its clusters."""
         found: list[str] = []
         for record in await self.log.read_all(0, self.log.last_number()):
@@ -126,7 +126,7 @@ async def test_scenario_1_replicas_return_to_the_recovered_cluster(scene: Scenar
     await scene.passes(2)
     assert scene.runs() == {"member1": 2, "member2": 2}
 
-    told = await scene.told()
+    told = await scene.event_types()
     assert [name for place, name in enumerate(told) if name not in told[:place]] == [
         "ScheduleDecided",
         "ClusterJudged",
@@ -148,7 +148,7 @@ async def test_scenario_1_flapping_cluster_moves_nothing(scene: Scenario) -> Non
     await scene.passes(600)
 
     assert scene.placed() == {"member1": 2, "member2": 2}
-    assert "EvictionStarted" not in await scene.told()
+    assert "EvictionStarted" not in await scene.event_types()
 
 
 async def test_scenario_2_unhealthy_application_moves_and_spreads_again(

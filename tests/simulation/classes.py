@@ -13,9 +13,9 @@ CLASSES: Final = {"high": 1_000, "middle": 10, "low": -10}
 _API: Final = "scheduling.k8s.io/v1"
 
 
-async def say_class(world: World, name: str, **fields: object) -> None:
+async def submit_class(world: World, name: str, **fields: object) -> None:
     key = keys.binding_key("PriorityClass", "", name)
-    await world.say(applied(manifest(*PRIORITY_CLASS, name) | fields), key, keys.shard_of(key))
+    await world.submit(applied(manifest(*PRIORITY_CLASS, name) | fields), key, keys.shard_of(key))
 
 
 async def priority_class(world: World) -> str:
@@ -26,7 +26,7 @@ async def priority_class(world: World) -> str:
         fields["preemptionPolicy"] = "Never"
     if chance.random() < 0.2:
         fields["globalDefault"] = True
-    await say_class(world, name, **fields)
+    await submit_class(world, name, **fields)
     return f"class {name} {fields}"
 
 
@@ -34,7 +34,7 @@ async def no_priority_class(world: World) -> str:
     name = world.chance.choice(sorted(CLASSES))
     key = keys.binding_key("PriorityClass", "", name)
     ref = WorkloadRef(api_version=_API, kind="PriorityClass", name=name)
-    await world.say(TemplateDeleted(template=ref), key, keys.shard_of(key))
+    await world.submit(TemplateDeleted(template=ref), key, keys.shard_of(key))
     return f"class {name} deleted"
 
 

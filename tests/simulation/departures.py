@@ -44,7 +44,7 @@ def check(records: Iterable[StoredRecord], taken: Iterable[verdicts.Taken]) -> l
     seen, found = _Seen(), list[str]()
     for record in records:
         if record.topic in (topics.CLUSTERS, topics.HEALTH):
-            wrongs = _hear(seen, inputs[record.position]) if record.position in inputs else ()
+            wrongs = _observe(seen, inputs[record.position]) if record.position in inputs else ()
         else:
             decoded = codec.decode(record)
             wrongs = _decide(seen, decoded.data) if isinstance(decoded, codec.Decoded) else ()
@@ -52,7 +52,7 @@ def check(records: Iterable[StoredRecord], taken: Iterable[verdicts.Taken]) -> l
     return found + [f"left: {name} is leaving still" for name in seen.stays if seen.leaving(name)]
 
 
-def _hear(seen: _Seen, said: verdicts.Taken) -> Iterator[str]:
+def _observe(seen: _Seen, said: verdicts.Taken) -> Iterator[str]:
     match said.data:
         case clusters.ClusterLeaving(name=name) if seen.leaving(name) is None:
             was_silent = not seen.ready.get(name, False)

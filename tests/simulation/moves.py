@@ -56,7 +56,7 @@ async def apply_template(world: World) -> str:
     )
     key = keys.binding_key(kind, "default", name)
     written = template(world, kind, name)
-    await world.say(inputs.applied(written), key, keys.shard_of(key))
+    await world.submit(inputs.applied(written), key, keys.shard_of(key))
     return f"apply {key} {written.get('spec', '')}"
 
 
@@ -69,7 +69,7 @@ async def delete_template(world: World) -> str:
     ref = WorkloadRef(
         api_version="apps/v1" if kind == "Deployment" else "v1", kind=kind, name=name, namespace="default"
     )
-    await world.say(specs.TemplateDeleted(template=ref), key, keys.shard_of(key))
+    await world.submit(specs.TemplateDeleted(template=ref), key, keys.shard_of(key))
     return f"delete {key}"
 
 
@@ -148,28 +148,28 @@ async def apply_policy(world: World) -> str:
         spec["activationPreference"] = "Lazy"
     if chance.random() < 0.3:
         spec["failover"] = {"application": failover(world)}
-    await say_policy(world, name, spec)
+    await submit_policy(world, name, spec)
     return f"policy {name} {spec}"
 
 
-async def say_policy(world: World, name: str, spec: dict[str, object]) -> None:
+async def submit_policy(world: World, name: str, spec: dict[str, object]) -> None:
     written = manifest(POLICIES, "PropagationPolicy", name, "default", spec=spec)
     key = keys.object_key("PropagationPolicy", "default", name)
-    await world.say(policies.PolicyApplied(manifest=raw(written)), key, 0)
+    await world.submit(policies.PolicyApplied(manifest=raw(written)), key, 0)
 
 
-async def say_any_policy(world: World, make: Callable[[World, str], dict[str, object]]) -> str:
+async def submit_any_policy(world: World, make: Callable[[World, str], dict[str, object]]) -> str:
     """Write one of the policies with a spec from ``make``."""
     name = world.chance.choice(world.scope.policies)
     spec = make(world, name)
-    await say_policy(world, name, spec)
+    await submit_policy(world, name, spec)
     return f"policy {name} {spec}"
 
 
 async def delete_policy(world: World) -> str:
     name = world.chance.choice(world.scope.policies)
     ref = PolicyRef(kind="PropagationPolicy", name=name, namespace="default")
-    await world.say(
+    await world.submit(
         policies.PolicyDeleted(policy=ref), keys.object_key("PropagationPolicy", "default", name), 0
     )
     return f"policy {name} deleted"
@@ -179,38 +179,38 @@ async def taint(world: World) -> str:
     chance = world.chance
     name = chance.choice(world.names)
     mark = clusters.Taint(key=chance.choice(_TAINTS), effect=chance.choice(_EFFECTS))
-    await world.say(clusters.ClusterTainted(name=name, taint=mark), name, 0)
+    await world.submit(clusters.ClusterTainted(name=name, taint=mark), name, 0)
     return f"taint {name} {mark.key}:{mark.effect}"
 
 
 async def untaint(world: World) -> str:
     name, key = world.chance.choice(world.names), world.chance.choice(_TAINTS)
-    await world.say(clusters.ClusterUntainted(name=name, key=key), name, 0)
+    await world.submit(clusters.ClusterUntainted(name=name, key=key), name, 0)
     return f"untaint {name} {key}"
 
 
 async def label(world: World) -> str:
     name = world.chance.choice(world.names)
     labels = world.chance.choice([{"zone-class": "edge"}, {"zone-class": "core"}, {}])
-    await world.say(clusters.ClusterLabelled(name=name, labels=labels), name, 0)
+    await world.submit(clusters.ClusterLabelled(name=name, labels=labels), name, 0)
     return f"label {name} {labels}"
 
 
 async def leave(world: World) -> str:
     name = world.chance.choice(world.names)
-    await world.say(clusters.ClusterLeft(name=name), name, 0)
+    await world.submit(clusters.ClusterLeft(name=name), name, 0)
     return f"{name} leaves at once"
 
 
 async def depart(world: World) -> str:
     name = world.chance.choice(world.names)
-    await world.say(clusters.ClusterLeaving(name=name), name, 0)
+    await world.submit(clusters.ClusterLeaving(name=name), name, 0)
     return f"{name} is to leave"
 
 
 async def join(world: World) -> str:
     spec = world.chance.choice(world.specs)
-    await world.say(member_specs.joined_event(spec), spec.name, 0)
+    await world.submit(member_specs.joined_event(spec), spec.name, 0)
     return f"{spec.name} joins"
 
 
@@ -226,14 +226,14 @@ async def rebalance(world: World) -> str:
     name = chance.choice(["r1", "r2"])
     written = manifest("apps.karmada.io/v1alpha1", "WorkloadRebalancer", name, spec=spec)
     key = keys.rebalancer_key(name)
-    await world.say(specs.RebalancerApplied(manifest=raw(written)), key, keys.shard_of(key))
+    await world.submit(specs.RebalancerApplied(manifest=raw(written)), key, keys.shard_of(key))
     return f"rebalance {name} {spec}"
 
 
 async def delete_rebalancer(world: World) -> str:
     name = world.chance.choice(["r1", "r2"])
     key = keys.rebalancer_key(name)
-    await world.say(specs.RebalancerDeleted(name=name), key, keys.shard_of(key))
+    await world.submit(specs.RebalancerDeleted(name=name), key, keys.shard_of(key))
     return f"rebalancer {name} deleted"
 
 
@@ -262,18 +262,18 @@ async def hostile(world: World) -> str:
         wrong = (home + 1) % topics.SHARDS if kind == "misplaced" else home
         expects = 999_999 if kind == "late" else None
         repeated = "said-1" if kind == "repeated" else ""
-        await world.say(
+        await world.submit(
             specs.TemplateApplied(manifest=written, expects=expects), key, wrong, event_id=repeated
         )
     return f"hostile: {kind}"
 
 
-async def hear(world: World) -> str:
+async def report_health(world: World) -> str:
     """Report a cluster's health as an external observer, sometimes with a promise to report again."""
     name, ready = world.chance.choice(world.names), world.chance.random() < 0.6
     grace = world.chance.choice([0, 0, 5, 40])
     said = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace)
-    await world.say(said, name, 0)
+    await world.submit(said, name, 0)
     return f"{name} is {'ready' if ready else 'not ready'}, next in {grace} s"
 
 
@@ -293,7 +293,7 @@ async def apply_taint_policy(world: World) -> str:
     }
     written = manifest(POLICIES, "ClusterTaintPolicy", name, spec=spec)
     key = keys.object_key("ClusterTaintPolicy", "", name)
-    await world.say(inputs.configuration(written), key, 0)
+    await world.submit(inputs.configuration(written), key, 0)
     return f"taint policy {name} {spec}"
 
 
@@ -348,14 +348,14 @@ async def apply_override(world: World) -> str:
     spec = {"resourceSelectors": selectors, "overrideRules": rules}
     written = manifest(POLICIES, kind, name, namespace, spec=spec)
     key = keys.object_key(kind, namespace, name)
-    await world.say(inputs.configuration(written), key, 0)
+    await world.submit(inputs.configuration(written), key, 0)
     return f"{kind} {name} {spec}"
 
 
 async def delete_override(world: World) -> str:
     kind, namespace, name = _override(world)
     ref = WorkloadRef(api_version="policy.karmada.io/v1alpha1", kind=kind, name=name, namespace=namespace)
-    await world.say(policies.ConfigurationDeleted(object=ref), keys.object_key(kind, namespace, name), 0)
+    await world.submit(policies.ConfigurationDeleted(object=ref), keys.object_key(kind, namespace, name), 0)
     return f"{kind} {name} deleted"
 
 
@@ -387,7 +387,7 @@ async def allow_deletion(world: World) -> str:
         name, cluster = chance.choice(world.scope.workloads), chance.choice(world.names)
         ref = WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
     key = ref.binding_key
-    await world.say(specs.DeletionAllowed(template=ref, cluster=cluster), key, keys.shard_of(key))
+    await world.submit(specs.DeletionAllowed(template=ref, cluster=cluster), key, keys.shard_of(key))
     return f"{key} may be deleted in {cluster}"
 
 
@@ -453,7 +453,7 @@ WEIGHTS: dict[Move, int] = {
     allow_deletion: 1,
     delete_rebalancer: 1,
     hostile: 2,
-    hear: 2,
+    report_health: 2,
     apply_taint_policy: 1,
     apply_override: 3,
     delete_override: 1,

@@ -36,14 +36,14 @@ async def begin(world: World) -> None:
     await world.start()
     await world.settle()
     for name in ("high", "low"):
-        await classes.say_class(world, name, value=classes.CLASSES[name])
+        await classes.submit_class(world, name, value=classes.CLASSES[name])
     for name in world.scope.policies:
-        await moves.say_policy(world, name, _spec(world, name))
+        await moves.submit_policy(world, name, _spec(world, name))
 
 
 async def policy(world: World) -> str:
     """Change the policy of one workload: its clusters and its priority."""
-    return await moves.say_any_policy(world, _spec)
+    return await moves.submit_any_policy(world, _spec)
 
 
 def _spec(world: World, name: str) -> dict[str, object]:

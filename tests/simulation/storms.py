@@ -45,10 +45,10 @@ async def begin(world: World) -> None:
     await world.start()
     await world.settle()
     for name in ("high", "low"):
-        await classes.say_class(world, name, value=classes.CLASSES[name])
+        await classes.submit_class(world, name, value=classes.CLASSES[name])
     await _say_taint_policy(world, "failing")
     for name in world.scope.policies:
-        await moves.say_policy(world, name, _spec(world, name))
+        await moves.submit_policy(world, name, _spec(world, name))
 
 
 async def _say_taint_policy(world: World, name: str) -> None:
@@ -64,7 +64,7 @@ async def _say_taint_policy(world: World, name: str) -> None:
         },
     )
     said = inputs.configuration(manifest)
-    await world.say(said, keys.object_key("ClusterTaintPolicy", "", name), 0)
+    await world.submit(said, keys.object_key("ClusterTaintPolicy", "", name), 0)
 
 
 async def taint_policy(world: World) -> str:
@@ -78,12 +78,12 @@ async def no_taint_policy(world: World) -> str:
     name = world.chance.choice(sorted(_POLICIES))
     ref = WorkloadRef(api_version="policy.karmada.io/v1alpha1", kind="ClusterTaintPolicy", name=name)
     key = keys.object_key("ClusterTaintPolicy", "", name)
-    await world.say(policies.ConfigurationDeleted(object=ref), key, 0)
+    await world.submit(policies.ConfigurationDeleted(object=ref), key, 0)
     return f"taint policy {name} deleted"
 
 
 async def policy(world: World) -> str:
-    return await moves.say_any_policy(world, _spec)
+    return await moves.submit_any_policy(world, _spec)
 
 
 def _spec(world: World, name: str) -> dict[str, object]:
@@ -126,9 +126,9 @@ def _selectors(world: World, name: str) -> list[dict[str, object]]:
     return [{"apiVersion": "apps/v1", "kind": "Deployment", "name": own}]
 
 
-async def _hear(world: World, name: str, *, ready: bool, grace_s: int = 0) -> None:
+async def _report_health(world: World, name: str, *, ready: bool, grace_s: int = 0) -> None:
     said = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace_s)
-    await world.say(said, name, 0)
+    await world.submit(said, name, 0)
 
 
 async def flap(world: World) -> str:
@@ -139,9 +139,9 @@ async def flap(world: World) -> str:
         [1, 5_000, cluster_health.CONFIRM_MS - 1, cluster_health.CONFIRM_MS, cluster_health.CONFIRM_MS + 1]
     )
     for _ in range(times):
-        await _hear(world, name, ready=False)
+        await _report_health(world, name, ready=False)
         await world.pass_ms(period_ms)
-        await _hear(world, name, ready=True)
+        await _report_health(world, name, ready=True)
         await world.pass_ms(chance.choice([1, period_ms]))
     return f"{name} flaps {times} times by {period_ms} ms"
 
@@ -152,7 +152,7 @@ async def storm(world: World) -> str:
     is_seen = world.chance.random() < 0.5
     for name in names:
         if is_seen:
-            await _hear(world, name, ready=False)
+            await _report_health(world, name, ready=False)
         else:
             await world.members.fault(name, "down")
     return f"{names} {'are not ready' if is_seen else 'are down'}"
@@ -163,14 +163,14 @@ async def calm(world: World) -> str:
     names = world.chance.sample(world.names, world.chance.choice([1, 1, 2, len(world.names)]))
     for name in names:
         await world.members.heal(name)
-        await _hear(world, name, ready=True)
+        await _report_health(world, name, ready=True)
     return f"{names} are ready"
 
 
 async def sign_of_life(world: World) -> str:
     """Report a cluster as ready with a promise of another report, which may never come."""
     name, grace_s = world.chance.choice(world.names), world.chance.choice([5, 40])
-    await _hear(world, name, ready=True, grace_s=grace_s)
+    await _report_health(world, name, ready=True, grace_s=grace_s)
     return f"{name} is ready, next in {grace_s} s"
 
 
@@ -235,7 +235,7 @@ async def all_again(world: World) -> str:
         if workload.reported is not None and name not in world.log.slow:
             report = reports.workload_report(name, workload)
             if report == workload.reported:
-                await world.say(report, workload.key, keys.shard_of(workload.key))
+                await world.submit(report, workload.key, keys.shard_of(workload.key))
     return f"{name} says all of it again"
 
 
@@ -259,10 +259,10 @@ async def end(world: World) -> None:
     """Recover everything; or leave another share of the clusters failed at the end."""
     await moves.well(world)
     for name in world.names:
-        await _hear(world, name, ready=True)
+        await _report_health(world, name, ready=True)
     if world.chance.random() < 0.5:
         for name in world.chance.sample(world.names, world.chance.randrange(1, 7)):
-            await _hear(world, name, ready=False)
+            await _report_health(world, name, ready=False)
         await world.pass_ms(60_000)
         for _ in range(world.chance.randrange(4)):
             await world.chance.choice([moves.leave, moves.depart, moves.join, moves.join])(world)

@@ -155,7 +155,9 @@ class World:
         await self.worker.recover()
         await self.members.recover()
 
-    async def say(self, data: shapes.Event, key: str, partition: int, *, event_id: str = "") -> StoredRecord:
+    async def submit(
+        self, data: shapes.Event, key: str, partition: int, *, event_id: str = ""
+    ) -> StoredRecord:
         """Append an input as a producer does."""
         self.said += 1
         head = Envelope(
