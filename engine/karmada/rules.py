@@ -57,7 +57,7 @@ def form_causes(value: Json) -> list[Cause]:
         reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
         return [causes.invalid(field, causes.at(value, field), reason)]
     spec = value.get("spec") if manifest.kind in _POLICIES else None
-    broken = set(policies.rules(spec))
+    broken = set(policies.propagation_rules(spec))
     wrong = [fault for fault in manifests.examine(manifest, raw) if fault not in broken]
     return [*causes.of_faults(wrong, value), *(_cluster(value) if manifest.kind == "Cluster" else ())]
 
@@ -80,7 +80,7 @@ def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
         case "PropagationPolicy" | "ClusterPropagationPolicy":
             if old is not None:
                 yield from _policy_update(str(kind), value, old)
-            yield from causes.of_faults(policies.rules(spec), value)
+            yield from causes.of_faults(policies.propagation_rules(spec), value)
             yield from _repeated_fields(
                 as_objects((as_object(spec.get("placement")) or {}).get("spreadConstraints"))
             )

@@ -5,12 +5,18 @@ whichever producer wrote them.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import msgspec
 
 from events import clusters, objects, shapes
-from events.validation import manifests, names, taint_policies
+from events.validation import kind_schemas, names
 from events.validation.schema import Fault, faults
+
+_FORMS: Final = {
+    **kind_schemas.form("cluster.karmada.ClusterSpec").known,
+    "taint": kind_schemas.form("core.Taint"),
+}
 
 
 def check(data: shapes.Event) -> None:
@@ -46,7 +52,7 @@ def _fields(data: shapes.Event) -> Iterator[Fault]:
     """Faults in the fields that the event shares with the spec of a Cluster object."""
     # Encode and decode once, because the forms expect JSON lists, not tuples.
     written = msgspec.json.decode(msgspec.json.encode(data), type=dict[str, object])
-    for name, form in (*manifests.CLUSTER.known.items(), ("taint", taint_policies.TAINT)):
+    for name, form in _FORMS.items():
         if name in written:
             yield from faults(form, written[name], name)
 

@@ -1,55 +1,14 @@
-"""Form and rules of ReplicaInterpreter, which declares how the engine reads a custom kind."""
+"""Rules of ReplicaInterpreter, which declares how the engine reads a custom kind."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from events import limits
 from events.json_values import as_list, as_object
 from events.validation import known_kinds as kinds
-from events.validation import names, policies
-from events.validation.schema import Fault, Fields, Many, Text
+from events.validation import policies
+from events.validation.schema import Fault
 
-_PATH: Final = Text(
-    pattern=re.compile(r"\.?[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*"),
-    means="a path, such as spec.size",
-)
-"""Dotted field names. Array indexes are not allowed: a replica count or a retained field is a single field."""
-
-_WORD: Final = Text(
-    filled=True, pattern=re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,252}"), means="the type of a condition"
-)
-_KIND: Final = {"apiVersion": names.API_VERSION, "kind": names.KIND}
-SPEC: Final = Fields(
-    known={
-        "target": Fields(known=_KIND, required=("apiVersion", "kind")),
-        "replicasPath": _PATH,
-        "requestsPath": _PATH,
-        "health": Fields(
-            known={
-                "jsonPath": Text(filled=True),
-                "values": Many(of=Text(), least=1),
-                "condition": Fields(
-                    known={"type": _WORD, "status": Text(choices=("True", "False", "Unknown"))},
-                    required=("type",),
-                ),
-            }
-        ),
-        "statusFields": Many(
-            of=Fields(
-                known={"jsonPath": Text(filled=True), "aggregate": Text(choices=("Sum", "Max", "First"))},
-                required=("jsonPath",),
-            )
-        ),
-        "dependencies": Many(
-            of=Fields(
-                known={**_KIND, "namesPath": Text(filled=True)}, required=("apiVersion", "kind", "namesPath")
-            )
-        ),
-        "retainedFields": Many(of=_PATH),
-    },
-    required=("target",),
-)
 _LISTS: Final = ("statusFields", "dependencies", "retainedFields")
 _NOT_RETAINED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 

@@ -12,62 +12,9 @@ import msgspec
 
 from events import objects
 from events.json_values import as_object
-from events.validation import interpreters, names, overrides, policies, templates
+from events.validation import interpreters, kind_schemas, names, policies, templates
 from events.validation import known_kinds as kinds
-from events.validation import taint_policies as taints
-from events.validation.schema import (
-    Fault,
-    Fields,
-    Form,
-    Free,
-    Many,
-    Table,
-    Text,
-    Whole,
-    canonical,
-    faults,
-    unknown,
-)
-
-_WORKLOAD: Final = Fields(
-    known={
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
-        "name": names.OBJECT,
-        "namespace": names.NAMESPACE,
-    },
-    required=("apiVersion", "kind", "name"),
-)
-_REBALANCER: Final = Fields(
-    known={"workloads": Many(of=_WORKLOAD, least=1), "ttlSecondsAfterFinished": Whole()},
-    required=("workloads",),
-)
-_RANGE: Final = Fields(
-    known={"name": Text(filled=True), "min": names.QUANTITY, "max": Free()}, required=("name", "min")
-)
-CLUSTER: Final = Fields(
-    known={
-        "provider": Text(),
-        "region": Text(),
-        "zone": Text(),
-        "zones": Many(of=Text(filled=True)),
-        "taints": Many(of=taints.TAINT),
-        "resourceModels": Many(
-            of=Fields(
-                known={"grade": Whole(low=0), "ranges": Many(of=_RANGE, least=1)},
-                required=("grade", "ranges"),
-            )
-        ),
-        "syncMode": Text(choices=("Push", "Pull")),
-        "apiEndpoint": Text(),
-        "id": Text(),
-        "proxyURL": Text(),
-        "proxyHeader": Table(of=Text()),
-        "insecureSkipTLSVerification": Free(),
-        "secretRef": Free(),
-        "impersonatorSecretRef": Free(),
-    }
-)
+from events.validation.schema import Fault, Fields, Form, Free, Text, canonical, faults, unknown
 
 
 def _no_rules(_spec: object) -> Iterator[Fault]:
@@ -75,15 +22,22 @@ def _no_rules(_spec: object) -> Iterator[Fault]:
 
 
 _Rules = Callable[[object], Iterator[Fault]]
+# Read when this module is imported: the first check may run in an event loop, which must not wait for files.
+_PROPAGATION: Final = kind_schemas.form("policy.karmada.PropagationSpec")
+_OVERRIDE: Final = kind_schemas.form("policy.karmada.OverrideSpec")
+_TAINT: Final = kind_schemas.form("policy.karmada.ClusterTaintPolicySpec")
+_REBALANCER: Final = kind_schemas.form("apps.karmada.WorkloadRebalancerSpec")
+_INTERPRETER: Final = kind_schemas.form("config.reballast.ReplicaInterpreterSpec")
+_CLUSTER: Final = kind_schemas.form("cluster.karmada.ClusterSpec")
 _SPECS: Final[dict[tuple[str, str], tuple[Form, bool, _Rules]]] = {
-    (kinds.POLICY_GROUP, "PropagationPolicy"): (policies.SPEC, True, policies.rules),
-    (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (policies.SPEC, True, policies.rules),
-    (kinds.POLICY_GROUP, "OverridePolicy"): (overrides.SPEC, True, overrides.rules),
-    (kinds.POLICY_GROUP, "ClusterOverridePolicy"): (overrides.SPEC, True, overrides.rules),
-    (kinds.POLICY_GROUP, "ClusterTaintPolicy"): (taints.SPEC, True, taints.rules),
+    (kinds.POLICY_GROUP, "PropagationPolicy"): (_PROPAGATION, True, policies.propagation_rules),
+    (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (_PROPAGATION, True, policies.propagation_rules),
+    (kinds.POLICY_GROUP, "OverridePolicy"): (_OVERRIDE, True, policies.override_rules),
+    (kinds.POLICY_GROUP, "ClusterOverridePolicy"): (_OVERRIDE, True, policies.override_rules),
+    (kinds.POLICY_GROUP, "ClusterTaintPolicy"): (_TAINT, True, policies.taint_rules),
     (kinds.APPS_GROUP, "WorkloadRebalancer"): (_REBALANCER, True, _no_rules),
-    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (interpreters.SPEC, True, interpreters.rules),
-    (kinds.CLUSTER_GROUP, "Cluster"): (CLUSTER, False, _no_rules),
+    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (_INTERPRETER, True, interpreters.rules),
+    (kinds.CLUSTER_GROUP, "Cluster"): (_CLUSTER, False, _no_rules),
 }
 """Form of the spec, whether the spec is required, and further rules, by apiVersion and kind."""
 
@@ -135,7 +89,7 @@ def unknown_fields(value: dict[str, object]) -> list[str]:
 def canonical_object(value: dict[str, object], notes: list[str], *, prune: bool) -> dict[str, object]:
     """Return an object of a known kind in canonical spelling; templates stay unchanged.
 
-    See ``forms_schema.canonical`` for ``notes`` and ``prune``.
+    See ``schema.canonical`` for ``notes`` and ``prune``.
     """
     form = _form(value)
     if form is None:

@@ -42,6 +42,26 @@ TAINT_KEY: Final = Text(
 )
 QUANTITY: Final = Text(pattern=_QUANTITY, means="a quantity (such as 250m, 2, 512Mi or 1.5Gi)", numeral=True)
 
+FORMATS: Final[Mapping[str, Text]] = {
+    "api-version": API_VERSION,
+    "condition-type": Text(
+        filled=True, pattern=re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,252}"), means="the type of a condition"
+    ),
+    "date-time": Text(),
+    # Array indexes are not allowed: a replica count or a retained field is a single field.
+    "field-path": Text(
+        pattern=re.compile(r"\.?[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*"),
+        means="a path, such as spec.size",
+    ),
+    "kind": KIND,
+    "label-value": LABEL_VALUE,
+    "namespace": NAMESPACE,
+    "object-name": OBJECT,
+    "quantity": QUANTITY,
+    "taint-key": TAINT_KEY,
+}
+"""The syntax of texts, by the ``format`` that a schema names."""
+
 
 def is_label_name(name: str) -> bool:
     """Return whether a label or taint may have this key: ``name`` or ``dns.name/name``."""

@@ -1,148 +1,20 @@
-"""Form and rules of PropagationPolicy and ClusterPropagationPolicy.
+"""Rules of the kinds of policy.karmada.io that their forms cannot express.
 
-The form has the ranges and choices of Karmada's CRD schema; the rules are those of Karmada's admission
-webhook.
+The rules are those of Karmada's admission webhook. Values of the wrong type have a fault of form and are
+ignored here. Whether an override can be applied depends on the object and is checked when a manifest is
+rendered.
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 from events import json_paths, limits
 from events.json_values import as_list, as_object
 from events.validation import names, selectors
-from events.validation.schema import Fault, Fields, Flag, Form, Many, Text, Whole
-
-_INT64_MAX: Final = 2**63 - 1
-_COUNT: Final = Whole(low=0, high=_INT64_MAX)
-_NAMES: Final = Many(of=Text(filled=True))
-
-AFFINITY: Final[dict[str, Form]] = {
-    "labelSelector": selectors.LABELS,
-    "fieldSelector": selectors.FIELDS,
-    "clusterNames": _NAMES,
-    "exclude": _NAMES,
-}
-TOLERATION: Final = Fields(
-    known={
-        "key": Text(),
-        "operator": Text(choices=("Equal", "Exists", "")),
-        "value": names.LABEL_VALUE,
-        "effect": Text(choices=("NoSchedule", "NoExecute", "PreferNoSchedule", "")),
-        "tolerationSeconds": Whole(low=-_INT64_MAX - 1, high=_INT64_MAX),
-    }
-)
-_AFFINITY: Final = Fields(known=AFFINITY)
-_AFFINITY_TERM: Final = Fields(
-    known={"affinityName": Text(filled=True), "overflowAffinities": Many(of=_AFFINITY), **AFFINITY},
-    required=("affinityName",),
-)
-_SPREAD: Final = Fields(
-    known={
-        "spreadByField": Text(choices=("cluster", "region", "zone", "provider", "")),
-        "spreadByLabel": Text(),
-        "minGroups": _COUNT,
-        "maxGroups": _COUNT,
-    }
-)
-_WEIGHT: Final = Fields(
-    known={"targetCluster": _AFFINITY, "weight": Whole(low=1, high=_INT64_MAX)},
-    required=("targetCluster", "weight"),
-)
-_SCHEDULING: Final = Fields(
-    known={
-        "replicaSchedulingType": Text(choices=("Duplicated", "Divided", "")),
-        "replicaDivisionPreference": Text(choices=("Aggregated", "Weighted", "")),
-        "weightPreference": Fields(
-            known={
-                "staticWeightList": Many(of=_WEIGHT),
-                "dynamicWeight": Text(choices=("AvailableReplicas", "")),
-            }
-        ),
-    }
-)
-_GROUPED: Final = Fields(known={"groupByLabelKey": Text(filled=True)})
-PLACEMENT: Final = Fields(
-    known={
-        "clusterAffinity": _AFFINITY,
-        "clusterAffinities": Many(of=_AFFINITY_TERM),
-        "clusterTolerations": Many(of=TOLERATION),
-        "spreadConstraints": Many(of=_SPREAD),
-        "replicaScheduling": _SCHEDULING,
-        "workloadAffinity": Fields(known={"affinity": _GROUPED, "antiAffinity": _GROUPED}),
-    }
-)
-SELECTOR: Final = Fields(
-    known={
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
-        "namespace": names.NAMESPACE,
-        "name": Text(),
-        "labelSelector": selectors.LABELS,
-    },
-    required=("apiVersion", "kind"),
-)
-_PURGE_MODES: Final = Text(choices=("Directly", "Gracefully", "Immediately", "Graciously", "Never", ""))
-_PRESERVED: Final = Fields(
-    known={
-        "rules": Many(
-            of=Fields(
-                known={"aliasLabelName": Text(filled=True), "jsonPath": Text(filled=True)},
-                required=("aliasLabelName", "jsonPath"),
-            )
-        )
-    },
-    required=("rules",),
-)
-_FAILOVER: Final = Fields(
-    known={
-        "application": Fields(
-            known={
-                "decisionConditions": Fields(known={"tolerationSeconds": Whole(low=0)}),
-                "purgeMode": _PURGE_MODES,
-                "gracePeriodSeconds": Whole(low=1),
-                "statePreservation": _PRESERVED,
-            },
-            required=("decisionConditions",),
-        ),
-        "cluster": Fields(known={"purgeMode": _PURGE_MODES, "statePreservation": _PRESERVED}),
-    }
-)
-SPEC: Final = Fields(
-    known={
-        "resourceSelectors": Many(of=SELECTOR, least=1),
-        "placement": PLACEMENT,
-        "priority": Whole(),
-        "preemption": Text(choices=("Always", "Never", "")),
-        "conflictResolution": Text(choices=("Abort", "Overwrite", "")),
-        "activationPreference": Text(choices=("Lazy", "")),
-        "association": Flag(),
-        "propagateDeps": Flag(),
-        "dependentOverrides": Many(of=Text()),
-        "schedulerName": Text(),
-        "failover": _FAILOVER,
-        "suspension": Fields(
-            known={
-                "dispatching": Flag(),
-                "dispatchingOnClusters": Fields(known={"clusterNames": _NAMES}),
-            }
-        ),
-        "preserveResourcesOnDeletion": Flag(),
-        "schedulePriority": Fields(
-            known={
-                "priorityClassSource": Text(
-                    choices=("KubePriorityClass", "PodPriorityClass", "FederatedPriorityClass")
-                ),
-                "priorityClassName": Text(),
-            },
-            required=("priorityClassSource",),
-        ),
-    },
-    required=("resourceSelectors",),
-)
+from events.validation.schema import Fault
 
 
-def rules(value: object) -> Iterator[Fault]:
-    """Yield the faults that the form of a spec cannot express; values of the wrong type are ignored here."""
+def propagation_rules(value: object) -> Iterator[Fault]:
+    """Yield the faults of the spec of a PropagationPolicy or ClusterPropagationPolicy."""
     spec = as_object(value) or {}
     yield from _selection(spec)
     yield from _suspension(as_object(spec.get("suspension")) or {})
@@ -159,6 +31,23 @@ def rules(value: object) -> Iterator[Fault]:
         target = (as_object(item) or {}).get("targetCluster")
         path = f"spec.placement.replicaScheduling.weightPreference.staticWeightList[{place}].targetCluster"
         yield from affinity_rules(target, path)
+
+
+def override_rules(value: object) -> Iterator[Fault]:
+    """Yield the faults in the selectors of the spec of an OverridePolicy or ClusterOverridePolicy."""
+    spec = as_object(value) or {}
+    for place, item in enumerate(as_list(spec.get("resourceSelectors")) or []):
+        path = f"spec.resourceSelectors[{place}].labelSelector"
+        yield from selectors.label_rules((as_object(item) or {}).get("labelSelector"), path)
+    yield from affinity_rules(spec.get("targetCluster"), "spec.targetCluster")
+    for place, item in enumerate(as_list(spec.get("overrideRules")) or []):
+        target = (as_object(item) or {}).get("targetCluster")
+        yield from affinity_rules(target, f"spec.overrideRules[{place}].targetCluster")
+
+
+def taint_rules(value: object) -> Iterator[Fault]:
+    """Yield the faults in the target clusters of the spec of a ClusterTaintPolicy."""
+    yield from affinity_rules((as_object(value) or {}).get("targetClusters"), "spec.targetClusters")
 
 
 def toleration_rules(toleration: dict[str, object], path: str) -> Iterator[Fault]:

@@ -1,35 +1,14 @@
-"""Forms of label and field selectors, and the rules for their conditions."""
+"""Rules for the conditions of label and field selectors."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from events.json_values import as_list, as_object
 from events.validation import names
-from events.validation.schema import Fault, Fields, Many, Table, Text, join
+from events.validation.schema import Fault, join
 
-_LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _WITH_VALUES: Final = frozenset({"In", "NotIn"})
 _WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
-
-
-def _conditions(keys: Text, operators: tuple[str, ...]) -> Many:
-    return Many(
-        of=Fields(
-            known={"key": keys, "operator": Text(choices=operators), "values": Many(of=Text())},
-            required=("key", "operator"),
-        )
-    )
-
-
-LABELS: Final = Fields(
-    known={
-        "matchLabels": Table(of=names.LABEL_VALUE),
-        "matchExpressions": _conditions(Text(filled=True), _LABEL_OPERATORS),
-    }
-)
-FIELDS: Final = Fields(
-    known={"matchExpressions": _conditions(Text(choices=("provider", "region", "zone")), ("In", "NotIn"))}
-)
 
 
 def label_rules(value: object, path: str) -> Iterator[Fault]:

@@ -4,7 +4,7 @@ import pytest
 
 from engine.kubeapi.admission import unknown_fields
 from engine.kubeapi.patching import managed_fields, server_side_apply
-from engine.kubeapi.schema import custom_kinds, discovery, openapi, resources
+from engine.kubeapi.schema import custom_kinds, discovery, openapi, openapi_schemas, resources
 from engine.kubeapi.schema.schemas import ListOf, Scalar
 from events.json_values import Json, as_list, as_object
 from tests.builders.manifests import manifest
@@ -131,10 +131,10 @@ def test_unknown_fields_are_found_and_pruned() -> None:
 
 
 def test_scalars_and_lists_without_keys_are_read() -> None:
-    assert custom_kinds.from_openapi({"x-kubernetes-int-or-string": True}) == Scalar(form="intstr")
-    listed = custom_kinds.from_openapi({"type": "array", "items": {"type": "string"}})
+    assert openapi_schemas.from_openapi({"x-kubernetes-int-or-string": True}) == Scalar(form="intstr")
+    listed = openapi_schemas.from_openapi({"type": "array", "items": {"type": "string"}})
     assert listed == ListOf(item=Scalar(form="str"))
-    marked = custom_kinds.from_openapi(
+    marked = openapi_schemas.from_openapi(
         {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
     )
     assert marked == ListOf(item=Scalar(form="str"), relation="set")
@@ -160,4 +160,4 @@ def test_deeply_nested_schema_is_refused() -> None:
     for _level in range(100):
         deep = {"type": "array", "items": deep}
     with pytest.raises(custom_kinds.DefinitionError, match="nested deeper"):
-        custom_kinds.from_openapi(deep)
+        openapi_schemas.from_openapi(deep)

@@ -5,45 +5,20 @@ that merging and apply use. ``admission.structural`` validates values.
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 from engine.kubeapi.schema import resources
+from engine.kubeapi.schema.openapi_schemas import DefinitionError, from_openapi, texts
 from engine.kubeapi.schema.resources import PrinterColumn, Resource, ScalePaths, Subresource
-from engine.kubeapi.schema.schemas import (
-    UNTYPED,
-    Field,
-    Fields,
-    ListOf,
-    MapOf,
-    Named,
-    Scalar,
-    ScalarForm,
-    Schema,
-)
+from engine.kubeapi.schema.schemas import Field, Fields, MapOf, Named, Scalar, Schema
 from events.json_values import Json, as_list, as_object
 
-SCHEMA_DEPTH_MAX: Final = 64
-_SCALARS: Final[Mapping[str, ScalarForm]] = {
-    "string": "str",
-    "integer": "int",
-    "number": "float",
-    "boolean": "bool",
-}
 _TEXT: Final = Field(schema=Scalar(form="str"))
 _HEAD: Final[Mapping[str, Field]] = {
     "apiVersion": _TEXT,
     "kind": _TEXT,
     "metadata": Field(schema=Named(name="meta.ObjectMeta")),
 }
-
-
-class DefinitionError(ValueError):
-    """A CustomResourceDefinition that cannot be served; ``field`` is the path of the error."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}")
-        self.field = field
-        self.reason = reason
 
 
 def read(definition: Json) -> tuple[Resource, ...]:
@@ -77,8 +52,8 @@ def read(definition: Json) -> tuple[Resource, ...]:
                 singular=str(names.get("singular") or kind.lower()),
                 schema=_root(version, kind, path),
                 namespaced=scope == "Namespaced",
-                short_names=_texts(names.get("shortNames")),
-                categories=_texts(names.get("categories")),
+                short_names=texts(names.get("shortNames")),
+                categories=texts(names.get("categories")),
                 subresources=_subresources(version, group, title, kind),
                 custom=True,
                 columns=_columns(version),
@@ -89,62 +64,6 @@ def read(definition: Json) -> tuple[Resource, ...]:
     if not found:
         raise DefinitionError("spec.versions", "no version is served")
     return tuple(found)
-
-
-def from_openapi(value: object, name: str = "", depth: int = SCHEMA_DEPTH_MAX) -> Schema:
-    """Convert an OpenAPI v3 schema with Kubernetes extensions; raises DefinitionError if it is nested too deep."""
-    written = as_object(value)
-    if depth <= 0:
-        raise DefinitionError("spec.versions", f"a schema is nested deeper than {SCHEMA_DEPTH_MAX} levels")
-    if written is None or written.get("x-kubernetes-int-or-string") is True:
-        return UNTYPED if written is None else Scalar(form="intstr")
-    match written.get("type"):
-        case "array":
-            return _list(written, name, depth)
-        case "object":
-            return _object(written, name, depth)
-        case str() as kind if kind in _SCALARS:
-            return Scalar(form=_SCALARS[kind])
-        case _:
-            return UNTYPED
-
-
-def _list(written: Json, name: str, depth: int) -> Schema:
-    item = from_openapi(written.get("items"), f"{name}[]", depth - 1)
-    keys = _texts(written.get("x-kubernetes-list-map-keys"))
-    relation: Literal["atomic", "set", "map"] = "atomic"
-    match written.get("x-kubernetes-list-type"):
-        case "set":
-            relation = "set"
-        case "map" if keys:
-            relation = "map"
-        case _:
-            keys = ()
-    return ListOf(item=item, relation=relation, keys=keys)
-
-
-def _object(written: Json, name: str, depth: int) -> Schema:
-    if written.get("x-kubernetes-embedded-resource") is True:
-        return UNTYPED
-    atomic = written.get("x-kubernetes-map-type") == "atomic"
-    opened = written.get("x-kubernetes-preserve-unknown-fields") is True
-    properties = as_object(written.get("properties"))
-    others = written.get("additionalProperties")
-    if properties is None:
-        if as_object(others) is not None:
-            return MapOf(value=from_openapi(others, f"{name}.*", depth - 1), atomic=atomic)
-        if others is True or opened:
-            return MapOf(value=UNTYPED, atomic=atomic)
-    required = set(_texts(written.get("required")))
-    fields = {
-        field: Field(
-            schema=from_openapi(schema, f"{name}.{field}", depth - 1),
-            required=field in required,
-            default=_default(schema),
-        )
-        for field, schema in (properties or {}).items()
-    }
-    return Fields(name=name, fields=fields, atomic=atomic, open=opened)
 
 
 def _root(version: Json, kind: str, path: str) -> Schema:
@@ -198,17 +117,8 @@ def _columns(version: Json) -> tuple[PrinterColumn, ...]:
     return tuple(found)
 
 
-def _default(schema: object) -> str | None:
-    value = (as_object(schema) or {}).get("default")
-    return value if isinstance(value, str) else None
-
-
 def _text(held: Json, name: str, path: str) -> str:
     value = held.get(name)
     if not isinstance(value, str) or not value:
         raise DefinitionError(f"{path}.{name}", "Required value")
     return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(item for item in as_list(value) or [] if isinstance(item, str))

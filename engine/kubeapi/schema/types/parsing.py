@@ -1,4 +1,4 @@
-"""Built-in types, parsed from the text tables beside this module: ``kubernetes.txt`` (generated) and ``karmada``.
+"""Built-in types: Kubernetes' own, parsed from ``kubernetes.txt`` (generated), and the control plane's.
 
 A line is one type (``package core`` before it sets the package); continuation lines begin with blanks:
 ``ContainerPort = name:1:str, containerPort:3:int!, protocol:4:str=TCP``
@@ -20,6 +20,7 @@ from typing import Final, cast, get_args
 
 from msgspec import structs
 
+from engine.kubeapi.schema.openapi_schemas import from_openapi
 from engine.kubeapi.schema.schemas import (
     UNTYPED,
     Field,
@@ -32,10 +33,11 @@ from engine.kubeapi.schema.schemas import (
     Schema,
     WireField,
 )
-from engine.kubeapi.schema.types import karmada
+from events.validation import kind_schemas
 
-_KUBERNETES: Final = resources.files("engine.kubeapi.schema.types").joinpath("kubernetes.txt")
-_TABLES: Final = (_KUBERNETES.read_text(encoding="utf-8"), karmada.TYPES)
+_KUBERNETES: Final = (
+    resources.files("engine.kubeapi.schema.types").joinpath("kubernetes.txt").read_text(encoding="utf-8")
+)
 _INLINED: Final = "_"
 _SCALARS: Final = frozenset(cast("tuple[str, ...]", get_args(ScalarForm)))
 _FIELD: Final = re.compile(
@@ -69,8 +71,11 @@ def _named(name: str, granular: bool) -> Fields:  # noqa: FBT001  # a key of the
 
 @cache
 def _types() -> Mapping[str, Fields]:
-    rough = {fields.name: fields for table in _TABLES for fields in _parse(table)}
-    return {name: structs.replace(fields, fields=_flat(fields, rough)) for name, fields in rough.items()}
+    rough = {fields.name: fields for fields in _parse(_KUBERNETES)}
+    found = {name: structs.replace(fields, fields=_flat(fields, rough)) for name, fields in rough.items()}
+    for name, written in kind_schemas.types().items():
+        found[name] = cast("Fields", from_openapi(written, name, own=True))
+    return found
 
 
 def _flat(fields: Fields, types: Mapping[str, Fields]) -> Mapping[str, Field]:

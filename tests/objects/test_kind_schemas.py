@@ -1,0 +1,95 @@
+"""The schemas of the control plane's kinds: complete, and in agreement with the structs that deciders decode."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from msgspec import inspect
+
+from engine.kubeapi.schema import descriptions
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema, Untyped
+from engine.kubeapi.schema.types import parsing
+from engine.objects import clusters, interpreters, placements, policies, taint_policies
+from engine.overrides import application
+from events.json_values import as_list, as_object
+from events.validation import kind_schemas
+
+TYPES = sorted(kind_schemas.types())
+STRUCTS: list[tuple[type[msgspec.Struct], str]] = [
+    (policies.PolicySpec, "policy.karmada.PropagationSpec"),
+    (placements.Placement, "policy.karmada.Placement"),
+    (application.Overriders, "policy.karmada.Overriders"),
+    (taint_policies.TaintPolicySpec, "policy.karmada.ClusterTaintPolicySpec"),
+    (interpreters.Interpretation, "config.reballast.ReplicaInterpreterSpec"),
+    (clusters.ClusterSpec, "cluster.karmada.ClusterSpec"),
+    (clusters.ClusterStatus, "cluster.karmada.ClusterStatus"),
+]
+NOT_IN_TYPES = {(taint_policies.TaintPolicySpec, ".taints[].timeAdded")}
+"""The struct of a cluster's taint also decodes those of policies, which have no time."""
+WITHOUT_DESCRIPTIONS = {"autoscaling.karmada", "config.karmada", "networking.karmada", "remedy.karmada"}
+
+
+def references(value: object) -> Iterator[str]:
+    for name, item in (as_object(value) or {}).items():
+        if name == "$ref":
+            yield str(item)
+        yield from references(item)
+    for item in as_list(value) or []:
+        yield from references(item)
+
+
+def differences(wanted: inspect.Type, schema: Schema, path: str) -> Iterator[str]:
+    """Yield the paths of a struct that the schema does not have, or has with another type."""
+    if isinstance(wanted, inspect.UnionType):
+        wanted = next(each for each in wanted.types if not isinstance(each, inspect.NoneType))
+    match wanted, parsing.resolved(schema):
+        case inspect.StructType(), Fields(fields=fields):
+            for field in wanted.fields:
+                below = f"{path}.{field.encode_name}"
+                if field.encode_name in fields:
+                    yield from differences(field.type, fields[field.encode_name].schema, below)
+                else:
+                    yield below
+        case inspect.VarTupleType(), ListOf(item=item):
+            yield from differences(wanted.item_type, item, f"{path}[]")
+        case inspect.DictType(), MapOf(value=value):
+            yield from differences(wanted.value_type, value, f"{path}.*")
+        case inspect.StrType() | inspect.LiteralType(), Scalar(form="str" | "quantity" | "time"):
+            return
+        case inspect.IntType(), Scalar(form="int"):
+            return
+        case inspect.BoolType(), Scalar(form="bool"):
+            return
+        case (inspect.RawType(), _) | (_, Untyped()):
+            return
+        case _:
+            yield path
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_every_key_of_a_schema_is_known_and_every_reference_defined(name: str) -> None:
+    written = kind_schemas.types()[name]
+
+    msgspec.convert(written, kind_schemas.Schema)
+    for reference in references(written):
+        assert parsing.named(reference)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_every_field_has_a_description(name: str) -> None:
+    if name.rpartition(".")[0] not in WITHOUT_DESCRIPTIONS:
+        meaning = descriptions.of(name)
+
+        assert meaning.text
+        assert all(meaning.fields.values())
+
+
+@pytest.mark.parametrize(("struct", "name"), STRUCTS)
+def test_every_decoded_field_has_a_schema_of_its_type(struct: type[msgspec.Struct], name: str) -> None:
+    found = differences(inspect.type_info(struct), Named(name=name), "")
+
+    assert [path for path in found if (struct, path) not in NOT_IN_TYPES] == []
+
+
+def test_a_field_without_schema_is_found() -> None:
+    assert list(differences(inspect.type_info(policies.Failover), Named(name="policy.karmada.Placement"), ""))
