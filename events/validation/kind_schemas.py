@@ -22,7 +22,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct, field
 
-from events.json_values import Json, as_object, as_objects
+from events.json_values import Json, as_object, as_objects, texts
 from events.validation import names
 from events.validation.schema import Fields, Flag, Form, Free, Many, Table, Text, Whole
 
@@ -67,6 +67,17 @@ def types() -> Mapping[str, Json]:
 def form(name: str) -> Fields:
     """Return the form of a type."""
     return _fields(msgspec.convert(_merged(name), Schema))
+
+
+@cache
+def choices(name: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the values that fields of a type may have, by field; empty for Kubernetes' own types."""
+    fields = as_object(types().get(name, {}).get("properties")) or {}
+    return {
+        field: tuple(texts(written["enum"]))
+        for field, each in fields.items()
+        if "enum" in (written := as_object(each) or {})
+    }
 
 
 @cache

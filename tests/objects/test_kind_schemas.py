@@ -1,6 +1,7 @@
 """The schemas of the control plane's kinds: complete, and in agreement with the structs that deciders decode."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -9,11 +10,13 @@ from msgspec import inspect
 from engine.kubeapi.schema import descriptions
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema, Untyped
 from engine.kubeapi.schema.types import parsing
-from engine.objects import clusters, interpreters, placements, policies, taint_policies
+from engine.objects import clusters, interpreters, manifest_yaml, placements, policies, taint_policies
+from engine.objects.manifest_limits import Budget, Limits
 from engine.overrides import application
 from events.json_values import as_list, as_object
 from events.validation import kind_schemas
 
+FILES = sorted((Path(kind_schemas.__file__).parent / "kinds").iterdir())
 TYPES = sorted(kind_schemas.types())
 STRUCTS: list[tuple[type[msgspec.Struct], str]] = [
     (policies.PolicySpec, "policy.karmada.PropagationSpec"),
@@ -64,6 +67,16 @@ def differences(wanted: inspect.Type, schema: Schema, path: str) -> Iterator[str
             return
         case _:
             yield path
+
+
+def test_no_key_and_no_type_is_written_twice() -> None:
+    names: list[str] = []
+    for path in FILES:
+        budget = Budget(Limits(content_bytes_max=2**20, documents_max=1, depth_max=16, repeated_bytes_max=0))
+        (document,) = manifest_yaml.documents(path.read_text(), budget)
+        assert document.value == msgspec.yaml.decode(path.read_bytes()), path.name
+        names += as_object(document.value) or {}
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -1,4 +1,4 @@
-"""Validation of values by the type tables, as the API server validates custom resources.
+"""Validation of values by their types, as the API server validates custom resources.
 
 Checks types, required fields and enumerations of kinds that no decider reads; the others have forms in
 ``events.validation.manifests``. ``unknown_fields`` finds unknown fields.
@@ -12,19 +12,8 @@ from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import Json, as_list, as_object
+from events.validation import kind_schemas
 
-_CHANGES: Final = ("add", "remove", "replace")
-_CHOICES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
-    ("policy.karmada.CommandArgsOverrider", "operator"): ("add", "remove"),
-    ("policy.karmada.ImageOverrider", "component"): ("Registry", "Repository", "Tag"),
-    ("policy.karmada.ImageOverrider", "operator"): _CHANGES,
-    ("policy.karmada.JSONPatchOperation", "operator"): _CHANGES,
-    ("policy.karmada.LabelAnnotationOverrider", "operator"): _CHANGES,
-    ("policy.karmada.MatchCondition", "operator"): ("In", "NotIn"),
-    ("policy.karmada.PlaintextOverrider", "operator"): _CHANGES,
-    ("policy.karmada.PolicyTaint", "effect"): ("NoSchedule", "NoExecute"),
-    ("remedy.karmada.ClusterConditionRequirement", "operator"): ("Equal", "NotEqual"),
-}
 _TYPES: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "str": ("string", (str,)),
     "bytes": ("string", (str,)),
@@ -83,6 +72,7 @@ def _faults(value: object, schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _of_fields(held: Json, fields: Fields, path: str) -> Iterator[Cause]:
+    allowed = kind_schemas.choices(fields.name)
     for name, field in fields.fields.items():
         below = f"{path}.{name}"
         value = held.get(name)
@@ -91,7 +81,7 @@ def _of_fields(held: Json, fields: Fields, path: str) -> Iterator[Cause]:
                 yield causes.required(below)
             continue
         yield from _faults(value, field.schema, below)
-        choices = _CHOICES.get((fields.name, name))
+        choices = allowed.get(name)
         if choices and isinstance(value, str) and value not in choices:
             yield causes.unsupported(below, value, choices)
 
