@@ -7,17 +7,11 @@ from typing import Final
 
 from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.objects import policies
 from events import times
-from events.json_values import Json, as_list, as_object, as_objects
-from events.validation import known_kinds
+from events.json_values import Json, as_list, as_object, as_objects, part
+from events.validation import kind_schemas, known_kinds
 
-_POLICY: Final[Json] = {
-    "conflictResolution": "Abort",
-    "preemption": "Never",
-    "priority": 0,
-    "schedulerName": "default-scheduler",
-}
+_POLICY: Final = "policy.karmada.PropagationSpec"
 _GRACEFUL: Final = ("Gracefully", "Graciously")
 _GRACE_SECONDS: Final = 600
 _POLICY_KINDS: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
@@ -54,17 +48,33 @@ def with_defaults(
 
 
 def _policy(spec: Json, namespace: str) -> Json:
-    filled = {**_POLICY, **_selected(spec, namespace)}
-    placement = as_object(spec.get("placement"))
+    filled = _static(_selected(spec, namespace), _POLICY)
+    placement = as_object(filled.get("placement"))
     if placement is not None:
         filled["placement"] = _placement(placement)
-    failover = as_object(spec.get("failover"))
-    if failover is not None:
-        filled["failover"] = _failover(failover)
-        if as_object(failover.get("application")) is not None:
-            filled["propagateDeps"] = True
+    # ``_static`` has copied the object, so it may be changed in place.
+    if application := part(filled, "failover", "application"):
+        if application["purgeMode"] in _GRACEFUL:
+            application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
+        filled["propagateDeps"] = True
     if any(each.get("kind") == "ServiceImport" for each in as_objects(spec.get("resourceSelectors"))):
         filled["propagateDeps"] = True
+    return filled
+
+
+def _static(value: Json, name: str) -> Json:
+    """Return an object with the defaults of its type and of the objects in it, not of items of lists.
+
+    Defaults come before other fields and in alphabetical order, as they have always been recorded.
+    """
+    written = as_object(kind_schemas.types()[name]["properties"]) or {}
+    fields = {field: as_object(each) or {} for field, each in written.items()}
+    defaults = {field: fields[field]["default"] for field in sorted(fields) if "default" in fields[field]}
+    filled = {**defaults, **value}
+    for field, schema in fields.items():
+        below, type_name = as_object(filled.get(field)), str(schema.get("$ref"))
+        if below is not None and type_name in kind_schemas.types():
+            filled[field] = _static(below, type_name)
     return filled
 
 
@@ -88,13 +98,12 @@ def _placement(placement: Json) -> Json:
     if constraints is not None:
         filled["spreadConstraints"] = [_constraint(item) for item in constraints]
     scheduling = as_object(placement.get("replicaScheduling"))
-    if scheduling is not None:
-        scheduling = {"replicaSchedulingType": "Divided", **scheduling}
-        if scheduling["replicaSchedulingType"] == "Divided" and not scheduling.get(
-            "replicaDivisionPreference"
-        ):
-            scheduling["replicaDivisionPreference"] = "Weighted"
-        filled["replicaScheduling"] = scheduling
+    if (
+        scheduling is not None
+        and scheduling["replicaSchedulingType"] == "Divided"
+        and not scheduling.get("replicaDivisionPreference")
+    ):
+        filled["replicaScheduling"] = {**scheduling, "replicaDivisionPreference": "Weighted"}
     return filled
 
 
@@ -107,26 +116,6 @@ def _constraint(item: object) -> object:
         filled["spreadByField"] = "cluster"
     if constraint.get("minGroups", 0) == 0:
         filled["minGroups"] = 1
-    return filled
-
-
-def _failover(failover: Json) -> Json:
-    filled = dict(failover)
-    cluster = as_object(failover.get("cluster"))
-    if cluster is not None:
-        filled["cluster"] = {"purgeMode": "Gracefully", **cluster}
-    application = as_object(failover.get("application"))
-    if application is not None:
-        application = {"purgeMode": "Gracefully", **application}
-        conditions = as_object(application.get("decisionConditions"))
-        if conditions is not None:
-            application["decisionConditions"] = {
-                "tolerationSeconds": policies.TOLERATION_SECONDS,
-                **conditions,
-            }
-        if application["purgeMode"] in _GRACEFUL:
-            application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
-        filled["application"] = application
     return filled
 
 

@@ -5,7 +5,8 @@ extensions. The Kubernetes API takes its types and the texts of ``kubectl explai
 
 ``$ref`` is the name of a type; keys beside it belong to the field. ``allOf`` adds the fields of other types,
 before or after the type's own, as the keys are written. ``format`` is the width of an integer or the syntax
-of a string (``names.FORMATS``). Reballast's own extensions, all of them of fields:
+of a string (``names.FORMATS``). ``default`` is what the write API sets (``engine.karmada.defaults``).
+Reballast's own extensions, all of them of fields:
 
 - ``x-reballast-optional``: the API requires the field, but a record may omit it.
 - ``x-reballast-form``: the schema by which records are checked, where it is not that of the API.
@@ -39,6 +40,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
     format: str = ""
     description: str = ""
     enum: tuple[str, ...] = ()
+    default: str | int | bool | None = None
     min_length: Literal[0, 1] = 0
     min_items: int = 0
     minimum: int | None = None

@@ -104,5 +104,23 @@ def test_every_decoded_field_has_a_schema_of_its_type(struct: type[msgspec.Struc
     assert [path for path in found if (struct, path) not in NOT_IN_TYPES] == []
 
 
+@pytest.mark.parametrize(
+    ("struct", "name"),
+    [
+        (policies.PolicySpec, "policy.karmada.PropagationSpec"),
+        (policies.ClusterFailover, "policy.karmada.ClusterFailover"),
+        (policies.ApplicationFailover, "policy.karmada.ApplicationFailover"),
+        (policies.DecisionConditions, "policy.karmada.DecisionConditions"),
+    ],
+)
+def test_deciders_have_the_defaults_of_the_schemas(struct: type[msgspec.Struct], name: str) -> None:
+    written = msgspec.convert(kind_schemas.types()[name], kind_schemas.Schema).properties
+    decoded = {field.encode_name: field.default for field in msgspec.structs.fields(struct)}
+    declared = {field: each.default for field, each in written.items() if each.default is not None}
+
+    assert declared
+    assert {field: decoded.get(field, default) for field, default in declared.items()} == declared
+
+
 def test_a_field_without_schema_is_found() -> None:
     assert list(differences(inspect.type_info(policies.Failover), Named(name="policy.karmada.Placement"), ""))
