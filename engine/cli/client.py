@@ -43,13 +43,13 @@ class Reply(NamedTuple):
 class Client:
     """Client of the server that a data directory or the environment names."""
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None, *, answer_seconds: float = _ANSWER_SECONDS) -> None:
         self._directory = directory or server_location.default_directory()
         location = server_location.find(self._directory)
         self._http = httpx.Client(
             base_url=location.url,
             headers={"authorization": f"Bearer {location.token}"},
-            timeout=httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
+            timeout=httpx.Timeout(answer_seconds, connect=_CONNECT_SECONDS),
             trust_env=False,  # a local server needs no proxy
             verify=verification(location.url, location.authority),
         )
@@ -66,6 +66,16 @@ class Client:
         if response.status_code >= _STATUS_ERROR:
             raise _failure(response)
         return _decoded(response)
+
+    def verify(self, *, views: bool = False) -> Json:
+        """Verify the log (and the views); waits as long as the proof of a long log takes. Raises Failure."""
+        query = {"views": "true"} if views else {}
+        response = self._send(
+            "GET", "verify", query=query, timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS)
+        )
+        if response.status_code >= _STATUS_ERROR:
+            raise _failure(response)
+        return cast("Json", _decoded(response))
 
     def find(self, path: str, **query: object) -> Json | None:
         """GET an object; None if it does not exist. Raises Failure for other errors."""
@@ -127,9 +137,15 @@ class Client:
             raise self._silent(error) from None
 
     def _send(
-        self, method: str, path: str, *, query: Mapping[str, object], content: bytes | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, object],
+        content: bytes | None = None,
+        timeout: httpx.Timeout | None = None,
     ) -> httpx.Response:
-        return self._request(method, _PREFIX + path, query, content)
+        return self._request(method, _PREFIX + path, query, content, timeout=timeout)
 
     def _request(
         self,
@@ -138,9 +154,18 @@ class Client:
         query: Mapping[str, object],
         content: bytes | None,
         headers: Mapping[str, str] | None = None,
+        *,
+        timeout: httpx.Timeout | None = None,
     ) -> httpx.Response:
         try:
-            return self._http.request(method, path, params=_params(query), content=content, headers=headers)
+            return self._http.request(
+                method,
+                path,
+                params=_params(query),
+                content=content,
+                headers=headers,
+                timeout=timeout or self._http.timeout,
+            )
         except httpx.TransportError as error:
             raise self._silent(error) from None
 

@@ -45,7 +45,7 @@ def verify(*, views: Views = False, server: options.Server = options.SERVER) -> 
 def _report(server: options.Server, *, views: bool) -> Json:
     try:
         with server.client() as client:
-            return cast("Json", client.get("verify", **({"views": "true"} if views else {})))
+            return client.verify(views=views)
     except failures.Failure as failure:
         directory = server.data or server_location.default_directory()
         if failure.code != failures.NO_SERVER or not (directory / sqlite_table.FILE).exists():

@@ -228,7 +228,7 @@ class _Tourist:
         self._check("generation 2 is finished, to be deleted 300 s later", lambda: self._is_rebalanced(2))
         self._apply(tour_manifests.REBALANCER_WITH_TTL.replace("300", "0"))
         self._check("with 0 s instead, it is gone at once", self._is_gone)
-        proof = self._client.get("verify")
+        proof = self._client.verify()
         self._check(
             "the log proves: every step computed again gives the same bytes", lambda: not _findings(proof)
         )

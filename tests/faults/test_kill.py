@@ -63,7 +63,7 @@ def test_server_killed_at_random_times_keeps_all_acknowledged_writes(server: Ser
 
     _until_members_run_what_bindings_say(server.directory)
     with Client(server.directory) as client:
-        assert as_objects(part(client.get("verify")).get("findings")) == []
+        assert as_objects(client.verify().get("findings")) == []
     assert server.stop() == 0
     asyncio.run(_assert_nothing_is_there_twice(server.directory, ledger))
     assert len(ledger.applied) > KILLS

@@ -146,7 +146,7 @@ def test_full_disk_refuses_writes_serves_queries_and_loses_nothing(tmp_path: Pat
 
     with Client(server.directory) as client:
         assert _texts(client) == written
-        assert as_objects(part(client.get("verify")).get("findings")) == []
+        assert as_objects(client.verify().get("findings")) == []
     assert server.stop() == 0
 
 
@@ -178,7 +178,7 @@ def test_full_views_disk_refuses_queries_with_a_reason_until_there_is_space(
         # All writes are in the log, even the refused one, of which only the response failed.
         _until(lambda: len(_texts(client)) >= count)
         assert len(_texts(client)) <= count + 1
-        assert as_objects(part(client.get("verify")).get("findings")) == []
+        assert as_objects(client.verify().get("findings")) == []
     assert server.stop() == 0
 
 

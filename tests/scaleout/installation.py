@@ -129,7 +129,7 @@ class Installation:
         assert first
         for api in self.apis:
             with Client(api.data) as client:
-                report = part(client.get("verify", views="true"))
+                report = client.verify(views=True)
             assert (report["findings"], report["differences"]) == ([], []), report
         wrong = [line for watcher in self.watchers for line in watcher.differences()]
         assert not wrong, wrong[:10]

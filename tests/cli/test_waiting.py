@@ -1,0 +1,45 @@
+"""How long commands wait for a server that takes its time."""
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from engine.cli.client import Client
+from engine.cli.failures import Failure
+
+ANSWER_SECONDS = 0.1
+WORK_SECONDS = 0.5
+
+
+class Slow(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        time.sleep(WORK_SECONDS)
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write(b'{"findings": []}')
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
+        """Log nothing."""
+
+
+@pytest.fixture
+def slow_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("REBALLAST_SERVER", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("REBALLAST_TOKEN", "a-token")
+    yield
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.usefixtures("slow_server")
+def test_proof_of_the_log_may_take_longer_than_other_answers() -> None:
+    with Client(None, answer_seconds=ANSWER_SECONDS) as client:
+        assert client.verify() == {"findings": []}
+        with pytest.raises(Failure, match="does not answer"):
+            client.get("bindings")
