@@ -2,4 +2,4 @@
 
 from typing import Final
 
-RELEASE: Final = "0.5.0"
+RELEASE: Final = "0.6.0"
