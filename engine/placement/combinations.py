@@ -75,6 +75,8 @@ def _combinations(
     constraints.
     """
     count = len(regions)
+    if least > most:
+        return
     if count == least:
         clusters = sum(region.size for region in regions)
         if clusters >= clusters_min:

@@ -28,7 +28,8 @@ def allocatable(
             free.fill(0)
             break
         np.minimum(free, (column if candidates.whole else column[candidates.index]) // amount, out=free)
-    models = fleet.nodes()
+    # Karmada reads the models only to place requirements; a workload without any counts free pods.
+    models = None if request.requests is None else fleet.nodes()
     if models is not None:
         nodes = np.minimum(models.replicas(resource_requests), fleet.pods[models.positions])
         _replace_modelled(free, nodes, models.positions, candidates)

@@ -1,5 +1,6 @@
 """Resource models: node counts by columns equal those computed per cluster."""
 
+import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -118,6 +119,19 @@ def test_columns_count_as_a_loop_over_clusters(
         elif known.get(name) is not None:
             known.report(name, summary(pods, found))
         _check(known, wanted)
+
+
+def test_workload_without_requirements_counts_free_pods_and_no_models() -> None:
+    known = strategies.filled([modelled("member1", 25, [(0, [("cpu", "8")], 3)], elsewhere=False)])
+    absent = requests.Request(
+        resource=strategies.resource("a"), placement=placements.Placement(), replicas=1, requests=None
+    )
+    empty = msgspec.structs.replace(absent, requests=())
+    assert schedule.schedule(absent, known).available == {"member1": 25}
+    assert schedule.schedule(empty, known).available == {"member1": 25}
+    roomy = strategies.filled([modelled("member1", 900, [(0, [("cpu", "8")], 3)], elsewhere=False)])
+    assert schedule.schedule(absent, roomy).available == {"member1": 900}
+    assert schedule.schedule(empty, roomy).available == {"member1": 330}
 
 
 def _check(known: fleet.Fleet, wanted: dict[str, int]) -> None:

@@ -44,8 +44,14 @@ def test_sufficient_prefix_of_the_best_regions_is_preferred() -> None:
 
 def test_all_regions_are_chosen_if_all_are_needed() -> None:
     found = [region("a", size=1, score=10), region("b", size=2, score=0)]
-    assert len(combinations.choose(found, least=2, most=1, clusters_min=3)) == 2
+    assert len(combinations.choose(found, least=2, most=2, clusters_min=3)) == 2
     assert combinations.choose(found, least=2, most=2, clusters_min=4) == []
+
+
+def test_nothing_is_chosen_if_max_groups_is_absent() -> None:
+    # An absent maxGroups is 0, even if there are exactly minGroups regions.
+    found = [region("a", size=1, score=10), region("b", size=2, score=0)]
+    assert combinations.choose(found, least=2, most=0, clusters_min=3) == []
 
 
 @given(
