@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.karmada import deletion_protection
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
@@ -179,8 +180,12 @@ class Removal(Struct, frozen=True, kw_only=True):
         return Mutated(action=Action.MARKED, value=value, events=(cluster_changes.leaving(stored),))
 
     def _check(self, live: Json) -> None:
+        """Raise StatusError if a precondition is not met, or the object is protected against deletion."""
         if self.preconditions is not None:
             self.preconditions.check(live)
+        # A namespace that is marked already has passed this check.
+        if not self.is_final:
+            deletion_protection.check(live)
 
 
 def _mutated(action: Action, value: Json, edited: Edited, *events: shapes.Event) -> Mutated:

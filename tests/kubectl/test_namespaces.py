@@ -50,6 +50,40 @@ def test_finalizer_of_an_object_keeps_its_namespace_terminating(kubectl: Kubectl
     kubectl("get", "namespace", name, code=1)
 
 
+def test_protected_object_is_not_deleted_and_keeps_its_namespace(kubectl: Kubectl) -> None:
+    name = _made(kubectl)
+    kubectl("create", "configmap", "kept", "-n", name)
+    kubectl("create", "configmap", "other", "-n", name)
+    label = "resourcetemplate.karmada.io/deletion-protected"
+    kubectl("label", "configmap", "kept", "-n", name, f"{label}=Always")
+    refusal = (
+        'Error from server (Forbidden): admission webhook "resourcedeletionprotection.karmada.io" denied the request: '
+        f"This resource is protected, please make sure to remove the label: {label}\n"
+    )
+    kubectl("delete", "configmap", "kept", "-n", name, code=1)
+    assert kubectl.errors == refusal
+    kubectl("label", "namespace", name, f"{label}=Always")
+    kubectl("delete", "namespace", name, code=1)
+    assert kubectl.errors.endswith(refusal)
+    kubectl("label", "namespace", name, f"{label}=Never", "--overwrite")
+    kubectl("delete", "namespace", name, "--wait=false")
+    assert kubectl.table("namespace", name) == ["NAME STATUS", f"{name} Terminating"]
+    kubectl("get", "configmap", "other", "-n", name, code=1)
+    assert "configmap/kept\n" in kubectl("get", "configmap", "-n", name, "-o", "name")
+    kubectl("label", "configmap", "kept", "-n", name, f"{label}-")
+    kubectl("get", "namespace", name, code=1)
+
+
+def test_protected_cluster_is_not_deleted(kubectl: Kubectl) -> None:
+    kubectl("label", "cluster", "member3", "resourcetemplate.karmada.io/deletion-protected=Always")
+    kubectl("delete", "cluster", "member3", code=1)
+    assert kubectl.errors.endswith(
+        'Error from server (Forbidden): clusters.cluster.karmada.io "member3" is forbidden: This resource is protected,'
+        " please make sure to remove the label: resourcetemplate.karmada.io/deletion-protected\n"
+    )
+    kubectl("label", "cluster", "member3", "resourcetemplate.karmada.io/deletion-protected-")
+
+
 def test_object_in_an_unknown_namespace_is_refused(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "lost", "-n", "nowhere", code=1)
     assert 'namespaces "nowhere" not found' in kubectl.errors

@@ -1,8 +1,9 @@
 """Deletion of namespaces: mark the namespace, delete its contents, and remove it when it is empty.
 
-Objects with finalizers are only marked and keep the namespace until their last finalizer is removed. A
-terminating namespace accepts no new objects. Every delete that leaves it empty finishes it, so an interrupted
-deletion is completed by the next one.
+Objects with finalizers are only marked and keep the namespace until their last finalizer is removed; objects
+that are protected against deletion keep it until their protection ends. A terminating namespace accepts no
+new objects. Every delete that leaves it empty finishes it, so an interrupted deletion is completed by the next
+one.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.http.kube.control_plane import ControlPlane
+from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing.mutations import Action, Problem, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.targets import Target
@@ -30,6 +32,8 @@ class Namespaces:
         self._write_api = write_api
         self._plane = plane
         self._clock_ms = clock_ms
+        self._held: set[str] = set()
+        """Terminating namespaces that contain protected objects, as far as this process deleted them."""
 
     async def end(self, target: Target, preconditions: Preconditions) -> tuple[Written | Problem, bool]:
         """Mark a namespace and delete its contents; return the answer, and whether the namespace is gone."""
@@ -64,14 +68,33 @@ class Namespaces:
         )
         return await self._write_api.change(removal, source=SOURCE)
 
+    async def resume(self, name: str) -> None:
+        """Continue the deletion of a namespace after a write to one of its objects, which may end a protection."""
+        if name in self._held:
+            await self._clear(name)
+            await self.finish(name)
+
     async def _clear(self, name: str) -> None:
+        self._held.discard(name)
         targets = [
             Target(api_version=api_version, kind=kind, namespace=name, name=inner)
             for api_version, kind, inner in await self._contained(name)
         ]
         for start in range(0, len(targets), _TOGETHER):
             batch = targets[start : start + _TOGETHER]
-            await asyncio.gather(*(self._remove(target) for target in batch))
+            refused = await asyncio.gather(*(self._is_refused(target) for target in batch))
+            if any(refused):
+                self._held.add(name)
+
+    async def _is_refused(self, target: Target) -> bool:
+        """Delete an object of a namespace; return whether it is protected against that."""
+        try:
+            await self._remove(target)
+        except StatusError as error:
+            if error.reason != "Forbidden":
+                raise
+            return True
+        return False
 
     async def _contained(self, name: str) -> list[tuple[str, str, str]]:
         def ask(rows: Rows) -> list[tuple[str, str, str]]:

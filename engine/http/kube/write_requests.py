@@ -308,6 +308,8 @@ class WriteRequests:
             await self._namespaces.finish(target.namespace)
         elif not dry_run and target.route == "namespace":
             await self._namespaces.finish(target.name)
+        elif not dry_run and target.namespace:
+            await self._namespaces.resume(target.namespace)
         if mutated.action == Action.CREATED and written.stored is not None and target.route == "template":
             # A new object has no status or claim yet, so the stored bytes are all that can be shown.
             return self._plane.shown(resource, object_changes.live_object(target, written.stored)), written
