@@ -58,6 +58,7 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "cluster-untainted": clusters.ClusterUntainted,
         "capacity-reported": clusters.CapacityReported,
         "cluster-health-changed": clusters.ClusterHealthChanged,
+        "cluster-conditions-reported": clusters.ClusterConditionsReported,
     },
     topics.HEALTH: {
         "workload-reported": health.WorkloadReported,

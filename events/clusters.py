@@ -1,6 +1,11 @@
 """Topic ``clusters``: membership, description, taints, capacity and health of the member clusters."""
 
+from typing import Final
+
 from events import enums, shapes
+
+DERIVED_CONDITIONS: Final = ("Ready", "CompleteAPIEnablements")
+"""Types of the conditions that the engine derives from other reports."""
 
 
 class Taint(shapes.Shape, frozen=True, kw_only=True):
@@ -46,6 +51,16 @@ class SecretRef(shapes.Shape, frozen=True, kw_only=True):
 
     namespace: str
     name: str
+
+
+class ClusterCondition(shapes.Shape, frozen=True, kw_only=True):
+    """A condition of a cluster; if ``last_transition_ms`` is absent, the fold finds when its status changed."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_ms: shapes.Instant | None = None
 
 
 class ClusterEvent(shapes.Event, frozen=True, kw_only=True):
@@ -171,3 +186,12 @@ class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):
     grace_seconds: shapes.Seconds = 0
     silent: bool = False
     heard_ms: shapes.Instant = 0
+
+
+class ClusterConditionsReported(ClusterEvent, frozen=True, kw_only=True):
+    """Conditions of a cluster that clients report; they replace the previously reported ones.
+
+    The engine derives the conditions Ready and CompleteAPIEnablements itself, so these are not among them.
+    """
+
+    conditions: tuple[ClusterCondition, ...] = ()

@@ -42,6 +42,7 @@ class Cluster(Struct, array_like=True):
     room: ReportedCapacity | None = None
     health: domain.Health | None = None
     leaving_ms: int = 0
+    conditions: tuple[events.ClusterCondition, ...] = ()
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -87,6 +88,8 @@ class Clusters:
                     # event.
                     self._documents.put(key_id, cluster)
                     return
+            case events.ClusterConditionsReported() if cluster is not None:
+                cluster.conditions = domain.conditions_after(cluster.conditions, taken.data, taken.at_ms)
             case _ if cluster is not None:
                 cluster.spec = domain.edited(cluster.spec, taken.data, taken.at_ms)
             case _:

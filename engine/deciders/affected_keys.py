@@ -31,7 +31,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
                 intake.touch_by(shard, key, states.POLICY, cause)
         case facts.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)
-        case facts.HealthReported() | facts.TaintPolicyChanged() as change:
+        case facts.HealthReported() | facts.ConditionsChanged() | facts.TaintPolicyChanged() as change:
             _touch_watches(shard, indexes, change, cause)
         case _:
             _touch_readers(shard, indexes, changed.change, cause)
@@ -100,7 +100,7 @@ def _override_keys(change: facts.OverrideChanged, shard: ShardState, indexes: In
 def _touch_watches(
     shard: ShardState,
     indexes: Indexes,
-    change: facts.ClusterChanged | facts.HealthReported | facts.TaintPolicyChanged,
+    change: facts.ClusterChanged | facts.HealthReported | facts.ConditionsChanged | facts.TaintPolicyChanged,
     cause: Cause,
 ) -> None:
     """Touch the watches of clusters that changed or whose taint policies changed.
@@ -121,6 +121,13 @@ def _touch_watches(
                 indexes.emptied = cause
         case facts.HealthReported():
             _apply_health_report(shard, indexes, change, cause)
+        case facts.ConditionsChanged(name=name):
+            key = keys.cluster_key(name)
+            if keys.shard_of(name) == shard.shard:
+                shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
+                intake.touch_by(shard, key, states.CLUSTER, cause)
+            # The conditions may decide whether a cluster in trouble waits, and so which one is next.
+            indexes.emptied = cause
         case facts.TaintPolicyChanged():
             for key in shard.watches:
                 intake.touch_by(shard, key, states.CLUSTER, cause)

@@ -1,7 +1,8 @@
 """Cluster health in the owner shard: turn silence into a report, and conditions into the taints that policies want.
 
-A condition (ready, not ready) counts after it has lasted for a while, so a flapping cluster changes nothing;
-the time starts at the first step that knew the condition, because a report may arrive late. Storms are
+The condition Ready counts after it has lasted for a while, so a flapping cluster changes nothing; the time
+starts at the first step that knew the condition, because a report may arrive late. Conditions that clients
+report (network, storage) count at once, as their reporters have their own rules. Storms are
 bounded here (design section 3): failing clusters are emptied one by one, at the pace of Kubernetes' node
 controller, and none while so many fail that the control plane itself is probably cut off. The order follows
 from the facts, which every shard sees, and from the step's time.
@@ -124,18 +125,23 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
     cluster = facts.fleet.get(watch.name)
     if cluster is None or not facts.taint_policies:
         return _NOTHING
-    known_ms = watch.known_ms or time_ms
-    counts_ms = known_ms if watch.status == UNKNOWN else known_ms + CONFIRM_MS
-    if time_ms < counts_ms:
-        return Plan((), (), counts_ms)
-    added, removed = _taint_changes(cluster, watch.status, facts)
-    if watch.status == READY or not _has_no_execute(added):
-        return Plan(tuple(added), tuple(removed), 0)
+    confirmed_ms = _confirmed_ms(watch, time_ms)
+    added, removed = _taint_changes(cluster, watch.status if not confirmed_ms else "", facts)
+    if watch.status in ("", READY) or not _has_no_execute(added):
+        return Plan(tuple(added), tuple(removed), confirmed_ms)
     check_ms = _next_check_ms(watch, facts, time_ms)
     if check_ms == time_ms:
-        return Plan(tuple(added), tuple(removed), 0)
+        return Plan(tuple(added), tuple(removed), confirmed_ms)
     added = [taint for taint in added if taint.effect != vocabulary.NO_EXECUTE]
-    return Plan(tuple(added), tuple(removed), check_ms, waits=check_ms > 0)
+    next_ms = min(due_ms for due_ms in (check_ms, confirmed_ms) if due_ms) if check_ms or confirmed_ms else 0
+    return Plan(tuple(added), tuple(removed), next_ms, waits=check_ms > 0)
+
+
+def _confirmed_ms(watch: Watch, time_ms: int) -> int:
+    """Return when the condition Ready will count; 0 if it does already, or is not reported."""
+    known_ms = watch.known_ms or time_ms
+    counts_ms = known_ms if watch.status in ("", UNKNOWN) else known_ms + CONFIRM_MS
+    return counts_ms if time_ms < counts_ms else 0
 
 
 def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
@@ -181,13 +187,17 @@ def _has_no_execute(added: list[clusters.Taint]) -> bool:
 
 
 def _taint_changes(
-    cluster: manifests.ClusterManifest, status: str, facts: Facts
+    cluster: manifests.ClusterManifest, ready: str, facts: Facts
 ) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
-    """Return the taints that the policies add to and remove from the cluster; a taint that one adds is not removed."""
+    """Return the taints that the policies add to and remove from the cluster; a taint that one adds is not removed.
+
+    ``ready`` is the status of the condition Ready; empty if it does not count.
+    """
     present = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
     adding: dict[tuple[str, str], manifests.Taint] = {}
     removing: dict[tuple[str, str], manifests.Taint] = {}
-    conditions = {_CONDITION: status}
+    reported = facts.conditions.get(cluster.metadata.name, {})
+    conditions = {**reported, _CONDITION: ready} if ready else reported
     for policy in _policies(cluster.metadata.name, facts):
         for taint in policy.spec.taints:
             if policy.adds(conditions):

@@ -5,17 +5,16 @@ from the change and its own state alone, so replay touches the same keys.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import built_in_statuses, claims, member_facts
+from engine.deciders import built_in_statuses, claims, interpretation, member_facts
 from engine.domain.clusters import Health, health_after
 from engine.objects import clusters as manifests
 from engine.objects import interpreters as interpreter_objects
 from engine.objects import policies as policy_objects
-from engine.objects import priorities, selector_index, workloads
+from engine.objects import priorities, selector_index
 from engine.objects import taint_policies as taint_objects
 from engine.overrides import policies as override_objects
 from engine.overrides import selection
@@ -64,6 +63,12 @@ class HealthReported(Struct, frozen=True, gc=False):
     is_change: bool
 
 
+class ConditionsChanged(Struct, frozen=True, gc=False):
+    """The status of a condition that clients report of a cluster changed."""
+
+    name: str
+
+
 class TaintPolicyChanged(Struct, frozen=True, gc=False):
     """A ClusterTaintPolicy was applied, changed or deleted."""
 
@@ -93,6 +98,7 @@ Change = (
     | PolicyChanged
     | InterpreterChanged
     | HealthReported
+    | ConditionsChanged
     | TaintPolicyChanged
     | OverrideChanged
     | PriorityClassChanged
@@ -111,19 +117,6 @@ class Changed(Struct, frozen=True, gc=False):
     at_ms: int = 0
 
 
-class Interpreter(Struct, frozen=True):
-    """How to read a custom kind: dotted paths from the root for replicas and requests, and its ``reading``."""
-
-    name: str
-    api_version: str
-    kind: str
-    replicas_path: str
-    requests_path: str = ""
-    reading: shapes.Reading | None = None
-    status_fields: tuple[interpreter_objects.StatusField, ...] = ()
-    dependencies: tuple[interpreter_objects.Dependency, ...] = ()
-
-
 class KnownPolicy(Struct, frozen=True):
     """A policy; ``version`` is the write version of its last write."""
 
@@ -138,39 +131,22 @@ class FactsState(Struct):
     ends: dict[str, int]
     clusters: list[manifests.ClusterManifest]
     policies: list[KnownPolicy]
-    interpreters: list[Interpreter]
+    interpreters: list[interpretation.Interpreter]
     inputs: list[verdicts.PartitionState]
     health: dict[str, Health] = {}
     taint_policies: dict[str, taint_objects.TaintPolicy] = {}
     overrides: list[selection.KnownOverride] = []
     emptied: tuple[int, str] = (0, "")
     priority_classes: dict[str, priorities.PriorityClass] = {}
-
-
-_ROOM: Final = ("allocatable", "allocated", "allocating")
-
-
-def _reading_of(spec: interpreter_objects.Interpretation) -> shapes.Reading | None:
-    """Return what members must know to read the kind; None if the built-in rules suffice."""
-    health = None
-    if spec.health is not None:
-        path, values = interpreter_objects.health_path(spec.health)
-        health = shapes.HealthRule(path=path, values=values)
-    reading = shapes.Reading(
-        values=tuple(sorted({field.json_path for field in spec.status_fields})),
-        health=health,
-        retained=spec.retained_fields,
-        replicas="" if workloads.is_default_path(spec.replicas_path) else spec.replicas_path,
-    )
-    return None if reading == shapes.Reading() else reading
+    conditions: dict[str, dict[str, str]] = {}
 
 
 class Facts:
     """Fold of the fact topics, from a state or from the beginning; it takes ownership of the state.
 
     ``ends`` are the next offsets by topic. ``emptied`` is the time and name of the cluster that the engine
-    last began to empty (time 0: none). ``leaving`` holds the leaving clusters, ``troubled`` those whose last
-    known health is not ready.
+    last began to empty (time 0: none). ``conditions`` are those that clients report, by cluster: status by
+    type. ``leaving`` holds the leaving clusters, ``troubled`` those whose last known health is not ready.
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
@@ -178,12 +154,13 @@ class Facts:
         self.decision_cache = decision_cache.DecisionCache(self.fleet)
         self.policies = claims.PolicyIndex()
         self.known_policies: dict[PolicyRef, KnownPolicy] = {}
-        self.interpreters: dict[tuple[str, str], Interpreter] = {}
+        self.interpreters: dict[tuple[str, str], interpretation.Interpreter] = {}
         self.health: dict[str, Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.overrides = selection.Overrides()
         self.emptied = (0, "")
         self.priority_classes: dict[str, priorities.PriorityClass] = {}
+        self.conditions: dict[str, dict[str, str]] = {}
         self.leaving: set[str] = set()
         self.troubled: set[str] = set()
         self._prioritizing: set[PolicyRef] = set()
@@ -213,6 +190,7 @@ class Facts:
             overrides=list(self.overrides),
             emptied=self.emptied,
             priority_classes=self.priority_classes,
+            conditions=self.conditions,
         )
 
     def copy(self) -> "Facts":
@@ -242,7 +220,7 @@ class Facts:
             else built_in_statuses.FIELDS.get((ref.api_version, ref.kind), ())
         )
 
-    def interpreter(self, ref: shapes.WorkloadRef) -> Interpreter | None:
+    def interpreter(self, ref: shapes.WorkloadRef) -> interpretation.Interpreter | None:
         """Return the interpreter of a custom kind; None if there is none."""
         return self.interpreters.get((ref.api_version, ref.kind)) if self.interpreters else None
 
@@ -302,6 +280,7 @@ class Facts:
         self.taint_policies = dict(state.taint_policies)
         self.emptied = state.emptied
         self.priority_classes = dict(state.priority_classes)
+        self.conditions = dict(state.conditions)
         for override in state.overrides:
             self.overrides.put(replace(override, policy=override_objects.with_own_buffers(override.policy)))
 
@@ -344,11 +323,14 @@ class Facts:
                 return self._report(report)
             case clusters.ClusterHealthChanged() as health_change:
                 return self._apply_health_report(health_change, taken.at_ms)
+            case clusters.ClusterConditionsReported() as report:
+                return self._apply_conditions(report)
             case clusters.ClusterLeft(name=name):
                 old = self.fleet.get(name)
                 self.fleet.remove(name)
                 self.leaving.discard(name)
                 self.health.pop(name, None)
+                self.conditions.pop(name, None)
                 self.troubled.discard(name)
                 return [ClusterChanged(name, old, None)]
             case _:
@@ -412,19 +394,18 @@ class Facts:
         self._put_health(report.name, health)
         return [HealthReported(report.name, health, previous is None or previous.status != health.status)]
 
+    def _apply_conditions(self, report: clusters.ClusterConditionsReported) -> list[Change]:
+        previous = self.conditions.pop(report.name, {})
+        conditions = {condition.type: condition.status for condition in report.conditions}
+        if conditions:
+            self.conditions[report.name] = conditions
+        return [] if conditions == previous else [ConditionsChanged(report.name)]
+
     def _apply_interpreter(self, name: str, raw: msgspec.Raw) -> list[Change]:
         changes = self._drop_interpreter(name)
-        spec = interpreter_objects.decode(raw)
-        kind = (spec.target.api_version, spec.target.kind)
-        self.interpreters[kind] = Interpreter(
-            name,
-            *kind,
-            spec.replicas_path,
-            spec.requests_path,
-            _reading_of(spec),
-            spec.status_fields,
-            spec.dependencies,
-        )
+        interpreter = interpretation.interpreter(name, interpreter_objects.decode(raw))
+        kind = (interpreter.api_version, interpreter.kind)
+        self.interpreters[kind] = interpreter
         return [*changes, InterpreterChanged(*kind)]
 
     def _drop_interpreter(self, name: str) -> list[Change]:

@@ -139,7 +139,7 @@ class Indexes:
 
     def health_reported(self, watch: Watch) -> None:
         """Update ``troubled`` after a health report of a cluster."""
-        if watch.status == READY:
+        if watch.status in ("", READY):
             self.troubled.discard(watch.key)
         else:
             self.troubled.add(watch.key)

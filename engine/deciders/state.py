@@ -209,12 +209,12 @@ class Rebalancer(rebalancers.Rebalancer, kw_only=True, gc=False):
 class Watch(Struct, gc=False):
     """Health tracking of one cluster in its owner shard, from the cluster's first report on.
 
-    ``status`` is the condition Ready; ``since_ms`` is its start as reported, ``known_ms`` the time of the
-    first step that knew it (0: none yet). The cluster counts as silent at ``silent_ms`` (0: never), which is
-    ``grace_ms`` after its last report; ``silenced_ms`` is the ``heard_ms`` of the last recorded silence.
-    ``judged`` is the last decision on its taints, ``act_ms`` the time at which the passing of time may change
-    that decision, ``queued_ms`` the time since which it waits for other clusters to be emptied first (0: it
-    does not wait).
+    ``status`` is the condition Ready (empty: not reported yet); ``since_ms`` is its start as reported,
+    ``known_ms`` the time of the first step that knew it (0: none yet). The cluster counts as silent at
+    ``silent_ms`` (0: never), which is ``grace_ms`` after its last report; ``silenced_ms`` is the ``heard_ms``
+    of the last recorded silence. ``judged`` is the last decision on its taints, ``act_ms`` the time at which
+    the passing of time may change that decision, ``queued_ms`` the time since which it waits for other
+    clusters to be emptied first (0: it does not wait).
     """
 
     key: str

@@ -61,6 +61,20 @@ def health_after(previous: Health | None, report: clusters.ClusterHealthChanged,
     return Health(status, report.reason, report.message, since_ms, heard_ms, grace_seconds)
 
 
+def conditions_after(
+    previous: tuple[clusters.ClusterCondition, ...], report: clusters.ClusterConditionsReported, at_ms: int
+) -> tuple[clusters.ClusterCondition, ...]:
+    """Return the reported conditions; one without a time keeps that of its previous status, else gets the event's."""
+    since = {(old.type, old.status): old.last_transition_ms for old in previous}
+    replace = msgspec.structs.replace
+    return tuple(
+        condition
+        if condition.last_transition_ms is not None
+        else replace(condition, last_transition_ms=since.get((condition.type, condition.status)) or at_ms)
+        for condition in report.conditions
+    )
+
+
 def joined(data: clusters.ClusterJoined, at_ms: int) -> Spec:
     """Return the spec of a cluster that joins; taints without a time get that of the event."""
     return Spec(

@@ -6,7 +6,7 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing import cluster_changes
 from engine.writing.mutations import Action, Edited, Mutated
 from engine.writing.targets import Target
-from events import clusters, shapes
+from events import clusters, shapes, times
 from events.json_values import Json, as_list, as_object
 from events.validation import clusters as validation_clusters
 from projections.clusters import Cluster
@@ -53,6 +53,9 @@ def _events(target: Target, cluster: Cluster, before: Json, desired: Json) -> li
     ready = _ready(target.name, status)
     if ready is not None and ready != _ready(target.name, before):
         events.append(ready)
+    reported = _conditions(target.name, status)
+    if reported != _conditions(target.name, before):
+        events.append(reported)
     whole = {**cluster_document(cluster), "metadata": desired.get("metadata")}
     if _fields(desired) == _fields(cluster_document(cluster, managed=True)):
         # A repeated report changes nothing but the times of its field owners; keep those, or each heartbeat
@@ -88,6 +91,30 @@ def _capacity(name: str, status: Json) -> clusters.CapacityReported:
     modelings = as_list(summary.get("allocatableModelings")) or []
     report: Json = {"name": name, **amounts, "modelings": modelings, **counted}
     return msgspec.convert(report, clusters.CapacityReported)
+
+
+def _conditions(name: str, status: Json) -> clusters.ClusterConditionsReported:
+    """The conditions of a status, but for those that the engine derives."""
+    conditions = [as_object(item) or {} for item in as_list(status.get("conditions")) or []]
+    return clusters.ClusterConditionsReported(
+        name=name,
+        conditions=tuple(
+            _condition(condition)
+            for condition in conditions
+            if condition.get("type") not in clusters.DERIVED_CONDITIONS
+        ),
+    )
+
+
+def _condition(condition: Json) -> clusters.ClusterCondition:
+    changed = condition.get("lastTransitionTime")
+    return clusters.ClusterCondition(
+        type=str(condition.get("type", "")),
+        status=str(condition.get("status", "")),
+        reason=str(condition.get("reason", "")),
+        message=str(condition.get("message", "")),
+        last_transition_ms=times.from_text(changed) if isinstance(changed, str) else None,
+    )
 
 
 def _ready(name: str, status: Json) -> clusters.ClusterHealthChanged | None:

@@ -13,6 +13,7 @@ from events import clusters, objects, shapes
 from events.validation import kind_schemas, names
 from events.validation.schema import Fault, faults
 
+_STATUSES: Final = ("True", "False", "Unknown")
 _FORMS: Final = {
     **kind_schemas.form("cluster.karmada.ClusterSpec").known,
     "taint": kind_schemas.form("core.Taint"),
@@ -44,6 +45,8 @@ def examine(data: shapes.Event) -> Iterator[Fault]:
             yield from _quantities(data.allocatable, "allocatable")
             yield from _quantities(data.allocated, "allocated")
             yield from _quantities(data.allocating, "allocating")
+        case clusters.ClusterConditionsReported(conditions=conditions):
+            yield from _conditions(conditions)
         case _:
             return
 
@@ -55,6 +58,18 @@ def _fields(data: shapes.Event) -> Iterator[Fault]:
     for name, form in _FORMS.items():
         if name in written:
             yield from faults(form, written[name], name)
+
+
+def _conditions(conditions: tuple[clusters.ClusterCondition, ...]) -> Iterator[Fault]:
+    types: set[str] = set()
+    for index, condition in enumerate(conditions):
+        path = f"conditions[{index}]"
+        if not condition.type or condition.type in clusters.DERIVED_CONDITIONS or condition.type in types:
+            reason = f"{condition.type[:80]!r} is empty, repeated or derived by the engine"
+            yield Fault(f"{path}.type", reason, "give each condition a type of its own")
+        if condition.status not in _STATUSES:
+            yield Fault(f"{path}.status", f"{condition.status[:80]!r} is not True, False or Unknown")
+        types.add(condition.type)
 
 
 def _quantities(amounts: Mapping[str, str], path: str) -> Iterator[Fault]:

@@ -117,6 +117,7 @@ def _status(cluster: Cluster) -> Json:
         status["resourceSummary"] = _summary(cluster.room)
         if cluster.room.nodes is not None:
             status["nodeSummary"] = {"totalNum": cluster.room.nodes, "readyNum": cluster.room.nodes_ready}
+    conditions: list[Json] = []
     health = cluster.health
     if health is not None:
         condition: Json = {
@@ -126,8 +127,21 @@ def _status(cluster: Cluster) -> Json:
             "message": health.message,
             "lastTransitionTime": instant(health.since_ms),
         }
-        status["conditions"] = [condition, _enablements(cluster)]
+        conditions += [condition, _enablements(cluster)]
+    conditions += [_condition(reported) for reported in cluster.conditions]
+    if conditions:
+        status["conditions"] = conditions
     return status
+
+
+def _condition(reported: events.ClusterCondition) -> Json:
+    return {
+        "type": reported.type,
+        "status": reported.status,
+        "reason": reported.reason,
+        "message": reported.message,
+        "lastTransitionTime": instant(reported.last_transition_ms or 0),
+    }
 
 
 def _enablements(cluster: Cluster) -> Json:

@@ -147,6 +147,12 @@ def health_reported(name: str, *, ready: bool = True, grace_s: int = 0) -> clust
     return clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace_s)
 
 
+def conditions_reported(name: str, **statuses: str) -> clusters.ClusterConditionsReported:
+    """Conditions that a client reports of a cluster: status by type."""
+    reported = (clusters.ClusterCondition(type=kind, status=status) for kind, status in statuses.items())
+    return clusters.ClusterConditionsReported(name=name, conditions=tuple(reported))
+
+
 def configuration(manifest: Json) -> policies.ConfigurationApplied:
     return policies.ConfigurationApplied(manifest=raw(manifest))
 
@@ -161,10 +167,15 @@ def quota(name: str, cpu: str = "8") -> policies.ConfigurationApplied:
 
 
 def taint_policy(
-    name: str, effect: str = "NoExecute", *statuses: str, on: tuple[str, ...] = (), **spec: object
+    name: str,
+    effect: str = "NoExecute",
+    *statuses: str,
+    on: tuple[str, ...] = (),
+    condition: str = "Ready",
+    **spec: object,
 ) -> policies.ConfigurationApplied:
     """A ClusterTaintPolicy that taints clusters with these statuses (default: not ready) and untaints ready ones."""
-    return configuration(manifests.taint_policy(name, effect, *statuses, on=on, **spec))
+    return configuration(manifests.taint_policy(name, effect, *statuses, on=on, condition=condition, **spec))
 
 
 def override(

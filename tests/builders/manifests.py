@@ -157,13 +157,18 @@ def images(tag: str, **target: object) -> Json:
 
 
 def taint_policy(
-    name: str, effect: str = "NoExecute", *statuses: str, on: tuple[str, ...] = (), **spec: object
+    name: str,
+    effect: str = "NoExecute",
+    *statuses: str,
+    on: tuple[str, ...] = (),
+    condition: str = "Ready",
+    **spec: object,
 ) -> Json:
     """A ClusterTaintPolicy that taints clusters with these statuses (default: not ready) and untaints ready ones."""
-    condition: Json = {"conditionType": "Ready", "operator": "In"}
+    matched: Json = {"conditionType": condition, "operator": "In"}
     rules: Json = {
-        "addOnConditions": [{**condition, "statusValues": list(statuses) or ["False", "Unknown"]}],
-        "removeOnConditions": [{**condition, "statusValues": ["True"]}],
+        "addOnConditions": [{**matched, "statusValues": list(statuses) or ["False", "Unknown"]}],
+        "removeOnConditions": [{**matched, "statusValues": ["True"]}],
         "taints": [{"key": "not-ready", "effect": effect}],
         **({"targetClusters": {"clusterNames": list(on)}} if on else {}),
         **spec,

@@ -17,6 +17,11 @@ def joined(**changed: object) -> clusters.ClusterJoined:
     return msgspec.structs.replace(JOINED, **changed)
 
 
+def conditions(*statuses: tuple[str, str]) -> clusters.ClusterConditionsReported:
+    reported = tuple(clusters.ClusterCondition(type=kind, status=status) for kind, status in statuses)
+    return clusters.ClusterConditionsReported(name="member1", conditions=reported)
+
+
 def reported(**changed: object) -> clusters.CapacityReported:
     return msgspec.structs.replace(clusters.CapacityReported(name="member1", allocatable={}), **changed)
 
@@ -47,6 +52,9 @@ REFUSED = [
     (joined(sync_mode="Sometimes"), "syncMode: Invalid enum value 'Sometimes'"),
     (clusters.ClusterLabelled(name="member1", labels={"": ""}), "labels.: is not a label's name"),
     (clusters.ClusterDescribed(name="member1", zones=("",)), "zones[0]: is empty"),
+    (conditions(("Ready", "True")), "conditions[0].type: 'Ready' is empty, repeated or derived by the engine"),
+    (conditions(("Net", "True"), ("Net", "False")), "conditions[1].type: 'Net' is empty, repeated"),
+    (conditions(("Net", "Yes")), "conditions[0].status: 'Yes' is not True, False or Unknown"),
     (clusters.ClusterTainted(name="member1", taint=taint("no")), "taint.effect: is 'no'"),
     (clusters.ClusterTainted(name="member1", taint=taint(key="")), "taint.key: is empty"),
     (clusters.ClusterTainted(name="member1", taint=taint(key="a b")), "taint.key: 'a b' is not a taint's key"),
@@ -87,6 +95,7 @@ def test_facts_of_the_engine_ignore_a_refused_event(data: shapes.Event, said: st
         clusters.ClusterUntainted(name="member1", key="k"),
         clusters.CapacityReported(name="member1", allocatable={"cpu": "8"}),
         clusters.ClusterHealthChanged(name="member1", ready=True),
+        conditions(("Net", "True")),
     ],
 )
 def test_facts_are_accepted_of_members_only(data: shapes.Event) -> None:

@@ -179,6 +179,18 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
         silent=True,
         heard_ms=AT_MS,
     ),
+    clusters.ClusterConditionsReported(
+        name="member1",
+        conditions=(
+            clusters.ClusterCondition(
+                type="NetworkReady",
+                status="False",
+                reason="PacketLoss",
+                message="half of all packets are lost",
+                last_transition_ms=AT_MS,
+            ),
+        ),
+    ),
 )
 _HEALTH: Final[tuple[shapes.Event, ...]] = (
     health.WorkloadReported(

@@ -8,6 +8,7 @@ from typing import cast
 
 import httpx
 
+from events.json_values import Json
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
 
@@ -68,6 +69,30 @@ def test_cluster_status_has_version_nodes_api_enablements_and_conditions(kubectl
     assert wide == "NAME VERSION MODE READY ZONES REGION PROVIDER API-ENDPOINT PROXY-URL"
 
 
+def test_condition_that_a_client_writes_is_shown_and_taints_the_cluster(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=_NETWORK_POLICY)
+    written = {"type": "NetworkReady", "status": "False", "reason": "PacketLoss", "message": "m"}
+    before = cast("dict[str, list[Json]]", kubectl.json("cluster", "member3")["status"])["conditions"]
+    try:
+        for status, taints in (("False", [("network", "NoSchedule")]), ("True", [])):
+            changed = {**written, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+            patch = json.dumps({"status": {"conditions": [*before, changed]}})
+            kubectl("patch", "cluster", "member3", "--subresource=status", "--type=merge", "-p", patch)
+            cluster = kubectl.json("cluster", "member3")
+            assert changed in cast("dict[str, list[Json]]", cluster["status"])["conditions"]
+            kubectl.until_true(
+                lambda taints=taints: _taints(kubectl, "member3") == taints,
+                lambda: kubectl("get", "cluster", "member3", "-o", "yaml"),
+            )
+        kubectl("wait", "--for=condition=NetworkReady", "cluster/member3", "--timeout=60s")
+    finally:
+        kubectl("delete", "clustertaintpolicy", "network")
+        patch = json.dumps({"status": {"conditions": before}})
+        kubectl("patch", "cluster", "member3", "--subresource=status", "--type=merge", "-p", patch)
+    after = cast("dict[str, list[Json]]", kubectl.json("cluster", "member3")["status"])["conditions"]
+    assert [condition["type"] for condition in after] == ["Ready", "CompleteAPIEnablements"]
+
+
 def test_labels_and_annotations_of_a_cluster_are_stored(kubectl: Kubectl) -> None:
     kubectl("annotate", "cluster", "member3", "example.com/owner=shop")
     kubectl("label", "cluster", "member3", "tier=gold")
@@ -121,6 +146,23 @@ def test_cluster_of_dead_agent_is_deleted_after_its_finalizer_is_removed(
         kubectl("patch", "cluster", name, "--type=merge", "-p", without)
     kubectl("wait", "--for=delete", f"cluster/{name}", "--timeout=60s")
     kubectl("get", "namespace", f"karmada-es-{name}", code=1)
+
+
+def _taints(kubectl: Kubectl, cluster: str) -> list[tuple[object, object]]:
+    spec = cast("dict[str, list[Json]]", kubectl.json("cluster", cluster)["spec"])
+    return [(taint["key"], taint["effect"]) for taint in spec.get("taints", [])]
+
+
+_NETWORK_POLICY = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterTaintPolicy
+metadata: {name: network}
+spec:
+  targetClusters: {clusterNames: [member3]}
+  addOnConditions: [{conditionType: NetworkReady, operator: NotIn, statusValues: ["True"]}]
+  removeOnConditions: [{conditionType: NetworkReady, operator: In, statusValues: ["True"]}]
+  taints: [{key: network, effect: NoSchedule}]
+"""
 
 
 def _cluster(name: str) -> str:

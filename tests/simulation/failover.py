@@ -37,6 +37,7 @@ class Seen(msgspec.Struct, frozen=True):
     since: int = 0
     heard_ms: int = 0
     is_leaving: bool = False
+    conditions: dict[str, str] = {}
 
 
 Fleet = dict[str, Seen]
@@ -232,9 +233,10 @@ class _Model:
         if judged.status != seen.status:
             yield f"flap: {judged.name} counts as {judged.status}, it is {seen.status}"
         lasted_ms = now.step.time_ms - now.known[judged.name][1]
-        if seen.status != "Unknown" and lasted_ms < _CONFIRM_MS:
+        # Conditions that clients report count at once.
+        if not seen.conditions and seen.status != "Unknown" and lasted_ms < _CONFIRM_MS:
             yield f"flap: {judged.name} is tainted after {lasted_ms} ms of {seen.status}"
-        if seen.status != "True":
+        if seen.status not in ("", "True"):
             self._emptied.append((now.step.time_ms, judged.name))
             if _is_crowd(fleet):
                 yield f"pace: {judged.name} is emptied, with most of {len(fleet)} in trouble"
@@ -321,17 +323,26 @@ def _taints(fleet: Fleet, taken: Iterable[verdicts.Taken]) -> Iterator[str]:
                 wanting.pop(each.record.key, None)
             case _:
                 pass
+    crowd = _is_crowd(fleet)
     for name, seen in fleet.items():
+        # The crowd holds back only clusters that are in trouble themselves.
+        is_held = crowd and seen.status not in ("", "True")
         marks = {"addOnConditions": set[tuple[str, str]](), "removeOnConditions": set[tuple[str, str]]()}
         for spec in wanting.values():
             for when, found in marks.items():
-                if any(seen.status in each["statusValues"] for each in spec[when]):
+                if any(_status(seen, each) in each["statusValues"] for each in spec[when]):
                     found.update((taint["key"], taint["effect"]) for taint in spec["taints"])
-        due = {mark for mark in marks["addOnConditions"] if mark[1] != "NoExecute" or not _is_crowd(fleet)}
+        due = {mark for mark in marks["addOnConditions"] if mark[1] != "NoExecute" or not is_held}
         if due - seen.taints.keys():
             yield f"rest: {name} is {seen.status} without the taints {due - seen.taints.keys()}"
         if over := (marks["removeOnConditions"] - marks["addOnConditions"]) & seen.taints.keys():
             yield f"rest: {name} is {seen.status} and still has the taints {over}"
+
+
+def _status(seen: Seen, matched: dict[str, Any]) -> str | None:
+    """The status of the condition that a taint policy names."""
+    kind = matched["conditionType"]
+    return seen.status if kind == "Ready" else seen.conditions.get(kind)
 
 
 def _end_by_time(now: Shard, binding: Tracked, task: decisions.EvictionStarted) -> Iterator[str]:
@@ -468,15 +479,21 @@ def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
             }
             return fleet | {name: replace(fleet[name], taints=marks)}
         case clusters.ClusterHealthChanged(name=name) as said:
-            seen = fleet[name]
-            if said.silent and (not seen.status or seen.heard_ms > said.heard_ms):
-                return fleet
-            status = "Unknown" if said.silent else str(said.ready)
-            since = seen.since if status == seen.status else offset
-            heard_ms = seen.heard_ms if said.silent else at_ms
-            return fleet | {name: replace(seen, status=status, since=since, heard_ms=heard_ms)}
+            return fleet | {name: _after_report(fleet[name], said, at_ms, offset)}
+        case clusters.ClusterConditionsReported(name=name, conditions=reported):
+            statuses = {condition.type: condition.status for condition in reported}
+            return fleet | {name: replace(fleet[name], conditions=statuses)}
         case _:
             return fleet
+
+
+def _after_report(seen: Seen, said: clusters.ClusterHealthChanged, at_ms: int, offset: int) -> Seen:
+    if said.silent and (not seen.status or seen.heard_ms > said.heard_ms):
+        return seen
+    status = "Unknown" if said.silent else str(said.ready)
+    since = seen.since if status == seen.status else offset
+    heard_ms = seen.heard_ms if said.silent else at_ms
+    return msgspec.structs.replace(seen, status=status, since=since, heard_ms=heard_ms)
 
 
 def _drives(placement: dict[str, Any], mark: tuple[str, str], since_ms: int, time_ms: int) -> bool:

@@ -277,11 +277,21 @@ async def report_health(world: World) -> str:
     return f"{name} is {'ready' if ready else 'not ready'}, next in {grace} s"
 
 
+async def report_conditions(world: World) -> str:
+    """Report a cluster's other conditions as a client does, or that there are none."""
+    chance = world.chance
+    name, status = chance.choice(world.names), chance.choice(["True", "False", "Unknown", ""])
+    reported = {"NetworkReady": status} if status else {}
+    await world.submit(inputs.conditions_reported(name, **reported), name, 0)
+    return f"{name} has the conditions {reported}"
+
+
 async def apply_taint_policy(world: World) -> str:
     chance = world.chance
     name = chance.choice(["t1", "t2"])
+    condition = chance.choice(["Ready", "Ready", "NetworkReady"])
     conditions = [
-        {"conditionType": "Ready", "operator": operator, "statusValues": values}
+        {"conditionType": condition, "operator": operator, "statusValues": values}
         for operator, values in (("In", ["False", "Unknown"]), ("In", ["Unknown"]), ("In", ["True"]))
     ]
     spec = {
@@ -454,6 +464,7 @@ WEIGHTS: dict[Move, int] = {
     delete_rebalancer: 1,
     hostile: 2,
     report_health: 2,
+    report_conditions: 1,
     apply_taint_policy: 1,
     apply_override: 3,
     delete_override: 1,
