@@ -1,18 +1,14 @@
 """Write requests of the Kubernetes API: compute the change, submit it, respond with the object as stored."""
 
-import secrets
 import uuid
 from collections.abc import Callable
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine import loop_share
-from engine.http import bodies
 from engine.http.kube import (
-    authentication,
     eviction_permission,
     rendering,
     requests,
@@ -21,21 +17,16 @@ from engine.http.kube import (
 from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.edits.authorized import AuthorizedEdit
-from engine.http.kube.edits.objects import Application, Creation, Patch, Replacement
-from engine.http.kube.edits.patching import check_patch_type
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
-from engine.http.kube.edits.writer import AheadError, RequestedEdit, Writer
+from engine.http.kube.edits.writer import AheadError, RequestedEdit
 from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.paths import ApiPath
-from engine.kubeapi.admission.rules import definitions
+from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
-from engine.kubeapi.errors import causes, status_objects
-from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.requests import repeated_fields
-from engine.kubeapi.rights.rbac import User
-from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from engine.writing import object_changes
 from engine.writing.execution import BUILT_IN_NAMESPACES
@@ -43,14 +34,12 @@ from engine.writing.mutations import Action, Problem, Verdict, Written
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
 from engine.writing.targets import Target
 from engine.writing.write_api import WriteApi
-from events import times, vocabulary
+from events import times
 from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 
 SOURCE: Final = "/reballast/api"
-_GENERATED_LETTERS: Final = 5
-_GENERATED_PREFIX_MAX: Final = 58
 _PLAIN: Final = rendering.Form()
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
 _TOLD_WHOLE: Final = frozenset(
@@ -70,20 +59,6 @@ _MEMBERS_OWN: Final = ("Pod",)
 """Kinds whose status only members report. A Node of the control plane is not one: its creator writes its status."""
 
 
-class _WriteRequest(Struct, frozen=True, kw_only=True):
-    """A write request and what was parsed from it."""
-
-    resource: Resource
-    path: ApiPath
-    query: requests.Query
-    form: rendering.Form
-    writer: Writer
-    warnings: tuple[str, ...] = ()
-    user: User
-    method: str
-    body_bytes: int
-
-
 class WriteRequests:
     """Handle write requests. All public methods raise StatusError."""
 
@@ -93,92 +68,35 @@ class WriteRequests:
         self._write_api = write_api
         self._plane = plane
         self._authorizer = authorizer
+        self._parsing = Parsing(clock_ms, plane.last_number, write_api.tolerated)
         self._namespaces = Namespaces(write_api, plane, clock_ms)
         self._clock_ms = clock_ms
 
     async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle POST to a collection."""
-        repeated: list[str] = []
-        body = await requests.body(request, resource, repeated)
-        metadata = dict(as_object(body.get("metadata")) or {})
-        name = metadata.get("name")
-        prefix = metadata.get("generateName")
-        if not name and isinstance(prefix, str) and prefix:
-            letters = "".join(secrets.choice(vocabulary.SAFE_LETTERS) for _ in range(_GENERATED_LETTERS))
-            name = prefix[:_GENERATED_PREFIX_MAX] + letters
-        if not isinstance(name, str) or not name:
-            cause = Cause(
-                field="metadata.name",
-                reason="FieldValueRequired",
-                message="Required value: name or generateName is required",
-            )
-            raise status_objects.invalid(resource, "", [cause])
-        namespace = str(metadata.get("namespace") or "") if not api_path.namespace else api_path.namespace
-        if resource.namespaced and not namespace:
-            namespace = "default"
-        if metadata.get("resourceVersion"):
-            raise status_objects.bad_request("resourceVersion should not be set on objects to be created")
-        metadata["name"] = name
-        write = self._parsed(request, resource, api_path, name, namespace if resource.namespaced else "")
-        write = _with_repeated(write, repeated)
-        await loop_share.apart(write.body_bytes, _check_definition, resource, body)
-        return await self._change(write, Creation(write.writer, {**body, "metadata": metadata}))
+        return await self._change(*await self._parsing.creation(request, resource, api_path))
 
     async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PUT of an object or subresource."""
-        write = self._parsed(request, resource, api_path, api_path.name, api_path.namespace)
-        if api_path.part == "scale":
-            scale = await requests.body(request, scales.SCALE)
-            return await self._scale(write, ScaleReplacement(write.writer, scale))
-        repeated: list[str] = []
-        body = await requests.body(request, resource, repeated)
-        write = _with_repeated(write, repeated)
-        if api_path.part == "status":
-            derived = await self._derived_status(write)
-            return await self._status(write, StatusReplacement(write.writer, body, derived))
-        await loop_share.apart(write.body_bytes, _check_definition, resource, body)
-        return await self._change(write, Replacement(write.writer, body))
+        return await self._carry_out(*await self._parsing.replacement(request, resource, api_path))
 
     async def patch(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle PATCH of an object or subresource."""
-        write = self._parsed(request, resource, api_path, api_path.name, api_path.namespace)
-        kind, content = requests.media_type(request), await requests.content(request)
-        if kind in requests.APPLY_PATCHES:
-            return await self._apply(write, content)
-        if api_path.part != "status" and write.query.force:
-            cause = causes.forbidden("force", "may not be specified for non-apply patch")
-            raise status_objects.invalid_options("PatchOptions", cause)
-        repeated: list[str] = []
-        patch = await requests.patch_value(content, repeated)
-        write = _with_repeated(write, repeated)
-        check_patch_type(write.writer, kind)
-        match api_path.part:
-            case "status":
-                derived = await self._derived_status(write)
-                return await self._status(write, StatusPatch(write.writer, kind, patch, derived))
-            case "scale":
-                return await self._scale(write, ScalePatch(write.writer, kind, patch))
-            case _:
-                return await self._change(write, Patch(write.writer, kind, patch))
+        return await self._carry_out(*await self._parsing.patch(request, resource, api_path))
 
-    async def _apply(self, write: _WriteRequest, content: bytes) -> Response:
-        """Handle a server-side apply."""
-        repeated: list[str] = []
-        desired = await requests.applied_object(content, repeated)
-        write = _with_repeated(write, repeated)
-        writer, force = write.writer, write.query.force
-        match write.path.part:
-            case "status":
+    async def _carry_out(self, write: WriteRequest, edit: RequestedEdit) -> Response:
+        match edit:
+            case StatusReplacement() | StatusPatch() | StatusApplication():
                 derived = await self._derived_status(write)
-                return await self._status(write, StatusApplication(writer, desired, force, derived))
-            case "scale":
-                return await self._scale(write, ScaleApplication(writer, desired, force))
+                return await self._status(write, structs.replace(edit, derived=derived))
+            case ScaleReplacement() | ScalePatch() | ScaleApplication():
+                return await self._scale(write, edit)
             case _:
-                return await self._change(write, Application(writer, desired, force))
+                return await self._change(write, edit)
 
     async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle DELETE of an object."""
-        write = self._parsed(request, resource, api_path, api_path.name, api_path.namespace)
+        write = self._parsing.read(request, resource, api_path, api_path.name, api_path.namespace)
         options = await requests.options(request)
         dry_run = write.query.dry_run or options.get("dryRun") == ["All"]
         body = await self._remove(write, as_object(options.get("preconditions")) or {}, dry_run=dry_run)
@@ -192,7 +110,7 @@ class WriteRequests:
         for value in fitting:
             metadata = as_object(value.get("metadata")) or {}
             name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
-            write = self._parsed(request, resource, api_path, name, namespace)
+            write = self._parsing.read(request, resource, api_path, name, namespace)
             if await self._plane.is_bootstrap_object(resource, namespace, name):
                 continue
             dry_run = write.query.dry_run or options.get("dryRun") == ["All"]
@@ -202,7 +120,7 @@ class WriteRequests:
             rendering.many(resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number})
         )
 
-    async def _remove(self, write: _WriteRequest, conditions: Json, *, dry_run: bool) -> Json:
+    async def _remove(self, write: WriteRequest, conditions: Json, *, dry_run: bool) -> Json:
         """Delete an object; return the body of the response."""
         resource, target = write.resource, _target(write)
         reserved_objects.check(target, write.user)
@@ -237,12 +155,12 @@ class WriteRequests:
             metadata = {**metadata, "resourceVersion": str(written.resource_version)}
         return self._plane.shown(resource, {**removed, "metadata": metadata})
 
-    async def _scale(self, write: _WriteRequest, edit: RequestedEdit) -> Response:
-        value, written = await self._carried_out(write, edit)
+    async def _scale(self, write: WriteRequest, edit: RequestedEdit) -> Response:
+        value, written = await self._written_object(write, edit)
         warnings = write.warnings + written.mutated.warnings
         return rendering.answer(scales.scale_of(write.resource, value), warnings=warnings)
 
-    async def _status(self, write: _WriteRequest, edit: RequestedEdit) -> Response:
+    async def _status(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         """Write a status, if clients may write that of this kind; else respond with a warning."""
         resource = write.resource
         route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
@@ -253,7 +171,7 @@ class WriteRequests:
             return await self._unchanged(write)
         return await self._change(write, edit)
 
-    async def _derived_status(self, write: _WriteRequest) -> DerivedStatus | None:
+    async def _derived_status(self, write: WriteRequest) -> DerivedStatus | None:
         """The engine's part of a template's status and its field owner; None for clusters, whose status is a fact."""
         if kinds.route_of(write.resource.api_version, write.resource.kind) == "cluster":
             return None
@@ -267,7 +185,7 @@ class WriteRequests:
                 return DerivedStatus(status=values, entry=entry)
         return None
 
-    async def _unchanged(self, write: _WriteRequest) -> Response:
+    async def _unchanged(self, write: WriteRequest) -> Response:
         """Respond with the stored object and a warning that its status was not changed."""
         value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
         if value is None:
@@ -275,15 +193,15 @@ class WriteRequests:
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
         return rendering.answer(body, warnings=[_NOT_KEPT])
 
-    async def _change(self, write: _WriteRequest, edit: RequestedEdit) -> Response:
+    async def _change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         if eviction_permission.is_binding(write.resource) and write.method in ("PUT", "PATCH"):
             return await self._allow_deletion(write, edit)
-        value, written = await self._carried_out(write, edit)
+        value, written = await self._written_object(write, edit)
         code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
         return rendering.answer(body, code, write.warnings + written.mutated.warnings)
 
-    async def _allow_deletion(self, write: _WriteRequest, edit: RequestedEdit) -> Response:
+    async def _allow_deletion(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         """Handle the one permitted change of a binding: allow deletion in clusters whose eviction waits for it."""
         resource, api_path = write.resource, write.path
         binding = await self._plane.get(resource, api_path.namespace, api_path.name)
@@ -298,7 +216,7 @@ class WriteRequests:
         body = rendering.one(resource, binding, write.form, self._clock_ms())
         return rendering.answer(body, warnings=write.warnings + edited.warnings)
 
-    async def _carried_out(self, write: _WriteRequest, edit: RequestedEdit) -> tuple[Json, Written]:
+    async def _written_object(self, write: WriteRequest, edit: RequestedEdit) -> tuple[Json, Written]:
         """Write an edited object; return it as it is now, and the answer of the write API."""
         resource, target, dry_run = write.resource, _target(write), write.query.dry_run
         written = await self._submit(write, target, edit)
@@ -318,7 +236,7 @@ class WriteRequests:
             return value, written
         return self._as_shown(versions.shown(resource, mutated.value), value, write), written
 
-    async def _submit(self, write: _WriteRequest, target: Target, edit: RequestedEdit) -> Written:
+    async def _submit(self, write: WriteRequest, target: Target, edit: RequestedEdit) -> Written:
         """Give an edit to the write API, within the user's rights."""
         resource = write.resource
         if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
@@ -342,7 +260,7 @@ class WriteRequests:
             answer = await self._changed(write, target, known)
         return _written(answer, resource, target.name)
 
-    async def _changed(self, write: _WriteRequest, target: Target, edit: AuthorizedEdit) -> Written | Problem:
+    async def _changed(self, write: WriteRequest, target: Target, edit: AuthorizedEdit) -> Written | Problem:
         change = (
             StatusChange(target=target, edit=edit)
             if write.path.part == "status"
@@ -352,7 +270,7 @@ class WriteRequests:
             change, dry_run=write.query.dry_run, source=SOURCE, body_bytes=write.body_bytes
         )
 
-    def _as_shown(self, outcome: Json, current: Json | None, write: _WriteRequest) -> Json:
+    def _as_shown(self, outcome: Json, current: Json | None, write: WriteRequest) -> Json:
         """Render an object that was not stored (dry run, deletion), with the engine's labels and status."""
         resource, current_metadata = write.resource, as_object((current or {}).get("metadata")) or {}
         metadata = dict(as_object(outcome.get("metadata")) or {})
@@ -374,40 +292,12 @@ class WriteRequests:
         status: Json = {"status": current["status"]} if current is not None and is_kept else {}
         return self._plane.shown(resource, {**outcome, **head, **status})
 
-    def _parsed(
-        self, request: Request, resource: Resource, api_path: ApiPath, name: str, namespace: str
-    ) -> _WriteRequest:
-        query = requests.query(request)
-        agent = managed_fields.name_of_agent(request.headers.get("user-agent", ""))
-        writer = Writer(
-            resource=resource,
-            namespace=namespace,
-            name=name,
-            manager=query.field_manager or agent or "unknown",
-            now_ms=self._clock_ms(),
-            validation=query.validation,
-            newest=self._plane.last_number(),
-            tolerated=self._write_api.tolerated,
-        )
-        form = rendering.form(request.headers.get("accept", ""), query.include)
-        user = authentication.of(request)
-        return _WriteRequest(
-            resource=resource,
-            path=api_path,
-            query=query,
-            form=form,
-            writer=writer,
-            user=user,
-            method=request.method,
-            body_bytes=bodies.announced(request),
-        )
-
 
 def _kind(resource: Resource) -> tuple[str, str]:
     return resource.api_version, resource.kind
 
 
-def _target(write: _WriteRequest) -> Target:
+def _target(write: WriteRequest) -> Target:
     return Target(
         api_version=versions.stored(write.resource).api_version,
         kind=write.resource.kind,
@@ -419,29 +309,6 @@ def _target(write: _WriteRequest) -> Target:
 def _not_written(resource: Resource) -> str:
     """Why clients may not write Kubernetes Events, which are derived from the log; empty for other kinds."""
     return "events are told by the engine" if resource.kind == "Event" else ""
-
-
-def _with_repeated(write: _WriteRequest, paths: list[str]) -> _WriteRequest:
-    """The request with warnings of duplicate fields (fieldValidation=Warn); Strict raises StatusError."""
-    messages = tuple(repeated_fields.message(path) for path in paths)
-    if messages and write.query.validation == "Strict":
-        raise status_objects.strict_decoding(write.resource, messages)
-    if not messages or write.query.validation != "Warn":
-        return write
-    return structs.replace(write, warnings=write.warnings + messages)
-
-
-def _check_definition(resource: Resource, body: Json) -> None:
-    """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
-    if resource.kind == "CustomResourceDefinition":
-        name = str((as_object(body.get("metadata")) or {}).get("name", ""))
-        if wrong := list(definitions.faults(body)):
-            raise status_objects.invalid(resource, name, wrong)
-        try:
-            custom_kinds.read(body)
-        except custom_kinds.DefinitionError as error:
-            cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
-            raise status_objects.invalid(resource, name, [cause]) from None
 
 
 def _written(answer: Written | Problem, resource: Resource, name: str) -> Written:

@@ -1,0 +1,199 @@
+"""Parsing of write requests: the object of the path, the options, and the edit that the body asks for.
+
+Shared by the control plane and the APIs of simulated members, which carry the edits out differently.
+"""
+
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct, structs
+from starlette.requests import Request
+
+from engine import loop_share
+from engine.http import bodies
+from engine.http.kube import authentication, rendering, requests
+from engine.http.kube.edits.objects import Application, Creation, Patch, Replacement
+from engine.http.kube.edits.patching import check_patch_type
+from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
+from engine.http.kube.edits.status import StatusApplication, StatusPatch, StatusReplacement
+from engine.http.kube.edits.writer import SCALE, STATUS, RequestedEdit, Writer
+from engine.http.kube.paths import ApiPath
+from engine.karmada.default_tolerations import TolerationSeconds
+from engine.kubeapi.admission.rules import definitions
+from engine.kubeapi.conversion import scales
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.requests import repeated_fields
+from engine.kubeapi.rights.rbac import User
+from engine.kubeapi.schema import custom_kinds
+from engine.kubeapi.schema.resources import Resource
+from events import vocabulary
+from events.json_values import Json, as_object
+
+_GENERATED_LETTERS: Final = 5
+_GENERATED_PREFIX_MAX: Final = 58
+
+
+class WriteRequest(Struct, frozen=True, kw_only=True):
+    """A write request and what was parsed from it."""
+
+    resource: Resource
+    path: ApiPath
+    query: requests.Query
+    form: rendering.Form
+    writer: Writer
+    warnings: tuple[str, ...] = ()
+    user: User
+    method: str
+    body_bytes: int
+
+
+class Parsing:
+    """Parse write requests. All public methods raise StatusError.
+
+    ``newest`` returns the highest resourceVersion that this server knows; ``tolerated`` as in ``Writer``.
+    """
+
+    def __init__(
+        self,
+        clock_ms: Callable[[], int],
+        newest: Callable[[], int],
+        tolerated: TolerationSeconds | None = None,
+    ) -> None:
+        self._clock_ms = clock_ms
+        self._newest = newest
+        self._tolerated = tolerated or TolerationSeconds()
+
+    async def creation(
+        self, request: Request, resource: Resource, api_path: ApiPath
+    ) -> tuple[WriteRequest, Creation]:
+        """Parse a POST to a collection."""
+        repeated: list[str] = []
+        body = await requests.body(request, resource, repeated)
+        metadata = dict(as_object(body.get("metadata")) or {})
+        name = metadata.get("name")
+        prefix = metadata.get("generateName")
+        if not name and isinstance(prefix, str) and prefix:
+            letters = "".join(secrets.choice(vocabulary.SAFE_LETTERS) for _ in range(_GENERATED_LETTERS))
+            name = prefix[:_GENERATED_PREFIX_MAX] + letters
+        if not isinstance(name, str) or not name:
+            cause = Cause(
+                field="metadata.name",
+                reason="FieldValueRequired",
+                message="Required value: name or generateName is required",
+            )
+            raise status_objects.invalid(resource, "", [cause])
+        namespace = str(metadata.get("namespace") or "") if not api_path.namespace else api_path.namespace
+        if resource.namespaced and not namespace:
+            namespace = "default"
+        if metadata.get("resourceVersion"):
+            raise status_objects.bad_request("resourceVersion should not be set on objects to be created")
+        metadata["name"] = name
+        write = self.read(request, resource, api_path, name, namespace if resource.namespaced else "")
+        write = _with_repeated(write, repeated)
+        await loop_share.apart(write.body_bytes, _check_definition, resource, body)
+        return write, Creation(write.writer, {**body, "metadata": metadata})
+
+    async def replacement(
+        self, request: Request, resource: Resource, api_path: ApiPath
+    ) -> tuple[WriteRequest, RequestedEdit]:
+        """Parse a PUT of an object or subresource."""
+        write = self.read(request, resource, api_path, api_path.name, api_path.namespace)
+        if api_path.part == SCALE:
+            return write, ScaleReplacement(write.writer, await requests.body(request, scales.SCALE))
+        repeated: list[str] = []
+        body = await requests.body(request, resource, repeated)
+        write = _with_repeated(write, repeated)
+        if api_path.part == STATUS:
+            return write, StatusReplacement(write.writer, body)
+        await loop_share.apart(write.body_bytes, _check_definition, resource, body)
+        return write, Replacement(write.writer, body)
+
+    async def patch(
+        self, request: Request, resource: Resource, api_path: ApiPath
+    ) -> tuple[WriteRequest, RequestedEdit]:
+        """Parse a PATCH of an object or subresource."""
+        write = self.read(request, resource, api_path, api_path.name, api_path.namespace)
+        kind, content = requests.media_type(request), await requests.content(request)
+        if kind in requests.APPLY_PATCHES:
+            return await self._application(write, content)
+        if api_path.part != STATUS and write.query.force:
+            cause = causes.forbidden("force", "may not be specified for non-apply patch")
+            raise status_objects.invalid_options("PatchOptions", cause)
+        repeated: list[str] = []
+        patch = await requests.patch_value(content, repeated)
+        write = _with_repeated(write, repeated)
+        check_patch_type(write.writer, kind)
+        match api_path.part:
+            case "status":
+                return write, StatusPatch(write.writer, kind, patch)
+            case "scale":
+                return write, ScalePatch(write.writer, kind, patch)
+            case _:
+                return write, Patch(write.writer, kind, patch)
+
+    async def _application(self, write: WriteRequest, content: bytes) -> tuple[WriteRequest, RequestedEdit]:
+        """Parse a server-side apply."""
+        repeated: list[str] = []
+        desired = await requests.applied_object(content, repeated)
+        write = _with_repeated(write, repeated)
+        writer, force = write.writer, write.query.force
+        match write.path.part:
+            case "status":
+                return write, StatusApplication(writer, desired, force)
+            case "scale":
+                return write, ScaleApplication(writer, desired, force)
+            case _:
+                return write, Application(writer, desired, force)
+
+    def read(
+        self, request: Request, resource: Resource, api_path: ApiPath, name: str, namespace: str
+    ) -> WriteRequest:
+        """Parse everything but the body."""
+        query = requests.query(request)
+        agent = managed_fields.name_of_agent(request.headers.get("user-agent", ""))
+        writer = Writer(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            manager=query.field_manager or agent or "unknown",
+            now_ms=self._clock_ms(),
+            validation=query.validation,
+            newest=self._newest(),
+            tolerated=self._tolerated,
+        )
+        return WriteRequest(
+            resource=resource,
+            path=api_path,
+            query=query,
+            form=rendering.form(request.headers.get("accept", ""), query.include),
+            writer=writer,
+            user=authentication.of(request),
+            method=request.method,
+            body_bytes=bodies.announced(request),
+        )
+
+
+def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
+    """The request with warnings of duplicate fields (fieldValidation=Warn); Strict raises StatusError."""
+    messages = tuple(repeated_fields.message(path) for path in paths)
+    if messages and write.query.validation == "Strict":
+        raise status_objects.strict_decoding(write.resource, messages)
+    if not messages or write.query.validation != "Warn":
+        return write
+    return structs.replace(write, warnings=write.warnings + messages)
+
+
+def _check_definition(resource: Resource, body: Json) -> None:
+    """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
+    if resource.kind == "CustomResourceDefinition":
+        name = str((as_object(body.get("metadata")) or {}).get("name", ""))
+        if wrong := list(definitions.faults(body)):
+            raise status_objects.invalid(resource, name, wrong)
+        try:
+            custom_kinds.read(body)
+        except custom_kinds.DefinitionError as error:
+            cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
+            raise status_objects.invalid(resource, name, [cause]) from None
