@@ -59,6 +59,8 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "capacity-reported": clusters.CapacityReported,
         "cluster-health-changed": clusters.ClusterHealthChanged,
         "cluster-conditions-reported": clusters.ClusterConditionsReported,
+        "member-object-applied": clusters.MemberObjectApplied,
+        "member-object-deleted": clusters.MemberObjectDeleted,
     },
     topics.HEALTH: {
         "workload-reported": health.WorkloadReported,

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import msgspec
+
 from events import enums, shapes
 
 DERIVED_CONDITIONS: Final = ("Ready", "CompleteAPIEnablements")
@@ -195,3 +197,15 @@ class ClusterConditionsReported(ClusterEvent, frozen=True, kw_only=True):
     """
 
     conditions: tuple[ClusterCondition, ...] = ()
+
+
+class MemberObjectApplied(ClusterEvent, frozen=True, kw_only=True):
+    """A client of a simulated member's API wrote an object there: the whole object, with the status if it wrote one."""
+
+    manifest: msgspec.Raw
+
+
+class MemberObjectDeleted(ClusterEvent, frozen=True, kw_only=True):
+    """A client of a simulated member's API deleted an object there; with a namespace, all that is in it."""
+
+    object: shapes.WorkloadRef

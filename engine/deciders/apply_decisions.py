@@ -234,6 +234,7 @@ def _apply_dispatch(
                 work.labels,
                 work.reading,
                 first,
+                work.overwrites,
             )
 
 

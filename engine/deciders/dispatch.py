@@ -5,8 +5,8 @@ is being evicted gracefully keeps its work until the eviction ends; a leaving cl
 policy preserves. A suspended cluster gets one ``suspended`` work and nothing more until the suspension ends;
 removals are never suspended. A binding without policy keeps its works, also suspended ones, unless other
 bindings need it. A work names the override policies that apply in its cluster (whether they can be carried
-out is found out by the reader of the template), the status values to report and the labels with preserved
-state (see ``state_preservation``).
+out is found out by the reader of the template), the status values to report, the labels with preserved state (see
+``state_preservation``), and whether it takes over objects that exist already.
 """
 
 from collections.abc import Set as AbstractSet
@@ -18,7 +18,7 @@ from engine.deciders.state import Binding, Declared, Dispatched
 from engine.domain.bindings import Claim, Targets
 from engine.objects import workloads
 from engine.overrides import selection
-from events import decisions, shapes, vocabulary, works
+from events import decisions, enums, shapes, vocabulary, works
 
 NO_REPLICAS: Final = -1
 
@@ -50,6 +50,7 @@ def decide(
         selecting = facts.overrides.policies_for(binding.template) if binding.template else ()
         reading = state_preservation.reading(claim, facts.reading(declared.ref))
         ref = declared.ref
+        overwrites = claim is not None and claim.conflict_resolution == enums.ConflictResolution.OVERWRITE
         is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
         for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
             if cluster in facts.leaving:
@@ -69,6 +70,7 @@ def decide(
                 overrides=overrides,
                 labels=state_preservation.labels(binding, cluster),
                 reading=reading,
+                overwrites=overwrites,
             )
             new_work = _new_work(previous, declared, claim, work)
             if new_work is not None:
@@ -104,6 +106,7 @@ def _new_work(
         and previous.replicas == work.replicas
         and previous.labels == work.labels
         and previous.reading == work.reading
+        and previous.overwrites == work.overwrites
     )
     if is_known and selection.are_equal(previous.overrides, work.overrides):
         return None
@@ -139,5 +142,6 @@ def _send(
             overrides=work.overrides,
             labels=work.labels,
             reading=work.reading,
+            overwrites=work.overwrites,
         )
         emit.send(applied)

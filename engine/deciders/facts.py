@@ -333,6 +333,8 @@ class Facts:
                 self.conditions.pop(name, None)
                 self.troubled.discard(name)
                 return [ClusterChanged(name, old, None)]
+            case clusters.MemberObjectApplied() | clusters.MemberObjectDeleted():
+                return []  # matters to the simulated member only
             case _:
                 return self._change_cluster(taken)
 

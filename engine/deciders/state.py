@@ -102,6 +102,7 @@ class Dispatched(Struct, frozen=True, gc=False):
     labels: dict[str, str] = {}
     reading: Reading | None = None
     first: tuple[int, int] = (0, 0)
+    overwrites: bool = False
 
 
 class RescheduleRequest(Struct, frozen=True, gc=False):

@@ -27,7 +27,7 @@ from engine import diagnostics, loop_lag, private_files
 from engine.http import app, hosts, monitoring, services, sessions
 from engine.http import server as http_server
 from engine.http.kube import app as kube_app
-from engine.http.kube import member_endpoints
+from engine.http.kube.members import endpoints as member_endpoints
 from engine.identity import certificates, kubeconfig, server_token
 from engine.identity import endpoint as endpoints
 from engine.karmada.default_tolerations import TolerationSeconds

@@ -10,9 +10,10 @@ from typing import Final
 import msgspec
 
 from engine.objects import workloads
-from engine.simulation import lists, pod_priorities, statuses
+from engine.simulation import lists, pod_priorities, statuses, unmanaged
 from engine.simulation.specs import RELEASE
-from engine.simulation.state import MemberState, Workload
+from engine.simulation.state import MemberState, Unmanaged, Workload
+from engine.works import templates
 from engine.works.manifests import declared_replicas_path
 from events import times
 from events.json_values import Json, as_list, as_object
@@ -21,7 +22,8 @@ _UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 """UUID namespace of the uids in members."""
 
 _MANAGED: Final[Json] = {"karmada.io/managed": "true"}
-_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _HASH: Final = "pod-template-hash"
 NODES_MAX: Final = 5_000
 
@@ -37,12 +39,19 @@ def workload_object(state: MemberState, workload: Workload, manifest: bytes) -> 
     metadata: Json = {
         "name": ref.name,
         **({"namespace": ref.namespace} if ref.namespace else {}),
-        "uid": _uid(state, workload.key, str(workload.created_ms)),
+        "uid": uid_of(state, workload),
         "generation": 1,
         "creationTimestamp": times.to_seconds_text(workload.created_ms),
-        "labels": {**(as_object(template_metadata.get("labels")) or {}), **_MANAGED},
+        "labels": {
+            **dict(workload.kept.labels),
+            **(as_object(template_metadata.get("labels")) or {}),
+            **_MANAGED,
+        },
     }
-    if annotations := as_object(template_metadata.get("annotations")):
+    if annotations := {
+        **dict(workload.kept.annotations),
+        **(as_object(template_metadata.get("annotations")) or {}),
+    }:
         metadata["annotations"] = annotations
     result: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
     result.pop("status", None)
@@ -50,6 +59,37 @@ def workload_object(state: MemberState, workload: Workload, manifest: bytes) -> 
         path = workloads.replicas_path(ref.api_version, ref.kind, declared_replicas_path(workload.reading))
         result = workloads.with_field(result, path, workload.replicas)
     if status := statuses.status(workload):
+        result["status"] = status
+    return result
+
+
+def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
+    """Return an object that clients of the member wrote, with its status and the metadata that an API server sets."""
+    value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
+    ref = item.ref
+    workload = unmanaged.running(state, key) or Workload(
+        key=key,
+        ref=ref,
+        version=(0, 0),
+        known=(0, 0),
+        created_ms=item.created_ms,
+        template=templates.read(item.manifest),
+        uid=item.uid,
+    )
+    metadata: Json = {
+        **(as_object(value.get("metadata")) or {}),
+        "uid": uid_of(state, workload),
+        "generation": item.generation,
+        "creationTimestamp": times.to_seconds_text(item.created_ms),
+    }
+    if ref.kind == "Namespace":
+        labels = {_NAME_LABEL: ref.name, **(as_object(metadata.get("labels")) or {})}
+        metadata["labels"] = labels
+    result: Json = {**value, "metadata": metadata}
+    status = {**(as_object(value.get("status")) or {}), **statuses.status(workload)}
+    if workload.is_unmanaged and "observedGeneration" in status:
+        status["observedGeneration"] = item.generation
+    if status:
         result["status"] = status
     return result
 
@@ -129,7 +169,7 @@ def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
 def namespaces(state: MemberState, created_ms: int) -> Iterator[Json]:
     """Yield the namespaces of a member: the default ones and those with workloads."""
     used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
-    for name in sorted({*_NAMESPACES, *used}):
+    for name in sorted({*BUILT_IN_NAMESPACES, *used}):
         yield {
             "apiVersion": "v1",
             "kind": "Namespace",
@@ -137,7 +177,7 @@ def namespaces(state: MemberState, created_ms: int) -> Iterator[Json]:
                 "name": name,
                 "uid": _uid(state, "namespace", name),
                 "creationTimestamp": times.to_seconds_text(created_ms),
-                "labels": {"kubernetes.io/metadata.name": name},
+                "labels": {_NAME_LABEL: name},
             },
             "spec": {"finalizers": ["kubernetes"]},
             "status": {"phase": "Active"},
@@ -184,7 +224,7 @@ def replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Json
         "metadata": {
             "name": _set_name(workload),
             "namespace": workload.ref.namespace,
-            "uid": _uid(state, workload.key, "replicaset", workload.template.digest),
+            "uid": _uid(state, workload.object_key, "replicaset", workload.template.digest),
             "generation": 1,
             "creationTimestamp": times.to_seconds_text(workload.created_ms),
             "labels": labels,
@@ -216,7 +256,7 @@ def _owner(state: MemberState, workload: Workload) -> Json:
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "name": _set_name(workload),
-        "uid": _uid(state, workload.key, "replicaset", workload.template.digest),
+        "uid": _uid(state, workload.object_key, "replicaset", workload.template.digest),
         "controller": True,
         "blockOwnerDeletion": True,
     }
@@ -228,9 +268,14 @@ def _owned_by(state: MemberState, workload: Workload) -> Json:
         "apiVersion": ref.api_version,
         "kind": ref.kind,
         "name": ref.name,
-        "uid": _uid(state, workload.key, str(workload.created_ms)),
+        "uid": uid_of(state, workload),
         "controller": True,
     }
+
+
+def uid_of(state: MemberState, workload: Workload) -> str:
+    """Return the uid of a workload's object."""
+    return workload.uid or _uid(state, workload.object_key, str(workload.created_ms))
 
 
 def _node_name(state: MemberState, index: int) -> str:

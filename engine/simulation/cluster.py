@@ -7,18 +7,20 @@ once; rolling updates are not simulated.
 """
 
 import heapq
-from typing import Final
 
-from engine.simulation import capacity, pod_priorities, reports
-from engine.simulation.state import TOMBSTONES_MAX, Cohort, Gone, MemberState, ReportCause, Version, Workload
+from engine.simulation import capacity, pod_priorities, replicas, reports, unmanaged
+from engine.simulation.state import (
+    TOMBSTONES_MAX,
+    Cohort,
+    Conflict,
+    Gone,
+    MemberState,
+    ReportCause,
+    Version,
+    Workload,
+)
 from engine.works.templates import EMPTY, PRIORITY_CLASS, Template
-from events import works
-
-_COHORTS_MAX: Final = 64
-"""Maximum number of cohorts per workload.
-
-Beyond it the oldest ones are merged, which loses their exact ages but not their replicas.
-"""
+from events import shapes, works
 
 Work = works.WorkApplied | works.WorkRemoved | works.WorkSuspended
 
@@ -45,8 +47,12 @@ def apply_work(
     match work:
         case works.WorkApplied() if fault:
             _refuse(state, workload, work, fault, at_ms, cause)
+        case works.WorkApplied() if not unmanaged.take_over(state, work):
+            state.conflicts[work.key] = Conflict(work, template, cause)
+            ref = work.template
+            _refuse(state, workload, work, unmanaged.CONFLICT.format(ref.kind, ref.name), at_ms, cause)
         case works.WorkApplied():
-            _apply(state, workload, work, template, at_ms, cause)
+            _apply(state, work, template, at_ms, cause)
         case works.WorkRemoved(preserved=preserved):
             _remove(state, work.key, version, cause, preserved=preserved)
         case works.WorkSuspended():
@@ -68,6 +74,17 @@ def advance(state: MemberState, at_ms: int) -> list[reports.Report]:
     return reports.collect(state, at_ms)
 
 
+def apply_object(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
+    """Apply an object that a client of the member wrote; ``uid`` is that of a new one."""
+    unmanaged.apply(state, manifest, uid, at_ms)
+
+
+def delete_object(state: MemberState, ref: shapes.WorkloadRef, at_ms: int) -> None:
+    """Delete an object for a client of the member; a work that was in conflict with it is applied now."""
+    for conflict in unmanaged.delete(state, ref, at_ms):
+        apply_work(state, conflict.work, at_ms, template=conflict.template, cause=conflict.cause)
+
+
 def due_ms(state: MemberState) -> int | None:
     """Return when time alone changes the member; None for never."""
     if state.faults.down:
@@ -82,16 +99,6 @@ def is_behind(state: MemberState) -> bool:
     return bool(state.dirty) and not state.faults.down
 
 
-def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
-    """Create ``count`` more replicas of a workload; they wait for capacity."""
-    workload.pending += count
-    workload.pending_since_ms = at_ms
-    state.is_ranked = state.is_ranked or bool(workload.template.priority_class)
-    capacity.add(state.capacity.pending, workload.template.amounts, count)
-    state.capacity_changed = True
-    state.unplaced[workload.key] = None
-
-
 def record_priority_class(state: MemberState, workload: Workload) -> None:
     """Record the content of a PriorityClass; workloads that wait for it are tried again."""
     if workload.ref.kind == PRIORITY_CLASS and workload.template.rank is not None:
@@ -99,56 +106,31 @@ def record_priority_class(state: MemberState, workload: Workload) -> None:
         state.capacity_freed = True
 
 
-def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
-    """Admit a cohort of pending replicas; it must fit into the free capacity."""
-    amounts = workload.template.amounts
-    workload.pending -= cohort.count
-    workload.cohorts.append(cohort)
-    capacity.add(state.capacity.pending, amounts, -cohort.count)
-    if cohort.running:
-        capacity.add(state.capacity.running, amounts, cohort.count)
-        _merge(workload)
-    else:
-        capacity.add(state.capacity.starting, amounts, cohort.count)
-        heapq.heappush(state.starts, (cohort.ready_ms, workload.key))
-    state.capacity_changed = True
-
-
 def _apply(
     state: MemberState,
-    workload: Workload | None,
     work: works.WorkApplied,
     template: Template,
     at_ms: int,
     cause: ReportCause,
 ) -> None:
     version = (work.term, work.step)
-    if workload is None or work.key not in state.workloads:
+    workload = state.workloads.get(work.key)
+    if workload is None:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
         state.workloads[work.key] = workload
-        state.refused.pop(work.key, None)
-    # A changed pod template replaces all replicas: remove them here, ``add_replicas`` creates new ones below.
-    if template.digest != workload.template.digest:
-        _shrink(state, workload, workload.admitted + workload.pending)
+    state.refused.pop(work.key, None)
     workload.version = workload.known = version
     workload.shard, workload.offset = work.shard, work.offset
-    workload.ref, workload.replicas, workload.template, workload.cause = (
-        work.template,
-        work.replicas,
-        template,
-        cause,
-    )
+    workload.ref, workload.cause = work.template, cause
+    workload.desired = work.replicas
+    workload.replicas = work.replicas if workload.kept.replicas is None else workload.kept.replicas
     workload.overrides, workload.fault = work.overrides, ""
     workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)
     state.gone.pop(work.key, None)
+    replicas.run(state, workload, workload.replicas or 0, template, at_ms)
     record_priority_class(state, workload)
-    missing = (work.replicas or 0) - workload.admitted - workload.pending
-    if missing > 0:
-        add_replicas(state, workload, missing, at_ms)
-    elif missing < 0:
-        _shrink(state, workload, -missing)
     state.dirty[work.key] = None
 
 
@@ -176,13 +158,14 @@ def _refuse(
 def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, *, preserved: bool) -> None:
     workload = state.workloads.get(key)
     state.refused.pop(key, None)
+    state.conflicts.pop(key, None)
     if preserved and workload is not None:
         workload.known = version
         workload.preserved = True
         workload.reported = None
     else:
         if workload is not None:
-            _shrink(state, workload, workload.admitted + workload.pending)
+            replicas.shrink(state, workload, workload.admitted + workload.pending)
             del state.workloads[key]
             if workload.ref.kind == PRIORITY_CLASS:
                 state.ranks.pop(workload.ref.name, None)
@@ -199,29 +182,6 @@ def record_removal(state: MemberState, key: str, version: Version) -> None:
         del state.tombstones[next(iter(state.tombstones))]
 
 
-def _shrink(state: MemberState, workload: Workload, count: int) -> None:
-    """Remove the ``count`` youngest replicas."""
-    amounts = workload.template.amounts
-    if not count:
-        return
-    dropped = min(count, workload.pending)
-    workload.pending -= dropped
-    capacity.add(state.capacity.pending, amounts, -dropped)
-    count -= dropped
-    while count:
-        youngest = workload.cohorts[-1]
-        dropped = min(count, youngest.count)
-        capacity.add(
-            state.capacity.running if youngest.running else state.capacity.starting, amounts, -dropped
-        )
-        youngest.count -= dropped
-        count -= dropped
-        if not youngest.count:
-            workload.cohorts.pop()
-        state.capacity_freed = True
-    state.capacity_changed = True
-
-
 def _start_due(state: MemberState, at_ms: int) -> None:
     starts = state.starts
     while starts and starts[0][0] <= at_ms:
@@ -235,7 +195,7 @@ def _start_due(state: MemberState, at_ms: int) -> None:
                 capacity.add(state.capacity.starting, workload.template.amounts, -cohort.count)
                 capacity.add(state.capacity.running, workload.template.amounts, cohort.count)
                 state.capacity_changed = True
-        _merge(workload)
+        replicas.merge(workload)
         state.dirty[key] = None
 
 
@@ -258,7 +218,7 @@ def _admit(state: MemberState, at_ms: int) -> None:
             count = _count_by_priority(state, workload, count, at_ms)
         if count:
             cohort = Cohort(count, workload.pending_since_ms, ready_ms, running=ready_ms <= at_ms)
-            admit(state, workload, cohort)
+            replicas.admit(state, workload, cohort)
             state.dirty[key] = None
         if workload.pending:
             state.waiting[key] = None
@@ -276,11 +236,3 @@ def _count_by_priority(state: MemberState, workload: Workload, count: int, at_ms
         if count < workload.pending and rank.preempts
         else count
     )
-
-
-def _merge(workload: Workload) -> None:
-    cohorts = workload.cohorts
-    if len(cohorts) > _COHORTS_MAX and cohorts[0].running and cohorts[1].running:
-        cohorts[1].count += cohorts[0].count
-        cohorts[1].created_ms = cohorts[0].created_ms
-        del cohorts[0]

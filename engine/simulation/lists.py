@@ -117,7 +117,7 @@ def pod_name(cluster: str, workload: Workload, index: int) -> str:
     name, digest = workload.ref.name, workload.template.digest
     if workload.ref.kind == "StatefulSet":
         return f"{name}-{index}"
-    suffix = templates.letters(f"{cluster}\0{workload.key}\0{digest}\0{index}", _SUFFIX_LETTERS)
+    suffix = templates.letters(f"{cluster}\0{workload.object_key}\0{digest}\0{index}", _SUFFIX_LETTERS)
     return f"{name}-{digest}-{suffix}" if workload.ref.kind == "Deployment" else f"{name}-{suffix}"
 
 

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final
 
@@ -16,8 +17,9 @@ from engine.simulation.counted_works import CountingWorks
 from engine.simulation.state import MemberState, ReportCause
 from engine.works import manifests, template_loading
 from engine.works.templates import Template
-from events import codec, envelope, health, keys, times, topics, works
+from events import clusters, codec, envelope, health, ids, keys, objects, times, topics, works
 from events.records import StoredRecord
+from events.validation import clusters as validation_clusters
 
 READ: Final = 500
 """Number of records to read and fold before other tasks run."""
@@ -42,6 +44,8 @@ async def rebuild(
         history = histories.get(record.key)
         if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
             recovery.take_cluster(history, decoded.data, record.number)
+            if (write := write_in(record, decoded)) is not None:
+                history.writes.append(write)
     behind = await _take_works(log, histories, ends, counting)
     for shard in range(topics.SHARDS):
         async for record in _records(log, topics.HEALTH, shard, ends):
@@ -50,6 +54,7 @@ async def rebuild(
     for spec in members:
         history = histories[spec.name]
         member = states[spec.name] = state.initial_state(spec)
+        recovery.take_writes(history, sys.maxsize)
         overridden = await _settle_overridden(renderer, history)
         recovery.restore(member, history, await _templates(loader, history) | overridden, clock_ms())
         await asyncio.sleep(0)
@@ -65,6 +70,21 @@ def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
             return work, decoded.envelope
         case _:
             return None
+
+
+def write_in(record: StoredRecord, decoded: codec.Decoded) -> recovery.ObjectWrite | None:
+    """Return the write of a client of the member in a record of ``clusters``; None for others and invalid ones."""
+    data = decoded.data
+    if not isinstance(data, clusters.MemberObjectApplied | clusters.MemberObjectDeleted):
+        return None
+    try:
+        validation_clusters.check(data)
+    except objects.Refusal:
+        return None  # the shard that reads the record rejects it
+    head = decoded.envelope
+    return recovery.ObjectWrite(
+        record.number, data, ids.object_uid(head.source, head.id, record.key), _time_of(head)
+    )
 
 
 def cause_of(record: StoredRecord, head: envelope.Envelope) -> ReportCause:
@@ -87,6 +107,7 @@ async def _take_works(
                 behind.setdefault(record.key, record.offset)
                 continue
             work, head = work_read
+            recovery.take_writes(history, record.number)
             recovery.take_work(history, work, _time_of(head), cause_of(record, head))
     for name, history in histories.items():
         if history.down_since:
@@ -110,7 +131,8 @@ async def _templates(
     positions = {
         key: (applied.shard, applied.offset)
         for key, workload in history.workloads.items()
-        if (applied := workload.applied) is not None and template_loading.needs_template(applied)
+        if (applied := workload.applied or workload.conflict) is not None
+        and template_loading.needs_template(applied)
     }
     loaded = await loader.load(positions.values())
     return {key: loaded[position] for key, position in positions.items()}

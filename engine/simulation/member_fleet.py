@@ -6,6 +6,8 @@ as after a crash, the members are rebuilt from the log.
 
 import asyncio
 import heapq
+import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -14,7 +16,16 @@ from msgspec import structs
 from engine import diagnostics
 from engine.kubeapi.values import selectors
 from engine.log import port
-from engine.simulation import cluster, counted_works, faults, lists, log_reading, reports, specs
+from engine.simulation import (
+    cluster,
+    counted_works,
+    faults,
+    lists,
+    log_reading,
+    recovery,
+    reports,
+    specs,
+)
 from engine.simulation.state import MemberState
 from engine.works import manifests, template_loading
 from engine.works.templates import Template
@@ -35,6 +46,10 @@ _TYPES: Final = {
     codec.catalogue.BY_STRUCT[struct].type: struct is clusters.ClusterJoined
     for struct in (clusters.ClusterJoined, clusters.ClusterLeft)
 }
+_WRITES: Final = frozenset(
+    codec.catalogue.BY_STRUCT[struct].type
+    for struct in (clusters.MemberObjectApplied, clusters.MemberObjectDeleted)
+)
 _AFTER_FAILURE_S: Final = 1.0
 _ANY: Final = selectors.LabelSelector()
 _log = diagnostics.logger(__name__)
@@ -59,6 +74,7 @@ class Members:
         self._taken: dict[int, int] = {}
         self._counting = counted_works.CountingWorks(log)
         self._clusters_taken = 0
+        self._writes: dict[str, deque[recovery.ObjectWrite]] = {}
         self._behind: dict[str, int] = {}
         self._unseen: frozenset[str] = frozenset()
         self._touched: dict[str, None] = {}
@@ -135,6 +151,24 @@ class Members:
             self._touched[name] = None
             await self._turn()
 
+    async def write(
+        self, name: str, data: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
+    ) -> None:
+        """Record the write of a client in a member and carry it out.
+
+        Raises UnknownMemberError, and LogError if the append failed.
+        """
+        async with self._lock:
+            await self._refresh()
+            self._member(name)
+            # Rebuilt from the log if it stays open whether the write was stored.
+            self._is_stale = True
+            await self._log.append(
+                [self._record(name, reports.Report(data, name, reports.NO_WORK), self._clock_ms())]
+            )
+            self._is_stale = False
+            await self._turn()
+
     def pods(
         self,
         member: str | None = None,
@@ -187,6 +221,7 @@ class Members:
         self._taken = {partition: ends.get((topics.WORKS, partition), 0) for partition in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
         self._touched = dict.fromkeys(self._states)
+        self._writes = {}
         self._dues, self._due_of = [], {}
         self._is_stale = False
         _log.info("members rebuilt", members=len(self._states), workloads=self._count_workloads())
@@ -202,6 +237,8 @@ class Members:
         await self._apply(self._for_running_members(await self._counting.follow(ends)))
         for partition in self._partitions:
             await self._take_works(partition, ends.get((topics.WORKS, partition), 0))
+        for name in self._writes.keys() - self._late(ends):
+            self._take_writes(name, sys.maxsize)
         for name in sorted(self._behind):
             if not self._states[name].faults.down:
                 await self._catch_up(name)
@@ -310,6 +347,7 @@ class Members:
             elif isinstance(work, works.WorkApplied):
                 template = templates.get((work.shard, work.offset), template_loading.EMPTY)
             cause = log_reading.cause_of(record, head)
+            self._take_writes(record.key, record.number)
             state = self._states[record.key]
             cluster.apply_work(state, applied, now_ms, template=template, cause=cause, fault=fault)
             self._touched[record.key] = None
@@ -336,7 +374,34 @@ class Members:
                 if joined is not None and state is not None:
                     reports.set_joined(state, joined=joined)
                     self._touched[record.key] = None
+                if state is not None and (write := _write_in(record)) is not None:
+                    self._writes.setdefault(record.key, deque()).append(write)
             self._clusters_taken = port.behind(batch, end)
+
+    def _late(self, ends: port.Ends) -> set[str]:
+        """Members whose works up to these ends have not all been applied."""
+        return {
+            name
+            for name in self._writes
+            if self._taken[keys.shard_of(name)] < ends.get((topics.WORKS, keys.shard_of(name)), 0)
+        }
+
+    def _take_writes(self, name: str, before: int) -> None:
+        """Apply the writes of a member's clients whose records have lower numbers than ``before``.
+
+        Works and writes are applied in the order of the log, so that a rebuilt member is the same.
+        """
+        writes = self._writes.get(name)
+        while writes and writes[0].number < before:
+            write = writes.popleft()
+            state = self._states[name]
+            if isinstance(write.data, clusters.MemberObjectApplied):
+                cluster.apply_object(state, bytes(write.data.manifest), write.uid, write.at_ms)
+            else:
+                cluster.delete_object(state, write.data.object, write.at_ms)
+            self._touched[name] = None
+        if writes is not None and not writes:
+            del self._writes[name]
 
     def _member(self, name: str) -> MemberState:
         state = self._states.get(name)
@@ -351,3 +416,10 @@ class Members:
 
     def _count_workloads(self) -> int:
         return sum(len(state.workloads) for state in self._states.values())
+
+
+def _write_in(record: StoredRecord) -> recovery.ObjectWrite | None:
+    if record.headers.get("ce_type") not in _WRITES:
+        return None
+    decoded = codec.decode(record)
+    return log_reading.write_in(record, decoded) if isinstance(decoded, codec.Decoded) else None

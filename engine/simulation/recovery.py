@@ -5,16 +5,27 @@ running; the others start now. Nothing is reported that the log has already. Exa
 scaling, but not a change of the pod template.
 """
 
+from collections import deque
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from engine.simulation import capacity as simulation_capacity
-from engine.simulation import cluster
-from engine.simulation.state import Cohort, MemberState, ReportCause, Version, Workload
+from engine.simulation import cluster, replicas, unmanaged
+from engine.simulation.state import (
+    Cohort,
+    Conflict,
+    Kept,
+    MemberState,
+    ReportCause,
+    Unmanaged,
+    Version,
+    Workload,
+)
 from engine.works.templates import EMPTY, Template
-from events import clusters, health, works
+from events import clusters, health, objects, shapes, works
 
 Report = health.WorkloadReported | health.WorkloadGone
 
@@ -42,15 +53,31 @@ class WorkloadHistory(Struct):
     removed: bool = False
     preserved: bool = False
     cause: ReportCause = ReportCause()
+    conflict: works.WorkApplied | None = None
+    uid: str = ""
+    kept: Kept = Kept()
+
+
+class ObjectWrite(NamedTuple):
+    """A write of a client of the member: the number of its record, the event, the uid of a new object, the time."""
+
+    number: int
+    data: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
+    uid: str
+    at_ms: int
 
 
 class History(Struct):
     """One member according to the log.
 
-    ``down_since`` is the number of the record that reported it as down (0: it is up).
+    ``down_since`` is the number of the record that reported it as down (0: it is up). ``writes`` are not folded
+    yet; ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
     """
 
     workloads: dict[str, WorkloadHistory] = {}
+    writes: deque[ObjectWrite] = msgspec.field(default_factory=deque)
+    unmanaged: dict[str, Unmanaged] = {}
+    ages: dict[str, list[tuple[int, int]]] = {}
     reports: dict[str, Report] = {}
     joined: bool = False
     was_joined: bool = False
@@ -76,8 +103,18 @@ def take_cluster(history: History, data: object, number: int) -> None:
             pass
 
 
+def take_writes(history: History, before: int) -> None:
+    """Fold the clients' writes whose records have lower numbers than ``before``."""
+    while history.writes and history.writes[0].number < before:
+        write = history.writes.popleft()
+        if isinstance(write.data, clusters.MemberObjectApplied):
+            _take_object(history, bytes(write.data.manifest), write)
+        else:
+            _take_deletion(history, write.data.object, write.at_ms)
+
+
 def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCause) -> None:
-    """Fold one work of the member."""
+    """Fold one work of the member; earlier writes have been folded (``take_writes``)."""
     version = (work.term, work.step)
     past = history.workloads.get(work.key)
     if past is not None and version < past.known:
@@ -86,9 +123,20 @@ def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCau
         past = history.workloads[work.key] = WorkloadHistory(version)
     past.known = version
     match work:
+        case works.WorkApplied() if work.key in history.unmanaged and not work.overwrites:
+            past.conflict = past.newest = work
+            past.fault = unmanaged.CONFLICT.format(work.template.kind, work.template.name)
+            past.suspended = past.removed = False
+            past.cause = cause
         case works.WorkApplied():
             if past.applied is None:
-                past.created_ms = at_ms
+                past.created_ms, past.uid, past.kept = at_ms, "", Kept()
+            if own := history.unmanaged.pop(work.key, None):
+                past.created_ms, past.uid = own.created_ms, own.uid
+                past.kept = unmanaged.taken_over(own)
+                past.ages = history.ages.pop(work.key, [])
+            past.conflict = past.newest = None
+            past.fault = ""
             if not work.overrides:
                 past.earlier = []  # A work without overrides can always be applied.
             elif past.applied is not None:
@@ -100,6 +148,7 @@ def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCau
         case works.WorkRemoved(preserved=preserved):
             past.removed, past.preserved = True, preserved
             past.cause = cause
+            past.conflict = None
             if not preserved:
                 past.applied = None
                 past.earlier = []
@@ -135,6 +184,14 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
             _restore_refusal(state, past, past.newest, report)
         if past.removed:
             _restore_removal(state, key, past, report)
+        if past.conflict is not None:
+            state.conflicts[key] = Conflict(past.conflict, templates.get(key, EMPTY), past.cause)
+    for key, item in history.unmanaged.items():
+        state.unmanaged[key] = item
+        workload = unmanaged.run(state, key, item, at_ms)
+        if workload is not None:
+            # What a client of the member runs is not reported; take it as ready.
+            _admit(state, workload, history.ages.get(key, []), workload.pending)
 
 
 def _restore_workload(
@@ -155,6 +212,7 @@ def _restore_workload(
         shard=applied.shard,
         offset=applied.offset,
         replicas=applied.replicas,
+        desired=applied.replicas,
         overrides=applied.overrides,
         labels=tuple(sorted(applied.labels.items())),
         reading=newest.reading,
@@ -163,7 +221,11 @@ def _restore_workload(
         suspended=past.suspended,
         preserved=past.preserved,
         cause=past.cause,
+        uid=past.uid,
+        kept=past.kept,
     )
+    if past.kept.replicas is not None and workload.replicas is not None:
+        workload.replicas = past.kept.replicas
     state.workloads[applied.key] = workload
     cluster.record_priority_class(state, workload)
     state.dirty[applied.key] = None
@@ -173,15 +235,20 @@ def _restore_workload(
     else:
         # A preserved workload stopped reporting when it was given up; take it as ready.
         ready = (applied.replicas or 0) if past.preserved else 0
-    cluster.add_replicas(state, workload, applied.replicas or 0, at_ms)
+    replicas.add_replicas(state, workload, workload.replicas or 0, at_ms)
+    _admit(state, workload, past.ages, ready)
+
+
+def _admit(state: MemberState, workload: Workload, ages: list[tuple[int, int]], ready: int) -> None:
+    """Admit the oldest ``ready`` replicas of a workload, as far as they fit."""
     ready = simulation_capacity.replicas_that_fit(
-        state.capacity, template.amounts, min(ready, workload.pending)
+        state.capacity, workload.template.amounts, min(ready, workload.pending)
     )
-    for count, created_ms in past.ages:
+    for count, created_ms in ages:
         running = min(count, ready)
         ready -= running
         if running:
-            cluster.admit(state, workload, Cohort(running, created_ms, created_ms, running=True))
+            replicas.admit(state, workload, Cohort(running, created_ms, created_ms, running=True))
 
 
 def _restore_refusal(
@@ -202,6 +269,44 @@ def _restore_removal(state: MemberState, key: str, past: WorkloadHistory, report
     if reported is None or reported < past.known:
         state.gone[key] = cluster.Gone(past.known, past.cause)
         state.dirty[key] = None
+
+
+def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
+    ref = objects.read(msgspec.Raw(manifest)).reference
+    key = unmanaged.key_of(ref)
+    past = history.workloads.get(key)
+    if past is not None and past.applied is not None and not past.preserved:
+        past.kept = unmanaged.kept_in(manifest)
+        if past.kept.replicas is not None:
+            _scale(past.ages, past.kept.replicas, write.at_ms)
+        return
+    old = history.unmanaged.get(key)
+    if old is None and past is not None and past.applied is not None:
+        old = Unmanaged(ref=ref, manifest=b"{}", uid=past.uid, created_ms=past.created_ms, digest="")
+        history.ages[key], past.applied, past.preserved = past.ages, None, False
+        past.uid, past.kept = "", Kept()
+    history.unmanaged[key] = unmanaged.revised(old, manifest, write.uid, write.at_ms)
+    _scale(history.ages.setdefault(key, []), unmanaged.replicas_of(ref, manifest) or 0, write.at_ms)
+
+
+def _take_deletion(history: History, ref: shapes.WorkloadRef, at_ms: int) -> None:
+    key = unmanaged.key_of(ref)
+    past = history.workloads.get(key)
+    if past is not None and past.applied is not None and not past.preserved:
+        past.created_ms, past.uid, past.kept = at_ms, "", Kept()
+        past.ages = [(past.applied.replicas or 0, at_ms)]
+        return
+    if past is not None and past.preserved:
+        past.applied, past.preserved = None, False
+    for each in [
+        key,
+        *(other for other, item in history.unmanaged.items() if unmanaged.is_within(item, ref)),
+    ]:
+        history.unmanaged.pop(each, None)
+        history.ages.pop(each, None)
+        waiting = history.workloads.get(each)
+        if waiting is not None and waiting.conflict is not None:
+            take_work(history, waiting.conflict, at_ms, waiting.cause)
 
 
 def _scale(ages: list[tuple[int, int]], replicas: int, at_ms: int) -> None:

@@ -132,7 +132,7 @@ def _report_workload(state: MemberState, key: str, batch: list[Report]) -> bool:
         batch.append(Report(data, key, removal.cause))
         return True
     workload = state.workloads.get(key) or state.refused.get(key)
-    if workload is None or workload.preserved:
+    if workload is None or workload.preserved or workload.is_unmanaged:
         return True
     report = workload_report(state.spec.name, workload)
     if report == workload.reported:

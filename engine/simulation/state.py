@@ -6,13 +6,17 @@ from msgspec import Struct
 
 from engine.simulation import capacity, specs
 from engine.works.templates import EMPTY, Rank, Template
-from events import clusters, health, shapes, tracing
+from events import clusters, health, shapes, tracing, works
 
 Version = tuple[int, int]
 """(term, step) of a work."""
 
 TOMBSTONES_MAX: Final = 65_536
 """Number of removed workloads whose last version is kept, so that a stale work does not bring them back."""
+
+
+UNMANAGED: Final = "unmanaged:"
+"""Before the key of a workload that runs an unmanaged object, since the control plane may have one of that name."""
 
 
 class Cohort(Struct):
@@ -32,14 +36,43 @@ class ReportCause(Struct, frozen=True, gc=False):
     trace: tracing.Trace = tracing.NO_TRACE
 
 
+class Kept(Struct, frozen=True, gc=False):
+    """Content that clients of the member wrote into a managed object and the control plane leaves there.
+
+    Labels and annotations that the template does not set, a status (JSON object, or empty), and the replicas of
+    a template that leaves them to its members (None otherwise).
+    """
+
+    labels: tuple[tuple[str, str], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+    status: bytes = b""
+    replicas: int | None = None
+
+
+class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
+    """An object that clients of the member wrote and the control plane does not manage.
+
+    ``manifest`` is the object as written, with its status if a client wrote one; ``digest`` that of its spec,
+    whose changes ``generation`` counts.
+    """
+
+    ref: shapes.WorkloadRef
+    manifest: bytes
+    uid: str
+    created_ms: int
+    digest: str
+    generation: int = 1
+
+
 class Workload(Struct, kw_only=True):
     """One workload in one cluster.
 
     ``version`` is that of the work that it runs, ``known`` the newest one received. ``replicas`` is None for
-    kinds without replicas. ``cohorts`` are sorted by age, oldest first, and number the pods; ``pending``
-    replicas come last. A ``preserved`` workload was released by the control plane and keeps running.
-    ``fault`` is the reason why the newest work could not be applied; the former one then keeps running.
-    ``labels`` and ``reading`` are those of its work.
+    kinds without replicas, ``desired`` the number in its work. ``cohorts`` are sorted by age, oldest first, and
+    number the pods; ``pending`` replicas come last. A ``preserved`` workload was released by the control plane
+    and keeps running. ``fault`` is the reason why the newest work could not be applied; the former one then
+    keeps running. ``labels`` and ``reading`` are those of its work. ``uid`` is set if it was taken over from an
+    unmanaged object; ``is_unmanaged``: it belongs to one and is not reported.
     """
 
     key: str
@@ -50,6 +83,7 @@ class Workload(Struct, kw_only=True):
     shard: int = 0
     offset: int = 0
     replicas: int | None = None
+    desired: int | None = None
     overrides: tuple[shapes.OverrideRef, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     reading: shapes.Reading | None = None
@@ -62,6 +96,14 @@ class Workload(Struct, kw_only=True):
     preserved: bool = False
     cause: ReportCause = ReportCause()
     reported: health.WorkloadReported | None = None
+    uid: str = ""
+    is_unmanaged: bool = False
+    kept: Kept = Kept()
+
+    @property
+    def object_key(self) -> str:
+        """The key of the object, whether the control plane manages it or not."""
+        return self.key.removeprefix(UNMANAGED)
 
     @property
     def ready(self) -> int:
@@ -92,9 +134,18 @@ class Faults(Struct):
     lose_every: int = 0
 
 
+class Conflict(Struct, frozen=True):
+    """A work for an object that exists already and must not be taken over; applied once that object is deleted."""
+
+    work: works.WorkApplied
+    template: Template
+    cause: ReportCause
+
+
 class MemberState(Struct, kw_only=True):
     """State of a member.
 
+    - ``unmanaged``: objects of its own clients, by binding key; ``conflicts``: works for such objects.
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
     - ``unplaced``, ``waiting``: workloads with pending replicas: not tried yet, or without capacity.
@@ -109,6 +160,8 @@ class MemberState(Struct, kw_only=True):
     capacity: capacity.Capacity
     faults: Faults
     workloads: dict[str, Workload] = {}
+    unmanaged: dict[str, Unmanaged] = {}
+    conflicts: dict[str, Conflict] = {}
     ranks: dict[str, Rank] = {}
     is_ranked: bool = False
     refused: dict[str, Workload] = {}

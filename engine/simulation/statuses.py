@@ -10,6 +10,7 @@ from events.json_values import Json
 
 _POD: Final = ("v1", "Pod")
 _PHASES: Final[dict[tuple[str, str], Json]] = {
+    ("v1", "Namespace"): {"phase": "Active"},
     ("v1", "PersistentVolume"): {"phase": "Available"},
     ("v1", "PersistentVolumeClaim"): {"phase": "Bound"},
 }
@@ -17,12 +18,12 @@ _PHASES: Final[dict[tuple[str, str], Json]] = {
 
 
 def status(workload: Workload) -> Json:
-    """Return the status of a workload: its counts and the simulated status in its template; empty without either."""
+    """Return the status of a workload: its counts, the simulated status in its template, and what clients wrote."""
     if workload.replicas is not None:
-        return _decode(workload.template.status) | _replica_status(workload)
+        return _decode(workload.template.status) | _decode(workload.kept.status) | _replica_status(workload)
     kind = workload.ref.api_version, workload.ref.kind
     built_in = _pod_status(workload) if kind == _POD else _PHASES.get(kind, {})
-    return built_in | _decode(workload.template.status)
+    return built_in | _decode(workload.template.status) | _decode(workload.kept.status)
 
 
 def _pod_status(workload: Workload) -> Json:

@@ -10,10 +10,12 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
+from events.json_values import Json, part
 
 _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
@@ -86,7 +88,7 @@ class _Manifest(Struct, frozen=True, rename="camel"):
 _MANIFEST: Final = msgspec.json.Decoder(_Manifest)
 _POD_TEMPLATE: Final = msgspec.json.Decoder(_PodTemplate)
 _CONTAINERS: Final = msgspec.json.Decoder(list[_Container])
-_ANY: Final = msgspec.json.Decoder()
+_ANY: Final = msgspec.json.Decoder(dict[str, object])
 _CANONICAL: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -117,7 +119,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         containers = _containers(decoded)
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
-    digest = letters(_CANONICAL.encode(_ANY.decode(raw)), _DIGEST_LETTERS)
+    digest = letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
     return Template(
         amounts,
         pod.metadata.labels,
@@ -127,6 +129,12 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         (decoded.metadata.annotations or {}).get(STATUS, "").encode(),
         containers,
     )
+
+
+def _pod_template(manifest: bytes | msgspec.Raw) -> Json:
+    """The pod template with the API's defaults, so that those which a client writes make no difference."""
+    value = built_in_defaults.with_defaults(_ANY.decode(manifest))
+    return part(value, "spec", "template")
 
 
 def _containers(manifest: _Manifest) -> tuple[str, ...]:

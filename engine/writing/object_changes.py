@@ -54,7 +54,7 @@ class Change(Struct, frozen=True, kw_only=True):
             return self._apply_to_cluster(stored if isinstance(stored, Cluster) else None)
         _check_name(self.target, stored)
         edited = self.edit.apply(None if stored is None else live_object(self.target, stored))
-        raw = _manifest(edited.value)
+        raw = manifest(edited.value)
         value = _with_generation(edited.value, stored, raw)
         if stored is None:
             event = object_events.applied(self.target, raw, 0)
@@ -167,7 +167,7 @@ class Removal(Struct, frozen=True, kw_only=True):
         stamp = times.to_seconds_text(self.now_ms)
         marked = {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0}
         value = {**live, "metadata": marked}
-        event = object_events.applied(self.target, _manifest(value), version)
+        event = object_events.applied(self.target, manifest(value), version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:
@@ -255,7 +255,7 @@ def _is_finalized(value: Json) -> bool:
     return "deletionTimestamp" in metadata and not as_list(metadata.get("finalizers"))
 
 
-def _manifest(value: Json) -> bytes:
+def manifest(value: Json) -> bytes:
     """The bytes of an object to store: without derived metadata, engine labels, status and its field owners."""
     unfiltered = as_object(value.get("metadata")) or {}
     metadata = {name: item for name, item in unfiltered.items() if name not in _DERIVED and item is not None}

@@ -47,6 +47,9 @@ def examine(data: shapes.Event) -> Iterator[Fault]:
             yield from _quantities(data.allocating, "allocating")
         case clusters.ClusterConditionsReported(conditions=conditions):
             yield from _conditions(conditions)
+        case clusters.MemberObjectApplied(manifest=manifest):
+            objects.read(manifest)
+            objects.spec_digest(manifest)
         case _:
             return
 

@@ -144,7 +144,7 @@ _CLUSTER: Final = objects.Manifest()
 
 def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
     """Return the key that an input must have; raises TypeError for an event that is not an input."""
-    if manifest is None:
+    if manifest is None or isinstance(data, clusters.ClusterEvent):
         return data.record_key
     name, namespace = manifest.metadata.name, manifest.metadata.namespace
     match data:

@@ -191,6 +191,13 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
             ),
         ),
     ),
+    clusters.MemberObjectApplied(
+        name="member1",
+        manifest=msgspec.Raw(
+            b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"local","namespace":"default"}}'
+        ),
+    ),
+    clusters.MemberObjectDeleted(name="member1", object=_TEMPLATE),
 )
 _HEALTH: Final[tuple[shapes.Event, ...]] = (
     health.WorkloadReported(
@@ -305,6 +312,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
                 overrides=(_OVERRIDE,),
                 labels={"example.com/job": "a1"},
                 reading=_READING,
+                overwrites=True,
             ),
         ),
     ),
@@ -412,6 +420,7 @@ _WORKS: Final[tuple[shapes.Event, ...]] = (
         overrides=(_OVERRIDE,),
         labels={"example.com/job": "a1"},
         reading=_READING,
+        overwrites=True,
     ),
     works.WorkRemoved(cluster="member1", key=_KEY, term=2, step=8, preserved=True),
     works.WorkSuspended(cluster="member1", key=_KEY, term=2, step=9),

@@ -23,7 +23,8 @@ from engine.http.kube.authentication import Users
 from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.line_streams import Lines
-from engine.http.kube.member_api import MemberApis, Members, elsewhere
+from engine.http.kube.members.apis import MemberApis, elsewhere
+from engine.http.kube.members.plane import Members
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.rate_limits import Limits, Meter
 from engine.http.kube.reviews import Reviews

@@ -19,9 +19,8 @@ from events.json_values import Json, as_list, as_object
 _GROUP: Final = "authorization.k8s.io"
 _ASKED: Final = "spec.resourceAttributes"
 _MASTERS: Final = "RBAC: members of system:masters may do everything"
-_MEMBERS: Final = "the token of a member reads all that is in it"
-_READING: Final = ("get", "list", "watch")
-_READ: Final[Json] = {"verbs": list(_READING), "apiGroups": ["*"], "resources": ["*"]}
+_MEMBERS: Final = "the token of a member may do everything in it"
+_ALL: Final[Json] = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 
 
 class Reviews:
@@ -68,13 +67,13 @@ class Reviews:
         if user.is_master:
             return {"allowed": True, "reason": _MASTERS}
         if user.member:
-            return {"allowed": bool(act.path) or act.verb in _READING, "reason": _MEMBERS}
+            return {"allowed": True, "reason": _MEMBERS}
         grant = (await self._authorizer.rights()).allows(user, act)
         return {"allowed": False} if grant is None else {"allowed": True, "reason": grant.reason}
 
     async def _rules(self, user: User, namespace: str) -> Json:
         if user.member:
-            return {"resourceRules": [_READ], "nonResourceRules": [], "incomplete": False}
+            return {"resourceRules": [_ALL], "nonResourceRules": [], "incomplete": False}
         known = await self._authorizer.rights()
         rules = dict.fromkeys(each.rule for each in known.grants(user, namespace))
         return {

@@ -1,0 +1,117 @@
+"""The APIs of simulated members, behind the subresource ``proxy`` of their Cluster objects."""
+
+from collections.abc import Callable
+from typing import Final
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from engine.http.kube.list_filters import Fitting
+from engine.http.kube.members.plane import MemberPlane, Members
+from engine.http.kube.members.watches import MemberWatches
+from engine.http.kube.members.writes import MemberWrites
+from engine.http.kube.paths import ApiPath
+from engine.http.kube.routing import Guard, KubeApi, Verb
+from engine.http.services import Services
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.schema.resources import Resource
+from events.json_values import Json
+from events.validation.known_kinds import CLUSTER_GROUP
+from projections import object_tables
+
+_CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
+
+
+class MemberApis:
+    """The APIs of all members; ``answer`` handles the subresource ``clusters/NAME/proxy``.
+
+    Without a ``guard``, every authenticated request may read everything.
+    """
+
+    def __init__(
+        self,
+        members: Members | None,
+        services: Services,
+        clock_ms: Callable[[], int],
+        guard: Guard | None = None,
+        reviews: Verb | None = None,
+    ) -> None:
+        self._members = members
+        self._services = services
+        self._clock_ms = clock_ms
+        self._guard = guard
+        self._reviews = reviews
+        self._apis: dict[str, KubeApi] = {}
+        self._planes: dict[str, MemberPlane] = {}
+
+    async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Forward a request to the member's API, for the path after ``proxy``; raises StatusError."""
+        if api_path.name not in self._apis and not await anyio.to_thread.run_sync(
+            self._is_known, api_path.name
+        ):
+            raise status_objects.not_found(resource, api_path.name)
+        return await self._api(api_path.name).answer(request, "/" + api_path.rest)
+
+    def _is_known(self, name: str) -> bool:
+        """Whether a Cluster of this name exists, simulated or not."""
+        with self._services.views.store.reading() as rows:
+            return object_tables.get(rows, _CLUSTER, "", name) is not None
+
+    def _api(self, name: str) -> KubeApi:
+        if self._members is None:
+            raise status_objects.unavailable(
+                f"cluster {name} is not simulated here, and its agent serves no API"
+            )
+        api = self._apis.get(name)
+        if api is None:
+            try:
+                self._members.state_of(name)
+            except LookupError as error:
+                raise status_objects.unavailable(str(error)) from None
+            plane = MemberPlane(self._members, name, self._services, self._clock_ms)
+            watches = MemberWatches(plane, self._clock_ms, self._services)
+
+            async def log(_request: Request, resource: Resource, api_path: ApiPath) -> Response:
+                if await plane.get(resource, api_path.namespace, api_path.name) is None:
+                    raise status_objects.not_found(resource, api_path.name)
+                return PlainTextResponse(f"{api_path.name} is simulated in {name}\n")
+
+            async def enter(_request: Request, resource: Resource, api_path: ApiPath) -> Response:
+                if await plane.get(resource, api_path.namespace, api_path.name) is None:
+                    raise status_objects.not_found(resource, api_path.name)
+                raise status_objects.bad_request(
+                    f"{api_path.name} is simulated in {name}: there is nothing to run in it"
+                )
+
+            parts: dict[tuple[str, str], Verb] = {("pods", "log"): log, ("pods", "exec"): enter}
+            api = KubeApi(
+                plane,
+                watches,
+                MemberWrites(self._members, name, plane, self._clock_ms),
+                self._clock_ms,
+                parts=parts,
+                reviews=self._reviews,
+                guard=self._guard,
+            )
+            self._apis[name] = api
+            self._planes[name] = plane
+        return api
+
+    async def figures(self, resource: Resource, namespace: str, fits: Fitting) -> list[Json]:
+        """Resource use in all members of this process that respond."""
+        found: list[Json] = []
+        for name in self._members.names() if self._members is not None else ():
+            try:
+                self._api(name)
+                found.extend((await self._planes[name].listed(resource, namespace, fits)).items)
+            except status_objects.StatusError:
+                continue  # this member is down; report the others
+        return found
+
+
+async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:
+    """Refuse logs and exec of pods in the control plane, naming the way to the member."""
+    raise status_objects.bad_request(
+        f"{api_path.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
+    )

@@ -1,0 +1,104 @@
+"""Watches of a member's objects, served by taking snapshots repeatedly."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Final
+
+import msgspec
+from starlette.responses import Response
+
+from engine.http.kube import rendering
+from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
+from engine.http.kube.list_filters import Fitting
+from engine.http.kube.members.plane import MemberPlane, Snapshot
+from engine.http.kube.paths import ApiPath
+from engine.http.kube.requests import Query
+from engine.http.services import Services
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.schema.resources import Resource
+from events.json_values import Json, as_object
+
+_LOOK_SECONDS: Final = 0.25
+_WATCHERS_MAX: Final = 256
+
+
+class MemberWatches:
+    """Serve watches of a member's objects by taking snapshots repeatedly."""
+
+    def __init__(self, plane: MemberPlane, clock_ms: Callable[[], int], services: Services) -> None:
+        self._plane = plane
+        self._clock_ms = clock_ms
+        self._services = services
+        self._open = 0
+
+    async def answer(
+        self, resource: Resource, api_path: ApiPath, query: Query, form: rendering.Form, fits: Fitting
+    ) -> Response:
+        """The response to a watch; raises StatusError."""
+        if self._open >= _WATCHERS_MAX:
+            raise status_objects.too_many_requests(1, f"{_WATCHERS_MAX} watches are open")
+        seen: Snapshot | None = Snapshot({})
+        if query.resource_version not in ("", "0") and not query.initial_events:
+            if not query.resource_version.isdecimal():
+                raise status_objects.bad_request("resourceVersion: Invalid value")
+            seen = self._plane.remembered(resource, int(query.resource_version[:18]))
+        if seen is None:
+            raise status_objects.expired()
+
+        def is_selected(value: Json) -> bool:
+            metadata = as_object(value.get("metadata")) or {}
+            return api_path.namespace in ("", metadata.get("namespace", "")) and fits(value)
+
+        def line(event_type: str, value: Json) -> bytes:
+            shown = rendering.one(resource, value, form, self._clock_ms())
+            return rendering.encode({"type": event_type, "object": shown}) + b"\n"
+
+        lines = self._lines(resource, seen, is_selected, line, query)
+        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
+
+    async def _lines(
+        self,
+        resource: Resource,
+        seen: Snapshot,
+        is_selected: Callable[[Json], bool],
+        line: Callable[[str, Json], bytes],
+        query: Query,
+    ) -> AsyncGenerator[bytes]:
+        self._open += 1
+        known = {name: entry for name, entry in seen.items.items() if is_selected(entry[1])}
+        try:
+            while not self._services.stopping.is_set():
+                number, look = await self._plane.snapshot(resource)
+                now = {name: entry for name, entry in look.items.items() if is_selected(entry[1])}
+                for name, (changed, value) in now.items():
+                    if name not in known:
+                        yield line("ADDED", value)
+                    elif _uid(known[name][1]) != _uid(value):
+                        # Deleted and created again between two snapshots.
+                        yield line("DELETED", known[name][1])
+                        yield line("ADDED", value)
+                    elif known[name][0] != changed:
+                        yield line("MODIFIED", value)
+                for name in known.keys() - now.keys():
+                    yield line("DELETED", known[name][1])
+                known = now
+                if query.initial_events:
+                    yield line("BOOKMARK", _bookmark(resource, number))
+                    query = msgspec.structs.replace(query, initial_events=False)
+                await asyncio.sleep(_LOOK_SECONDS)
+        except status_objects.StatusError as error:
+            yield rendering.encode({"type": "ERROR", "object": error.body}) + b"\n"
+        finally:
+            self._open -= 1
+
+
+def _bookmark(resource: Resource, number: int) -> Json:
+    metadata: Json = {
+        "resourceVersion": str(number),
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
+    return {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+
+
+def _uid(value: Json) -> object:
+    return (as_object(value.get("metadata")) or {}).get("uid")

@@ -1,0 +1,205 @@
+"""Write requests of a simulated member's API, carried out by the member and recorded in the log."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine import loop_share
+from engine.http.kube import rendering, requests
+from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
+from engine.http.kube.edits.writer import STATUS, RequestedEdit
+from engine.http.kube.members import object_edits
+from engine.http.kube.members.plane import MemberPlane, Members
+from engine.http.kube.paths import ApiPath
+from engine.http.kube.write_parsing import Parsing, WriteRequest
+from engine.kubeapi.conversion import scales, versions
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.schema.resources import Resource
+from engine.simulation import unmanaged
+from engine.simulation.api_objects import BUILT_IN_NAMESPACES
+from engine.writing.mutations import Edited
+from engine.writing.object_changes import Preconditions
+from events import clusters, shapes, times
+from events.json_values import Json, as_list, as_object
+
+_PLAIN: Final = rendering.Form()
+_DERIVED: Final = frozenset({"nodes", "nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
+_NAMESPACES: Final = "namespaces"
+_DEFAULT: Final = "default"
+
+
+class MemberWrites:
+    """Carry out writes in one member, one after the other. All public methods raise StatusError."""
+
+    def __init__(self, members: Members, name: str, plane: MemberPlane, clock_ms: Callable[[], int]) -> None:
+        self._members = members
+        self._name = name
+        self._plane = plane
+        self._clock_ms = clock_ms
+        self._parsing = Parsing(clock_ms, plane.last_number)
+        self._lock = asyncio.Lock()
+
+    async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle POST to a collection."""
+        return await self._change(*await self._parsing.creation(request, resource, api_path))
+
+    async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle PUT of an object or subresource."""
+        return await self._change(*await self._parsing.replacement(request, resource, api_path))
+
+    async def patch(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle PATCH of an object or subresource."""
+        return await self._change(*await self._parsing.patch(request, resource, api_path))
+
+    async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle DELETE of an object."""
+        options = await requests.options(request)
+        dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
+        conditions = as_object(options.get("preconditions")) or {}
+        async with self._lock:
+            removed = await self._remove(
+                resource, api_path.namespace, api_path.name, conditions, dry_run=dry_run
+            )
+        return rendering.answer(removed)
+
+    async def delete_all(
+        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[Json]
+    ) -> Response:
+        """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
+        del api_path  # the objects name their namespaces
+        options = await requests.options(request)
+        dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
+        async with self._lock:
+            for value in fitting:
+                metadata = as_object(value.get("metadata")) or {}
+                namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name"))
+                await self._remove(resource, namespace, name, {}, dry_run=dry_run)
+        listed: Json = {"resourceVersion": str(self._plane.last_number())}
+        return rendering.answer(rendering.many(resource, fitting, _PLAIN, self._clock_ms(), listed))
+
+    async def _change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
+        """Carry out an edit; respond with the object as edited."""
+        resource, writer = write.resource, write.writer
+        async with self._lock:
+            live = await self._plane.get(resource, writer.namespace, writer.name)
+            self._check_writable(resource, writer.namespace, writer.name, live)
+            if live is None:
+                await self._check_namespace(writer.namespace)
+            edited = await loop_share.apart(write.body_bytes, edit.apply, live)
+            if not write.query.dry_run and edited.value is not live:
+                await self._write(write, live, edited)
+                current = await self._plane.get(resource, writer.namespace, writer.name)
+            else:
+                current = None
+        return self._answer(write, edit, live, edited, current)
+
+    async def _write(self, write: WriteRequest, live: Json | None, edited: Edited) -> None:
+        """Record an edit and carry it out."""
+        resource, state = write.resource, self._plane.state()
+        try:
+            value = versions.kept(resource, edited.value)
+        except versions.ConversionError as error:
+            raise status_objects.bad_request(str(error)) from None
+        has_status = write.path.part == STATUS or resource.subresource(STATUS) is None
+        key = unmanaged.key_of(_reference(resource, write.writer.namespace, write.writer.name))
+        workload = unmanaged.managed(state, key)
+        if workload is not None and live is not None:
+            await self._record(
+                object_edits.kept(self._name, workload.kept, live, value, has_status=has_status)
+            )
+        elif live is not None and object_edits.is_released(value):
+            ref = _reference(resource, write.writer.namespace, write.writer.name)
+            await self._record(clusters.MemberObjectDeleted(name=self._name, object=ref))
+        else:
+            await self._record(
+                object_edits.written(self._name, state.unmanaged.get(key), value, has_status=has_status)
+            )
+
+    async def _remove(
+        self, resource: Resource, namespace: str, name: str, conditions: Json, *, dry_run: bool
+    ) -> Json:
+        """Delete an object; return the body of the response."""
+        live = await self._plane.get(resource, namespace, name)
+        if live is None:
+            raise status_objects.not_found(resource, name)
+        self._check_writable(resource, namespace, name, live)
+        if resource.qualified == _NAMESPACES and name in BUILT_IN_NAMESPACES:
+            message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+            raise StatusError(403, "Forbidden", message, {"name": name, "kind": _NAMESPACES})
+        uid, version = (str(conditions.get(field) or "") for field in ("uid", "resourceVersion"))
+        Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
+        metadata = as_object(live.get("metadata")) or {}
+        ref = _reference(resource, namespace, name)
+        is_managed = unmanaged.managed(self._plane.state(), unmanaged.key_of(ref)) is not None
+        if as_list(metadata.get("finalizers")) and not is_managed:
+            if "deletionTimestamp" not in metadata and not dry_run:
+                stamp = times.to_seconds_text(self._clock_ms())
+                await self._record(object_edits.marked(self._name, versions.kept(resource, live), stamp))
+            return await self._plane.get(resource, namespace, name) or live
+        if not dry_run:
+            await self._record(clusters.MemberObjectDeleted(name=self._name, object=ref))
+        return status_objects.deleted(resource, name, str(metadata.get("uid", "")))
+
+    async def _record(self, data: clusters.MemberObjectApplied | clusters.MemberObjectDeleted) -> None:
+        if not self._plane.state().joined:
+            raise status_objects.unavailable(f"cluster {self._name} has not joined")
+        await self._members.write(self._name, data)
+
+    def _check_writable(self, resource: Resource, namespace: str, name: str, live: Json | None) -> None:
+        """Raise StatusError (403) for objects that the simulation derives."""
+        state = self._plane.state()
+        key = unmanaged.key_of(_reference(resource, namespace, name))
+        is_stored = key in state.unmanaged or key in state.workloads
+        if resource.qualified in _DERIVED or (live is not None and not is_stored and not _is_open(resource)):
+            message = f'{resource.qualified} "{name}" is forbidden: the simulation of {self._name} derives it'
+            raise StatusError(403, "Forbidden", message, {"name": name, "kind": resource.plural})
+
+    async def _check_namespace(self, namespace: str) -> None:
+        """Raise StatusError (404) if a namespace does not exist."""
+        if not namespace or namespace in BUILT_IN_NAMESPACES:
+            return
+        resource = (await self._plane.catalogue()).resource("", "v1", _NAMESPACES)
+        if resource is None or await self._plane.get(resource, "", namespace) is None:
+            details: Json = {"name": namespace, "kind": _NAMESPACES}
+            raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
+
+    def _answer(
+        self,
+        write: WriteRequest,
+        edit: RequestedEdit,
+        live: Json | None,
+        edited: Edited,
+        current: Json | None,
+    ) -> Response:
+        resource = write.resource
+        value = edited.value
+        if current is not None:
+            # A managed object may be put right by now; clients get what they wrote, with the newest version.
+            metadata = {
+                **(as_object(current.get("metadata")) or {}),
+                **(as_object(value.get("metadata")) or {}),
+            }
+            newest = as_object(current.get("metadata")) or {}
+            metadata |= {
+                name: newest[name] for name in ("resourceVersion", "uid", "generation") if name in newest
+            }
+            value = {**current, **value, "metadata": metadata}
+        warnings = (*write.warnings, *edited.warnings)
+        if isinstance(edit, ScaleReplacement | ScalePatch | ScaleApplication):
+            return rendering.answer(scales.scale_of(resource, value), warnings=warnings)
+        code = 201 if live is None else 200
+        return rendering.answer(rendering.one(resource, value, write.form, self._clock_ms()), code, warnings)
+
+
+def _is_open(resource: Resource) -> bool:
+    """Whether a derived object of the kind may be written: a namespace that exists because objects are in it."""
+    return resource.qualified == _NAMESPACES
+
+
+def _reference(resource: Resource, namespace: str, name: str) -> shapes.WorkloadRef:
+    kept = versions.stored(resource)
+    return shapes.WorkloadRef(api_version=kept.api_version, kind=kept.kind, name=name, namespace=namespace)

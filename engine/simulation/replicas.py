@@ -1,0 +1,89 @@
+"""Replicas of a workload in a member: created, admitted to the free capacity, removed youngest first."""
+
+import heapq
+from typing import Final
+
+from engine.simulation import capacity
+from engine.simulation.state import Cohort, MemberState, Workload
+from engine.works.templates import Template
+
+_COHORTS_MAX: Final = 64
+"""Maximum number of cohorts per workload.
+
+Beyond it the oldest ones are merged, which loses their exact ages but not their replicas.
+"""
+
+
+def run(state: MemberState, workload: Workload, replicas: int, template: Template, at_ms: int) -> None:
+    """Bring a workload to a number of replicas of a pod template; a changed template replaces all of them at once."""
+    if template.digest != workload.template.digest:
+        shrink(state, workload, workload.admitted + workload.pending)
+    workload.template = template
+    missing = replicas - workload.admitted - workload.pending
+    if missing > 0:
+        add_replicas(state, workload, missing, at_ms)
+    elif missing < 0:
+        shrink(state, workload, -missing)
+
+
+def restart(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
+    """Replace all replicas of a workload by ``count`` new ones."""
+    shrink(state, workload, workload.admitted + workload.pending)
+    if count:
+        add_replicas(state, workload, count, at_ms)
+
+
+def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
+    """Create ``count`` more replicas of a workload; they wait for capacity."""
+    workload.pending += count
+    workload.pending_since_ms = at_ms
+    state.is_ranked = state.is_ranked or bool(workload.template.priority_class)
+    capacity.add(state.capacity.pending, workload.template.amounts, count)
+    state.capacity_changed = True
+    state.unplaced[workload.key] = None
+
+
+def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
+    """Admit a cohort of pending replicas; it must fit into the free capacity."""
+    amounts = workload.template.amounts
+    workload.pending -= cohort.count
+    workload.cohorts.append(cohort)
+    capacity.add(state.capacity.pending, amounts, -cohort.count)
+    if cohort.running:
+        capacity.add(state.capacity.running, amounts, cohort.count)
+        merge(workload)
+    else:
+        capacity.add(state.capacity.starting, amounts, cohort.count)
+        heapq.heappush(state.starts, (cohort.ready_ms, workload.key))
+    state.capacity_changed = True
+
+
+def shrink(state: MemberState, workload: Workload, count: int) -> None:
+    """Remove the ``count`` youngest replicas."""
+    amounts = workload.template.amounts
+    if not count:
+        return
+    dropped = min(count, workload.pending)
+    workload.pending -= dropped
+    capacity.add(state.capacity.pending, amounts, -dropped)
+    count -= dropped
+    while count:
+        youngest = workload.cohorts[-1]
+        dropped = min(count, youngest.count)
+        capacity.add(
+            state.capacity.running if youngest.running else state.capacity.starting, amounts, -dropped
+        )
+        youngest.count -= dropped
+        count -= dropped
+        if not youngest.count:
+            workload.cohorts.pop()
+        state.capacity_freed = True
+    state.capacity_changed = True
+
+
+def merge(workload: Workload) -> None:
+    cohorts = workload.cohorts
+    if len(cohorts) > _COHORTS_MAX and cohorts[0].running and cohorts[1].running:
+        cohorts[1].count += cohorts[0].count
+        cohorts[1].created_ms = cohorts[0].created_ms
+        del cohorts[0]

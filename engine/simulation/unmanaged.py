@@ -1,0 +1,216 @@
+"""Objects that clients of a member write there, beside those that the control plane propagates.
+
+An unmanaged object with replicas runs like a propagated one. An object that the control plane manages keeps its
+desired state: labels, annotations and a status that clients add stay, everything else is put right, and a deleted
+object is created again.
+"""
+
+import heapq
+from typing import Final
+
+import msgspec
+from msgspec import structs
+
+from engine.kubeapi.values import quantity
+from engine.objects import workloads
+from engine.simulation import replicas
+from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Unmanaged, Workload
+from engine.works import templates
+from events import keys, objects, shapes, works
+from events.json_values import Json, as_object
+
+CONFLICT: Final = "{} {} exists already and is not managed; conflictResolution is Abort"
+_NAMESPACE: Final = ("v1", "Namespace")
+
+
+def key_of(ref: shapes.WorkloadRef) -> str:
+    """Return the key of an object in a member, which is that of its binding."""
+    return keys.binding_key(ref.kind, ref.namespace, ref.name)
+
+
+def managed(state: MemberState, key: str) -> Workload | None:
+    """Return the workload of an object that the control plane manages; None for all others."""
+    workload = state.workloads.get(key)
+    return None if workload is None or workload.preserved else workload
+
+
+def running(state: MemberState, key: str) -> Workload | None:
+    """Return the workload that runs an unmanaged object; None if it has no replicas."""
+    return state.workloads.get(UNMANAGED + key)
+
+
+def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
+    """Apply an object as a client of the member wrote it; ``uid`` is that of a new one."""
+    ref = objects.read(msgspec.Raw(manifest)).reference
+    key = key_of(ref)
+    workload = managed(state, key)
+    if workload is not None:
+        _keep(state, workload, kept_in(manifest), at_ms)
+        return
+    item = revised(state.unmanaged.get(key) or _released(state, key), manifest, uid, at_ms)
+    state.unmanaged[key] = item
+    run(state, key, item, at_ms)
+
+
+def delete(state: MemberState, ref: shapes.WorkloadRef, at_ms: int) -> list[Conflict]:
+    """Delete an object, and with a namespace what it contains; return the works that waited for that."""
+    key = key_of(ref)
+    workload = managed(state, key)
+    if workload is not None:
+        workload.created_ms, workload.uid, workload.kept = at_ms, "", Kept()
+        workload.replicas = workload.desired
+        replicas.restart(state, workload, workload.desired or 0, at_ms)
+        state.dirty[key] = None
+        return []
+    contained = [key, *(each for each, item in state.unmanaged.items() if is_within(item, ref))]
+    waiting: list[Conflict] = []
+    for each in contained:
+        _forget(state, each)
+        conflict = state.conflicts.pop(each, None)
+        if conflict is not None:
+            waiting.append(conflict)
+    return waiting
+
+
+def revised(old: Unmanaged | None, manifest: bytes, uid: str, at_ms: int) -> Unmanaged:
+    """Return an object as written; ``uid`` and time are those of a new one, ``old`` the object before."""
+    raw = msgspec.Raw(manifest)
+    digest = objects.spec_digest(raw)
+    new = Unmanaged(
+        ref=objects.read(raw).reference, manifest=manifest, uid=uid, created_ms=at_ms, digest=digest
+    )
+    if old is None:
+        return new
+    generation = old.generation + (digest != old.digest and bool(old.digest))
+    return structs.replace(new, uid=old.uid, created_ms=old.created_ms, generation=generation)
+
+
+def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:
+    """Return the replicas of an unmanaged object; None if its kind has none, or it can't be read."""
+    if workloads.is_single(ref.api_version, ref.kind):
+        return None
+    try:
+        return workloads.size(ref.api_version, ref.kind, manifest).replicas
+    except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
+        return None
+
+
+def is_within(item: Unmanaged, ref: shapes.WorkloadRef) -> bool:
+    """Whether an object is in a namespace."""
+    return (ref.api_version, ref.kind) == _NAMESPACE and item.ref.namespace == ref.name
+
+
+def take_over(state: MemberState, work: works.WorkApplied) -> bool:
+    """Make room for a work whose object exists unmanaged; return False if that is a conflict.
+
+    The object that is taken over keeps its uid, its age and its running replicas.
+    """
+    own = state.unmanaged.get(work.key)
+    if own is None:
+        return True
+    if not work.overwrites:
+        return False
+    del state.unmanaged[work.key]
+    state.conflicts.pop(work.key, None)
+    workload = state.workloads.pop(UNMANAGED + work.key, None)
+    if workload is None:
+        workload = Workload(
+            key=work.key, ref=own.ref, version=(0, 0), known=(0, 0), created_ms=own.created_ms
+        )
+    else:
+        _rename(state, workload, work.key)
+    workload.uid, workload.is_unmanaged = own.uid, False
+    workload.kept = taken_over(own)
+    state.workloads[work.key] = workload
+    return True
+
+
+def taken_over(item: Unmanaged) -> Kept:
+    """Return what an object keeps when the control plane takes it over."""
+    kept = kept_in(item.manifest)
+    return Kept(labels=kept.labels, annotations=kept.annotations)
+
+
+def kept_in(manifest: bytes) -> Kept:
+    """Return what a managed object keeps of an object as a client wrote it."""
+    value: Json = msgspec.json.decode(manifest, type=dict[str, object])
+    metadata = as_object(value.get("metadata")) or {}
+    status = as_object(value.get("status"))
+    count = (as_object(value.get("spec")) or {}).get("replicas")
+    return Kept(
+        labels=_texts(metadata.get("labels")),
+        annotations=_texts(metadata.get("annotations")),
+        status=msgspec.json.encode(status) if status else b"",
+        replicas=count if isinstance(count, int) else None,
+    )
+
+
+def _texts(value: object) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        sorted((name, text) for name, text in (as_object(value) or {}).items() if isinstance(text, str))
+    )
+
+
+def _keep(state: MemberState, workload: Workload, kept: Kept, at_ms: int) -> None:
+    workload.kept = kept
+    if kept.replicas is not None and workload.replicas is not None:
+        workload.replicas = kept.replicas
+        replicas.run(state, workload, kept.replicas, workload.template, at_ms)
+    state.dirty[workload.key] = None
+
+
+def _released(state: MemberState, key: str) -> Unmanaged | None:
+    """Turn a workload that the control plane left behind into an unmanaged object; None if there is none."""
+    workload = state.workloads.pop(key, None)
+    if workload is None:
+        return None
+    _rename(state, workload, UNMANAGED + key)
+    workload.is_unmanaged, workload.preserved, workload.kept = True, False, Kept()
+    if workload.replicas is not None:
+        state.workloads[workload.key] = workload
+    return Unmanaged(
+        ref=workload.ref, manifest=b"{}", uid=workload.uid, created_ms=workload.created_ms, digest=""
+    )
+
+
+def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload | None:
+    """Run the replicas of an unmanaged object; return None if its kind has none."""
+    ref = item.ref
+    count = replicas_of(ref, item.manifest)
+    if count is None:
+        return None
+    workload = running(state, key)
+    if workload is None:
+        workload = Workload(
+            key=UNMANAGED + key,
+            ref=ref,
+            version=(0, 0),
+            known=(0, 0),
+            created_ms=item.created_ms,
+            uid=item.uid,
+            is_unmanaged=True,
+        )
+        state.workloads[workload.key] = workload
+    workload.replicas = count
+    replicas.run(state, workload, count, templates.read(item.manifest), at_ms)
+    return workload
+
+
+def _forget(state: MemberState, key: str) -> None:
+    state.unmanaged.pop(key, None)
+    for each in (UNMANAGED + key, key):
+        workload = state.workloads.get(each)
+        if workload is not None and (workload.is_unmanaged or workload.preserved):
+            replicas.shrink(state, workload, workload.admitted + workload.pending)
+            del state.workloads[each]
+
+
+def _rename(state: MemberState, workload: Workload, key: str) -> None:
+    """Give a workload another key, also where it waits for capacity or for its start."""
+    for waiting in (state.unplaced, state.waiting):
+        if waiting.pop(workload.key, False) is None:
+            waiting[key] = None
+    for cohort in workload.cohorts:
+        if not cohort.running:
+            heapq.heappush(state.starts, (cohort.ready_ms, key))
+    workload.key = key

@@ -1,0 +1,140 @@
+"""Simulated members are clusters of their own: what clients write there, and how propagation meets it."""
+
+from events.json_values import Json, as_objects, part
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
+
+IN_MEMBER1 = POLICY.replace("[member1, member2]", "[member1]")
+OVERWRITING = IN_MEMBER1.replace("spec:\n", "spec:\n  conflictResolution: Overwrite\n", 1)
+READY = ["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"]
+
+
+def _member(kubectl: Kubectl, name: str = "member1") -> Kubectl:
+    """A member with the namespace of the test."""
+    member = kubectl.on(name)
+    if not member("get", "namespace", kubectl.namespace, "--ignore-not-found"):
+        member("create", "namespace", kubectl.namespace)
+    return member
+
+
+def _uids(member: Kubectl) -> dict[str, object]:
+    """Uids of the pods by name."""
+    pods = [part(item, "metadata") for item in as_objects(member.json("pods")["items"])]
+    return {str(pod["name"]): pod["uid"] for pod in pods}
+
+
+def _applied(kubectl: Kubectl) -> Json:
+    """The Deployment's entry for member1 in the status of its binding."""
+    items = as_objects(part(kubectl.json("rb", "web-deployment"), "status").get("aggregatedStatus"))
+    return items[0] if items else {}
+
+
+def test_objects_can_be_created_changed_and_deleted_in_a_member(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("create", "configmap", "settings", "--from-literal=color=red")
+    member("patch", "configmap", "settings", "-p", '{"data":{"color":"blue"}}')
+    assert member("get", "configmap", "settings", "-o", "jsonpath={.data.color}") == "blue"
+    member("create", "serviceaccount", "robot")
+    member("delete", "configmap", "settings")
+    assert member("get", "configmaps,serviceaccounts", "-o", "name") == "serviceaccount/robot\n"
+    kubectl("get", "serviceaccount", "robot", code=1)
+    assert member("delete", "serviceaccounts", "--all") == 'serviceaccount "robot" deleted\n'
+
+
+def test_deployment_of_a_member_runs_scales_and_ends_there(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("apply", "-f", "-", given=DEPLOYMENT)
+    member.until(READY, "deploy")
+    assert len(_uids(member)) == 3
+    member("scale", "deploy", "web", "--replicas=5")
+    member("rollout", "status", "deploy", "web", "--timeout=60s")
+    assert len(_uids(member)) == 5
+    assert kubectl.table("deploy") == []
+    member("delete", "deploy", "web")
+    assert _uids(member) == {}
+
+
+def test_namespace_of_a_member_must_exist_and_takes_its_objects_along(kubectl: Kubectl) -> None:
+    member = kubectl.on("member3")
+    name = f"{kubectl.namespace[:40]}-local"
+    member("create", "-n", name, "configmap", "settings", code=1)
+    assert f'namespaces "{name}" not found' in member.errors
+    member("create", "namespace", name)
+    member("create", "-n", name, "configmap", "settings")
+    member("delete", "namespace", name)
+    assert member("get", "-n", name, "configmaps", "-o", "name") == ""
+    member("delete", "namespace", "default", code=1)
+
+
+def test_existing_object_is_a_conflict_unless_the_policy_overwrites(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("apply", "-f", "-", given=DEPLOYMENT)
+    member.until(READY, "deploy")
+    before = _uids(member)
+    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{IN_MEMBER1}")
+    kubectl.until_true(
+        lambda: _applied(kubectl).get("applied") is False, lambda: kubectl("get", "rb", "-o", "yaml")
+    )
+    assert "exists already and is not managed" in str(_applied(kubectl)["appliedMessage"])
+    assert "karmada.io/managed" not in member("get", "deploy", "web", "-o", "yaml")
+    kubectl("apply", "-f", "-", given=OVERWRITING)
+    kubectl.until_true(
+        lambda: _applied(kubectl).get("applied") is True, lambda: kubectl("get", "rb", "-o", "yaml")
+    )
+    assert "karmada.io/managed" in member("get", "deploy", "web", "-o", "yaml")
+    assert _uids(member) == before, "migration restarts no pod"
+
+
+def test_drift_in_a_member_is_put_right(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    member = kubectl.on("member1")
+    member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
+    member("set", "image", "deploy/web", "nginx=caddy")
+    member("scale", "deploy", "web", "--replicas=7")
+    member("label", "deploy", "web", "team=blue")
+    deployment = member.json("deploy", "web")
+    assert part(deployment, "spec")["replicas"] == 2
+    assert "caddy" not in str(part(deployment, "spec"))
+    assert part(deployment, "metadata", "labels")["team"] == "blue"
+    member("delete", "deploy", "web")
+    member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
+    assert part(member.json("deploy", "web"), "metadata")["uid"] != part(deployment, "metadata")["uid"]
+
+
+def test_members_may_own_the_replicas_of_a_template(kubectl: Kubectl) -> None:
+    retaining = DEPLOYMENT.replace(
+        "labels: {app: web}", 'labels: {resourcetemplate.karmada.io/retain-replicas: "true"}', 1
+    )
+    kubectl("apply", "-f", "-", given=f"{retaining}---{IN_MEMBER1}")
+    member = kubectl.on("member1")
+    member.until(READY, "deploy")
+    member("scale", "deploy", "web", "--replicas=4")
+    member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 4/4 4 4"], "deploy")
+
+
+def test_object_with_a_finalizer_waits_for_it(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("create", "configmap", "settings")
+    member("patch", "configmap", "settings", "-p", '{"metadata":{"finalizers":["example.com/wait"]}}')
+    member("delete", "configmap", "settings", "--wait=false")
+    assert part(member.json("configmap", "settings"), "metadata")["deletionTimestamp"]
+    member("patch", "configmap", "settings", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    member("get", "configmap", "settings", code=1)
+
+
+def test_writes_with_conflicting_versions_are_refused(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("create", "configmap", "settings")
+    old = member("get", "configmap", "settings", "-o", "yaml")
+    member("label", "configmap", "settings", "a=b")
+    member("replace", "-f", "-", given=old, code=1)
+    assert "the object has been modified" in member.errors
+    member("create", "configmap", "settings", code=1)
+    assert "already exists" in member.errors
+
+
+def test_derived_objects_of_a_member_are_read_only(kubectl: Kubectl) -> None:
+    member = kubectl.on("member1")
+    node = member("get", "nodes", "-o", "name").split()[0]
+    member("label", node, "a=b", code=1)
+    assert "the simulation of member1 derives it" in member.errors

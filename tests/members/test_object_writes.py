@@ -1,0 +1,173 @@
+"""Objects that clients write in a member: unmanaged ones, conflicts, take-over, and drift that is put right."""
+
+from typing import Final
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from engine.simulation import unmanaged
+from engine.simulation.state import MemberState, Workload
+from events import clusters, health, shapes
+from tests.builders import manifests
+from tests.members import examples
+
+NGINX: Final = examples.key_of("nginx")
+
+
+def _deployment(replicas: int, *, image: str = "nginx", labels: dict[str, str] | None = None) -> bytes:
+    value = manifests.deployment("nginx", replicas, "default", image=image)
+    metadata = {"name": "nginx", "namespace": "default", "labels": labels or {}}
+    return msgspec.json.encode({**value, "metadata": metadata})
+
+
+async def _write(stage: examples.Stage, manifest: bytes) -> None:
+    await stage.members.write(
+        "member1", clusters.MemberObjectApplied(name="member1", manifest=msgspec.Raw(manifest))
+    )
+
+
+async def _delete(stage: examples.Stage) -> None:
+    deleted = clusters.MemberObjectDeleted(name="member1", object=examples.ref("nginx"))
+    await stage.members.write("member1", deleted)
+
+
+async def _joined() -> tuple[examples.Stage, int]:
+    """Return a member that has joined, and the offset of the template nginx."""
+    stage = examples.Stage()
+    await stage.turn()
+    return stage, await stage.template("nginx", 2)
+
+
+def _state(stage: examples.Stage) -> MemberState:
+    return stage.members.state_of("member1")
+
+
+async def test_unmanaged_deployment_runs_and_takes_capacity_but_is_not_reported() -> None:
+    stage, _ = await _joined()
+    await _write(stage, _deployment(3))
+    said = await stage.turn(after_ms=examples.STARTUP_MS)
+    said += await stage.turn(after_ms=1_000)
+    assert [type(each) for each in said] == [clusters.CapacityReported]
+    workload = unmanaged.running(_state(stage), NGINX)
+    assert workload is not None
+    assert (workload.ready, workload.admitted) == (3, 3)
+
+
+async def test_work_for_an_unmanaged_object_is_a_conflict_until_the_object_is_deleted() -> None:
+    stage, offset = await _joined()
+    await _write(stage, _deployment(3))
+    number = stage.log.last_number()
+    await stage.work(examples.applied("nginx", 2, offset=offset))
+    await stage.turn()
+    (report,) = examples.reports(await stage.events_since(number))
+    assert isinstance(report, health.WorkloadReported)
+    assert report.fault == "Deployment nginx exists already and is not managed; conflictResolution is Abort"
+    await _delete(stage)
+    await stage.settle()
+    assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
+
+
+async def test_overwriting_work_takes_the_object_over_without_a_restart() -> None:
+    stage, offset = await _joined()
+    await _write(stage, _deployment(2, labels={"team": "blue"}))
+    await stage.turn(after_ms=examples.STARTUP_MS)
+    before = unmanaged.running(_state(stage), NGINX)
+    assert before is not None
+    await stage.work(structs.replace(examples.applied("nginx", 2, offset=offset), overwrites=True))
+    await stage.turn(after_ms=1_000)
+    after = _state(stage).workloads[NGINX]
+    assert (after.uid, after.created_ms, after.ready) == (before.uid, before.created_ms, 2)
+    assert after.kept.labels == (("team", "blue"),)
+    assert _state(stage).unmanaged == {}
+
+
+async def test_edit_of_a_managed_object_keeps_labels_and_puts_the_spec_right() -> None:
+    stage, offset = await _joined()
+    await stage.work(examples.applied("nginx", 2, offset=offset))
+    await stage.settle()
+    await _write(
+        stage,
+        b'{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"nginx",'
+        b'"namespace":"default","labels":{"team":"blue"}}}',
+    )
+    workload = _state(stage).workloads[NGINX]
+    assert (workload.ready, workload.replicas, workload.kept.labels) == (2, 2, (("team", "blue"),))
+
+
+async def test_deleted_managed_object_is_created_again() -> None:
+    stage, offset = await _joined()
+    await stage.work(examples.applied("nginx", 2, offset=offset))
+    await stage.settle()
+    before = _state(stage).workloads[NGINX].created_ms
+    stage.now_ms += 5_000
+    await _delete(stage)
+    workload = _state(stage).workloads[NGINX]
+    assert workload.created_ms > before
+    assert workload.ready == 0
+    await stage.settle()
+    assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
+
+
+def _described(state: MemberState) -> object:
+    """The state that a restart keeps: without causes of reports, in the order of keys."""
+    return {
+        "workloads": {key: _workload(each) for key, each in sorted(state.workloads.items())},
+        "unmanaged": dict(sorted(state.unmanaged.items())),
+        "conflicts": {key: each.work for key, each in sorted(state.conflicts.items())},
+        "refused": {key: each.fault for key, each in sorted(state.refused.items())},
+    }
+
+
+def _workload(workload: Workload) -> object:
+    return (
+        workload.ref,
+        workload.replicas,
+        workload.admitted + workload.pending,
+        workload.ready,
+        workload.template.digest,
+        workload.uid,
+        workload.created_ms,
+        workload.kept,
+        workload.fault,
+        workload.preserved,
+        workload.is_unmanaged,
+    )
+
+
+_STEPS: Final = st.lists(
+    st.sampled_from(["write", "edit", "label", "delete", "work", "overwrite", "remove", "preserve"]),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=_STEPS)
+async def test_rebuilt_member_equals_the_live_one(steps: list[str]) -> None:
+    stage, offset = await _joined()
+    for number, step in enumerate(steps, 1):
+        match step:
+            case "write":
+                await _write(stage, _deployment(2))
+            case "edit":
+                await _write(stage, _deployment(number % 3, image="busybox"))
+            case "label":
+                await _write(stage, _deployment(2, labels={"step": str(number)}))
+            case "delete":
+                await _delete(stage)
+            case "work" | "overwrite":
+                work = examples.applied("nginx", 2, step=number, offset=offset)
+                await stage.work(structs.replace(work, overwrites=step == "overwrite"))
+            case _:
+                await stage.work(examples.removed("nginx", step=number, preserved=step == "preserve"))
+        await stage.settle()
+    rebuilt = stage.restarted()
+    await rebuilt.settle()
+    assert _described(_state(rebuilt)) == _described(_state(stage))
+
+
+def test_reference_of_an_object_gives_the_key_of_its_binding() -> None:
+    ref = shapes.WorkloadRef(api_version="v1", kind="ConfigMap", name="a", namespace="b")
+    assert unmanaged.key_of(ref) == "b/a-configmap"
