@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from events import keys
-from projections import bindings, clusters, works
+from projections import clusters, works
 from projections.clusters import Cluster
 from projections.port import Rows
 from projections.works import Work
@@ -11,7 +11,6 @@ from projections.works import Work
 # Works per page.
 PAGE: Final = 500
 _ID: Final = "SELECT id FROM keys WHERE key = ?"
-_ABORT: Final = "Abort"
 
 
 class CurrentWork(NamedTuple):
@@ -20,13 +19,6 @@ class CurrentWork(NamedTuple):
     id: int
     key: str
     work: Work
-
-
-class Placed(NamedTuple):
-    """A work, and the conflict resolution of its policy for objects that already exist in the cluster."""
-
-    work: Work
-    conflict_resolution: str
 
 
 def cluster(rows: Rows, name: str) -> Cluster | None:
@@ -49,16 +41,11 @@ def works_of(rows: Rows, name: str, after: int) -> list[CurrentWork]:
     return [CurrentWork(key_id, key, works.decode(body)) for key_id, key, body in page]
 
 
-def placed(rows: Rows, name: str, key: str) -> Placed | None:
+def work_of(rows: Rows, name: str, key: str) -> Work | None:
     """Return the work of a binding in a cluster; None if there is none."""
     statement = """
-        SELECT w.body, b.body FROM works w
-        JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id LEFT JOIN bindings b ON b.id = w.id
+        SELECT w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id
         WHERE c.key = ? AND k.key = ?
     """
     rows_found = rows.select(statement, (keys.cluster_key(name), key))
-    if not rows_found:
-        return None
-    work, binding = rows_found[0]
-    claim = bindings.decode(binding).claim if binding is not None else None
-    return Placed(works.decode(work), claim.conflict_resolution if claim else _ABORT)
+    return works.decode(rows_found[0][0]) if rows_found else None

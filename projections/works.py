@@ -54,6 +54,7 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     reading: shapes.Reading | None = None
     applied: bool | None = None
     message: str = ""
+    overwrites: bool = False
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -107,6 +108,7 @@ class Works:
                         reading=data.reading,
                         applied=previous.applied if previous else None,
                         message=previous.message if previous else "",
+                        overwrites=data.overwrites,
                     ),
                 )
             case events.WorkRemoved():

@@ -50,7 +50,9 @@ def decide(
         selecting = facts.overrides.policies_for(binding.template) if binding.template else ()
         reading = state_preservation.reading(claim, facts.reading(declared.ref))
         ref = declared.ref
-        overwrites = claim is not None and claim.conflict_resolution == enums.ConflictResolution.OVERWRITE
+        overwrites = (binding.template is not None and binding.template.overwrites) or (
+            claim is not None and claim.conflict_resolution == enums.ConflictResolution.OVERWRITE
+        )
         is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
         for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
             if cluster in facts.leaving:

@@ -20,6 +20,8 @@ from events import health, links, objects, shapes, specs, topics
 from events.validation import verdicts
 
 _DOMAIN_SEPARATOR: Final = "."
+_CONFLICT_RESOLUTION: Final = "work.karmada.io/conflict-resolution"
+_OVERWRITE: Final = "overwrite"
 _REPORTED_SHARE: Final = 8
 """Every n-th decided key comes from the member reports, however many other keys wait."""
 
@@ -158,6 +160,7 @@ def _apply_template(
             manifest.api_version, manifest.kind, manifest.metadata.namespace, raw
         ),
         priority_class=priorities.read(manifest.api_version, manifest.kind, raw),
+        overwrites=manifest.metadata.annotations.get(_CONFLICT_RESOLUTION) == _OVERWRITE,
     )
     touch(shard, binding.key, states.SPEC, taken)
 

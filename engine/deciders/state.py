@@ -52,6 +52,8 @@ class Template(Struct, frozen=True, gc=False):
     """Objects that the template refers to."""
     priority_class: PriorityClass | None = None
     """Content of the class if the template is a PriorityClass."""
+    overwrites: bool = False
+    """The template asks to take over objects that exist in its clusters, whatever its policy says."""
 
 
 class Declared(Struct, frozen=True, gc=False):

@@ -28,6 +28,23 @@ async def work_types(story: Story, cluster: str) -> list[str]:
     return [type(work).__name__.removeprefix("Work").lower() for work in found]
 
 
+# --- objects that exist already ---
+
+
+async def test_works_overwrite_existing_objects_if_the_policy_or_the_template_says_so(story: Story) -> None:
+    async def flags() -> list[bool]:
+        return [work.overwrites for work in await story.recorded(works.WorkApplied, "member1")]
+
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("p", on("member1"), conflictResolution="Overwrite"))
+    await story.submit(policy("p", on("member1")))
+    assert await flags() == [False, True, False]
+    annotations = {"work.karmada.io/conflict-resolution": "overwrite"}
+    promoted = manifests.deployment("web", 2, "default", metadata={"annotations": annotations})
+    await story.submit(inputs.applied(promoted))
+    assert await flags() == [False, True, False, True]
+
+
 # --- no repeats ---
 
 

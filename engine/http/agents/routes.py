@@ -165,10 +165,9 @@ class _Agents:
 
     async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
         query = read_query(request, ManifestQuery)
-        placed = await self._reader.read(None, lambda rows: agent_queries.placed(rows, name, query.key))
-        if placed is None or (placed.work.term, placed.work.step) != (query.term, query.step):
+        work = await self._reader.read(None, lambda rows: agent_queries.work_of(rows, name, query.key))
+        if work is None or (work.term, work.step) != (query.term, query.step):
             raise RefusalError(404, "step", "this work is outdated", "fetch the newest work of the cluster")
-        work = placed.work
         source = manifests.RenderInput(
             work.shard,
             work.offset,
@@ -178,9 +177,7 @@ class _Agents:
             manifests.declared_replicas_path(work.reading),
         )
         made = await self._maker.render(source)
-        resolution: messages.ConflictResolution = (
-            "Overwrite" if placed.conflict_resolution == "Overwrite" else "Abort"
-        )
+        resolution: messages.ConflictResolution = "Overwrite" if work.overwrites else "Abort"
         message = messages.Manifest(
             manifest=msgspec.Raw(made.manifest), fault=made.fault, conflict_resolution=resolution
         )
@@ -274,8 +271,8 @@ class _Agents:
         if not works:
             return []
         work_keys = {work.key for _, work in works}
-        placed = await self._reader.read(
-            None, lambda rows: {key: agent_queries.placed(rows, name, key) for key in work_keys}
+        current = await self._reader.read(
+            None, lambda rows: {key: agent_queries.work_of(rows, name, key) for key in work_keys}
         )
         foreign = await self._reader.read(
             None, lambda rows: foreign_works(rows, batch[0].partition, batch[0].offset, batch[-1].offset)
@@ -283,17 +280,17 @@ class _Agents:
         return [
             (position, work)
             for position, work in works
-            if position - 1 not in foreign and _counts(work, placed[work.key])
+            if position - 1 not in foreign and _counts(work, current[work.key])
         ]
 
     def _end(self, name: str) -> int:
         return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
 
 
-def _counts(work: messages.Work, placed: agent_queries.Placed | None) -> bool:
-    if placed is None:
+def _counts(work: messages.Work, current: Work | None) -> bool:
+    if current is None:
         return work.told == "removed"
-    return (placed.work.term, placed.work.step) >= work.version
+    return (current.term, current.step) >= work.version
 
 
 def _work(record: records.StoredRecord) -> messages.Work | None:
