@@ -2,9 +2,11 @@
 
 from typing import Final, NamedTuple
 
+from engine.domain import marks
 from events import keys
 from projections import clusters, works
 from projections.clusters import Cluster
+from projections.documents.works import propagation
 from projections.port import Rows
 from projections.works import Work
 
@@ -19,6 +21,18 @@ class CurrentWork(NamedTuple):
     id: int
     key: str
     work: Work
+
+
+class Placed(NamedTuple):
+    """A work, and the facts from which the marks of its object follow."""
+
+    work: Work
+    propagation: marks.Propagation
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Orders the works of a binding in a cluster."""
+        return self.work.term, self.work.step
 
 
 def cluster(rows: Rows, name: str) -> Cluster | None:
@@ -41,11 +55,16 @@ def works_of(rows: Rows, name: str, after: int) -> list[CurrentWork]:
     return [CurrentWork(key_id, key, works.decode(body)) for key_id, key, body in page]
 
 
-def work_of(rows: Rows, name: str, key: str) -> Work | None:
+def placed(rows: Rows, name: str, key: str) -> Placed | None:
     """Return the work of a binding in a cluster; None if there is none."""
     statement = """
-        SELECT w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id
+        SELECT w.body, coalesce(o.uid, ''), coalesce(o.generation, 0) FROM works w
+        JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id LEFT JOIN objects o ON o.id = w.id
         WHERE c.key = ? AND k.key = ?
     """
     rows_found = rows.select(statement, (keys.cluster_key(name), key))
-    return works.decode(rows_found[0][0]) if rows_found else None
+    if not rows_found:
+        return None
+    body, uid, generation = rows_found[0]
+    work = works.decode(body)
+    return Placed(work, propagation(name, work, uid, generation))

@@ -47,13 +47,13 @@ from projections.works import Works
 
 _CHECKPOINT: Final = "UPDATE checkpoint SET number = ?, checksum = ?"
 _NAMES: Final = {entry.struct: f"{entry.topic}.{entry.name}" for entry in catalogue.EVENT_TYPES}
-Reported = dict[str, tuple[bool, str]]
-"""By cluster: whether it has applied the newest work of a binding, and the message if not."""
+Reported = dict[str, decisions.MemberStatus]
+"""The last reports on a binding by cluster."""
 
 
 def _reported(binding: Binding | None) -> Reported:
     status = None if binding is None else binding.status
-    return {} if status is None else {each.cluster: (each.applied, each.message) for each in status.members}
+    return {} if status is None else {member.cluster: member for member in status.members}
 
 
 class Fold:
@@ -232,21 +232,41 @@ class Fold:
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
             self._changed_objects.binding_changed(key_id, record.number, added=before is None)
             if isinstance(data, decisions.StatusAggregated):
-                self._report_works(key_id, record.number, reported)
+                self._report_works(key_id, record.number, at_ms, reported)
+            else:
+                self._bind_works(key_id, record.number, data)
         else:
             self._counts.add("decisions.unfounded")
 
-    def _report_works(self, key_id: int, number: int, before: Reported) -> None:
+    def _report_works(self, key_id: int, number: int, at_ms: int, before: Reported) -> None:
         """Update the works of clusters whose report differs from the previous one."""
         binding = self._bindings.get(key_id)
         after = {} if binding is None else _reported(binding)
         for cluster in sorted(before.keys() | after.keys()):
-            said = after.get(cluster)
-            if said != before.get(cluster):
+            member = after.get(cluster)
+            if member != before.get(cluster):
                 where = (self._keys.of(keys.cluster_key(cluster)), key_id)
-                applied, message = said or (None, "")
-                if self._works.report(where, number, applied=applied, message=message):
+                if self._works.report(where, number, at_ms, member):
                     self._changed_objects.work_touched(where, number)
+
+    def _bind_works(self, key_id: int, number: int, data: decisions.BindingDecision) -> None:
+        """Update the parts of works that follow from their binding, after a decision about it."""
+        binding = self._bindings.get(key_id)
+        if binding is None:
+            return
+        match data:
+            case decisions.BindingClaimed() | decisions.BindingReleased():
+                found = self._works.of_key(key_id)
+            case decisions.ScheduleDecided() if (claim := binding.claim) is not None and (
+                claim.suspended or claim.suspended_on
+            ):
+                found = self._works.of_key(key_id)
+            case _:
+                return
+        assigned = {self._keys.of(keys.cluster_key(name)): count for name, count in binding.clusters}
+        for where in found:
+            if self._works.bind(where, number, binding, assigned.get(where[0])):
+                self._changed_objects.work_touched(where, number)
 
     def _touch_works(self, found: Iterable[tuple[int, int]], number: int) -> None:
         """Mark the works' rendered content as changed."""
@@ -308,12 +328,11 @@ class Fold:
         where = (self._keys.of(keys.cluster_key(data.cluster)), key_id)
         at_ms = self._steps.time_ms(ids.step_of(head.id)[0])
         before = self._works.get(where)
-        self._works.take(where, number, at_ms, head, data)
+        binding = self._bindings.get(key_id)
+        self._works.take(where, number, at_ms, head, data, binding)
         # A new work may have a report already: the binding's status keeps the cluster's last one.
-        if before is None and (binding := self._bindings.get(key_id)) is not None:
-            said = _reported(binding).get(data.cluster)
-            if said is not None:
-                self._works.report(where, number, applied=said[0], message=said[1])
+        if before is None and (member := _reported(binding).get(data.cluster)) is not None:
+            self._works.report(where, number, at_ms, member)
         after = self._works.get(where)
         self._changed_objects.work_changed(where, number, data.cluster, before, after)
 

@@ -5,9 +5,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from events import ids, shapes
+from engine.domain import marks
+from events import decisions, enums, ids, shapes
 from events import works as events
 from events.envelope import Envelope
+from projections.bindings import Binding
 from projections.port import Row, Rows
 
 SCHEMA: Final = """
@@ -26,6 +28,8 @@ CREATE TABLE overridden (
 ) WITHOUT ROWID;
 """
 
+_POD: Final = ("v1", "Pod")
+
 Where = tuple[int, int]
 """The key ids of a work's cluster and of its binding."""
 
@@ -33,8 +37,9 @@ Where = tuple[int, int]
 class Work(Struct, frozen=True, array_like=True, gc=False):
     """A work; (term, step) is its version, ``offset`` that of its template in the shard's partition of specs.
 
-    ``number`` is that of the last record that changed the rendered work. ``applied`` is the cluster's report
-    in the binding's status, None before the first; ``message`` is the reason why the work is not applied.
+    ``number`` is that of the last record that changed the rendered work. ``claim`` and ``binding_uid`` are
+    the binding's. ``member`` is the cluster's report in the binding's status, None before the first. Applied
+    last changed at ``applied_ms``, ``suspended`` at ``dispatching_ms``.
     """
 
     number: int
@@ -52,9 +57,12 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     overrides: tuple[shapes.OverrideRef, ...] = ()
     labels: dict[str, str] = {}
     reading: shapes.Reading | None = None
-    applied: bool | None = None
-    message: str = ""
+    claim: marks.Claim = marks.NO_CLAIM
+    binding_uid: str = ""
     overwrites: bool = False
+    member: decisions.MemberStatus | None = None
+    applied_ms: int = 0
+    dispatching_ms: int = 0
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -77,8 +85,9 @@ class Works:
         at_ms: int,
         head: Envelope,
         data: events.WorkApplied | events.WorkRemoved | events.WorkSuspended,
+        binding: Binding | None,
     ) -> None:
-        """Fold a counted work; ``where`` are the key ids of its cluster and its binding.
+        """Fold a counted work of a binding; ``where`` are the key ids of its cluster and the binding.
 
         A work of an older version than the current one is ignored.
         """
@@ -88,44 +97,70 @@ class Works:
             return
         match data:
             case events.WorkApplied():
-                self._put(
-                    where,
-                    previous,
-                    Work(
-                        number,
-                        data.template,
-                        data.shard,
-                        data.offset,
-                        data.digest,
-                        data.term,
-                        data.step,
-                        data.replicas,
-                        uid=previous.uid if previous else ids.object_uid(head.source, head.id, data.key),
-                        generation=previous.generation + 1 if previous else 1,
-                        created_ms=previous.created_ms if previous else at_ms,
-                        overrides=data.overrides,
-                        labels=data.labels,
-                        reading=data.reading,
-                        applied=previous.applied if previous else None,
-                        message=previous.message if previous else "",
-                        overwrites=data.overwrites,
-                    ),
+                is_resumed = previous is not None and previous.suspended
+                work = Work(
+                    number,
+                    data.template,
+                    data.shard,
+                    data.offset,
+                    data.digest,
+                    data.term,
+                    data.step,
+                    data.replicas,
+                    overrides=data.overrides,
+                    labels=data.labels,
+                    reading=data.reading,
+                    overwrites=data.overwrites,
+                    dispatching_ms=at_ms if is_resumed or previous is None else previous.dispatching_ms,
                 )
+                self._put(where, previous, _continued(work, previous, at_ms, head, data.key, binding))
             case events.WorkRemoved():
                 self._put(where, previous, None)
             case events.WorkSuspended():
-                if previous is not None:
+                work = previous or _unsent(data, binding)
+                if work is not None:
                     suspended = msgspec.structs.replace(
-                        previous, number=number, term=data.term, step=data.step, suspended=True
+                        work,
+                        number=number,
+                        term=data.term,
+                        step=data.step,
+                        suspended=True,
+                        dispatching_ms=at_ms,
                     )
+                    if previous is None:
+                        suspended = _continued(suspended, None, at_ms, head, data.key, binding)
                     self._put(where, previous, suspended)
 
-    def report(self, where: Where, number: int, *, applied: bool | None, message: str) -> bool:
+    def report(self, where: Where, number: int, at_ms: int, member: decisions.MemberStatus | None) -> bool:
         """Store the cluster's report; return whether it changes the rendered work."""
         previous = self.get(where)
-        if previous is None or (previous.applied, previous.message) == (applied, message):
+        if previous is None or previous.member == member:
             return False
-        updated = msgspec.structs.replace(previous, number=number, applied=applied, message=message)
+        before, after = (None if each is None else each.applied for each in (previous.member, member))
+        applied_ms = previous.applied_ms if before == after else at_ms
+        updated = msgspec.structs.replace(previous, number=number, member=member, applied_ms=applied_ms)
+        self._put(where, previous, updated)
+        return True
+
+    def bind(self, where: Where, number: int, binding: Binding, assigned: int | None) -> bool:
+        """Update the parts of a work that follow from its binding; return whether that changes the rendered work.
+
+        ``assigned`` are the replicas that the binding assigns to the cluster, if it does. A suspended work
+        shows them, because it is rendered as it would be dispatched.
+        """
+        previous = self.get(where)
+        if previous is None:
+            return False
+        replicas = previous.replicas
+        if previous.suspended and assigned is not None:
+            replicas = _replicas(binding, assigned)
+        claim = claim_of(binding)
+        if (previous.claim, previous.replicas) == (claim, replicas):
+            return False
+        generation = previous.generation + (replicas != previous.replicas)
+        updated = msgspec.structs.replace(
+            previous, number=number, claim=claim, replicas=replicas, generation=generation
+        )
         self._put(where, previous, updated)
         return True
 
@@ -186,6 +221,49 @@ class Works:
             stored += [(policy, *where) for where in sorted(is_overridden) if is_overridden[where]]
         rows.write("DELETE FROM overridden WHERE policy = ? AND cluster = ? AND id = ?", deleted)
         rows.write("INSERT OR IGNORE INTO overridden VALUES (?, ?, ?)", stored)
+
+
+def claim_of(binding: Binding | None) -> marks.Claim:
+    """Return the parts of a binding's claim that its works show."""
+    last = None if binding is None else binding.last_claim
+    if binding is None or last is None:
+        return marks.NO_CLAIM
+    policy, policy_id = (last.policy, last.permanent_id) if binding.claim is not None else (None, "")
+    return marks.Claim(policy, policy_id, last.preserve_on_deletion)
+
+
+def _continued(
+    work: Work, previous: Work | None, at_ms: int, head: Envelope, key: str, binding: Binding | None
+) -> Work:
+    """Return the work with its identity, its report and its binding: those of the previous work, if there is one."""
+    work = msgspec.structs.replace(
+        work,
+        uid=previous.uid if previous else ids.object_uid(head.source, head.id, key),
+        generation=previous.generation + 1 if previous else 1,
+        created_ms=previous.created_ms if previous else at_ms,
+        claim=claim_of(binding),
+        binding_uid=binding.uid if binding else "",
+    )
+    if previous is None:
+        return work
+    return msgspec.structs.replace(work, member=previous.member, applied_ms=previous.applied_ms)
+
+
+def _unsent(data: events.WorkSuspended, binding: Binding | None) -> Work | None:
+    """Return the work of a binding that is suspended from the start; its content is not read from the log."""
+    if binding is None:
+        return None
+    count = dict(binding.clusters).get(data.cluster, binding.replicas or 0)
+    replicas = _replicas(binding, count)
+    last = binding.last_claim
+    overwrites = last is not None and last.conflict_resolution == enums.ConflictResolution.OVERWRITE
+    return Work(0, binding.template, 0, 0, "", data.term, data.step, replicas, overwrites=overwrites)
+
+
+def _replicas(binding: Binding, count: int) -> int | None:
+    """Return the replicas of a work; None for kinds without replicas and for Pods."""
+    ref = binding.template
+    return None if binding.replicas is None or (ref.api_version, ref.kind) == _POD else count
 
 
 def _policy(kind: str, namespace: str, name: str) -> str:

@@ -16,7 +16,6 @@ from engine.agent import (
     kinds,
     member_capacity,
     messages,
-    object_preparation,
     reconciliation,
     reflector,
     watch_receivers,
@@ -35,6 +34,7 @@ from engine.agent.member_api import MemberApi
 from engine.agent.orphan_search import orphans
 from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
+from engine.domain import marks
 
 GRACE_SECONDS: Final = 40
 _WORKERS: Final = 8
@@ -52,7 +52,7 @@ _CALM_S: Final = 300.0
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
 _MESSAGE_CHARS: Final = 1_000
-_LABELS: Final = f"{object_preparation.MANAGED}=true"
+_LABELS: Final = f"{marks.MANAGED}=true"
 _BRING_KINDS: Final = frozenset({"CustomResourceDefinition", "APIService"})
 _log = diagnostics.logger("agent")
 

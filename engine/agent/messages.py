@@ -66,7 +66,7 @@ class Line(Shape, frozen=True, kw_only=True):
 class Manifest(Shape, frozen=True, kw_only=True):
     """The manifest of a work, with replicas and overrides, or the ``fault`` that prevents it.
 
-    ``conflict_resolution`` is the policy's rule for objects that exist already.
+    ``conflict_resolution`` is the rule for objects that exist already: the template's own, or the policy's.
     """
 
     manifest: msgspec.Raw

@@ -14,20 +14,12 @@ from msgspec import Struct
 from engine.agent import messages
 from engine.agent.member_api import MANAGER
 from engine.agent.untrusted_json import as_object, as_text, at
+from engine.domain import marks
 from engine.objects import workloads
 from engine.objects.workloads import Path
-from events import shapes, vocabulary
+from events import shapes
 from events.json_values import Json, as_objects
 
-MANAGED: Final = "karmada.io/managed"
-"""Label of all objects that a control plane manages; watches select by it."""
-
-_WORK_NAMESPACE: Final = "work.karmada.io/namespace"
-_WORK_NAME: Final = "work.karmada.io/name"
-_BOUND_NAME: Final = "resourcebinding.karmada.io/name"
-_BOUND_NAMESPACE: Final = "resourcebinding.karmada.io/namespace"
-_CLUSTER_BOUND_NAME: Final = "clusterresourcebinding.karmada.io/name"
-_MARKS: Final = (_WORK_NAMESPACE, _WORK_NAME, _BOUND_NAME, _BOUND_NAMESPACE, _CLUSTER_BOUND_NAME)
 RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
 """Label of templates whose number of replicas the member decides."""
 
@@ -118,16 +110,16 @@ def has_our_marks(value: Json, cluster: str) -> bool:
     """Whether an object in the member has the marks of this cluster's agent."""
     labels = as_object(at(value, "metadata", "labels"))
     annotations = as_object(at(value, "metadata", "annotations"))
-    namespace = vocabulary.EXECUTION_NAMESPACE_PREFIX + cluster
-    return labels.get(MANAGED) == "true" and annotations.get(_WORK_NAMESPACE) == namespace
+    namespace = marks.work_namespace(cluster)
+    return labels.get(marks.MANAGED) == "true" and annotations.get(marks.WORK_NAMESPACE) == namespace
 
 
 def unmarked() -> Json:
     """A merge patch that removes the marks, for an object that is released to the cluster."""
     return {
         "metadata": {
-            "labels": {MANAGED: None},
-            "annotations": dict.fromkeys(_MARKS),
+            "labels": dict.fromkeys(marks.LABELS),
+            "annotations": dict.fromkeys(marks.ANNOTATIONS),
         }
     }
 
@@ -208,18 +200,15 @@ def _prune_kind(value: Json) -> None:
 
 
 def _mark(value: Json, owner: Owner) -> None:
+    """Add the marks by which the agent finds its objects. The gateway has set all others: they need more facts."""
     metadata = as_object(value["metadata"])
     work = owner.work
-    ref = work.template
     annotations: Json = {
         **as_object(metadata.get("annotations")),
-        _WORK_NAMESPACE: vocabulary.EXECUTION_NAMESPACE_PREFIX + owner.cluster,
-        _WORK_NAME: work.name,
+        marks.WORK_NAMESPACE: marks.work_namespace(owner.cluster),
+        marks.WORK_NAME: work.name,
     }
-    bound = work.key.rpartition("/")[2]
-    if ref is not None and ref.namespace:
-        annotations |= {_BOUND_NAME: bound, _BOUND_NAMESPACE: ref.namespace}
-    else:
-        annotations |= {_CLUSTER_BOUND_NAME: bound}
-    labels: Json = {**as_object(metadata.get("labels")), MANAGED: "true"}
-    value["metadata"] = {**metadata, "labels": labels, "annotations": annotations}
+    if work.template is not None:
+        annotations |= marks.of_binding(work.template, "").annotations
+    labels: Json = {**as_object(metadata.get("labels")), marks.MANAGED: "true"}
+    value["metadata"] = marks.listed({**metadata, "labels": labels, "annotations": annotations})

@@ -11,6 +11,7 @@ from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.agent.untrusted_json import as_text, at
 from engine.agent.watch_receivers import identity_of
+from engine.domain import marks
 from events.shapes import WorkloadRef
 
 
@@ -23,9 +24,7 @@ async def orphans(
         if not resource.watched:
             continue
         try:
-            listed = await gate.call(
-                lambda kind=resource: api.list(kind, f"{object_preparation.MANAGED}=true")
-            )
+            listed = await gate.call(lambda kind=resource: api.list(kind, f"{marks.MANAGED}=true"))
         except RefusedError:
             continue  # a kind that we may not list is one that we could not have applied
         for item in listed.items:

@@ -14,14 +14,13 @@ import msgspec
 from engine.deciders import apply_decisions, needs
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
+from engine.domain import marks
 from engine.domain.rebalancers import Observed
 from engine.objects import dependencies, priorities, workloads
 from events import health, links, objects, shapes, specs, topics
 from events.validation import verdicts
 
 _DOMAIN_SEPARATOR: Final = "."
-_CONFLICT_RESOLUTION: Final = "work.karmada.io/conflict-resolution"
-_OVERWRITE: Final = "overwrite"
 _REPORTED_SHARE: Final = 8
 """Every n-th decided key comes from the member reports, however many other keys wait."""
 
@@ -160,7 +159,7 @@ def _apply_template(
             manifest.api_version, manifest.kind, manifest.metadata.namespace, raw
         ),
         priority_class=priorities.read(manifest.api_version, manifest.kind, raw),
-        overwrites=manifest.metadata.annotations.get(_CONFLICT_RESOLUTION) == _OVERWRITE,
+        overwrites=manifest.metadata.annotations.get(marks.CONFLICT_RESOLUTION) == marks.OVERWRITE,
     )
     touch(shard, binding.key, states.SPEC, taken)
 

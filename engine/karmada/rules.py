@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from engine.domain import marks
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
@@ -30,11 +31,6 @@ _WEBHOOKS: Final = {
 _POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 _CLUSTER_NAME_CHARS_MAX: Final = 48
 _GRACEFUL: Final = ("Gracefully", "Graciously")
-PERMANENT_IDS: Final = {
-    "PropagationPolicy": "propagationpolicy.karmada.io/permanent-id",
-    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io/permanent-id",
-}
-"""Labels that the system sets on new policies; they are immutable."""
 
 
 def webhook(kind: str) -> str:
@@ -99,7 +95,7 @@ def _policy_update(kind: str, value: Json, old: Json) -> Iterator[Cause]:
     before, after = as_object(old.get("spec")) or {}, as_object(value.get("spec")) or {}
     if before.get("schedulerName", "") != after.get("schedulerName", ""):
         yield Cause(field="", reason="FieldValueForbidden", message="the schedulerName should not be updated")
-    label = PERMANENT_IDS[kind]
+    label = marks.POLICY_IDS[kind]
     if causes.at(old, "metadata.labels") and _label(old, label) != _label(value, label):
         message = f"label {label} is immutable, it can only be set by the system during creation"
         yield Cause(field="", reason="FieldValueForbidden", message=message)

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from engine.domain import marks
 from engine.objects import workloads
 from engine.simulation import lists, pod_priorities, statuses, unmanaged
 from engine.simulation.specs import RELEASE
@@ -21,15 +22,19 @@ from events.json_values import Json, as_list, as_object
 _UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 """UUID namespace of the uids in members."""
 
-_MANAGED: Final[Json] = {"karmada.io/managed": "true"}
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _HASH: Final = "pod-template-hash"
 NODES_MAX: Final = 5_000
 
 
-def workload_object(state: MemberState, workload: Workload, manifest: bytes) -> Json:
-    """Return a workload as the member has it: the work's manifest with the member's replicas and status."""
+def workload_object(
+    state: MemberState, workload: Workload, manifest: bytes, propagation: marks.Propagation | None = None
+) -> Json:
+    """Return a workload as the member has it: the work's manifest with the member's replicas and status.
+
+    Its marks follow from ``propagation``; a workload that was released to the cluster has none.
+    """
     ref = workload.ref
     try:
         value = msgspec.json.decode(manifest, type=dict[str, object])
@@ -42,17 +47,15 @@ def workload_object(state: MemberState, workload: Workload, manifest: bytes) -> 
         "uid": uid_of(state, workload),
         "generation": 1,
         "creationTimestamp": times.to_seconds_text(workload.created_ms),
-        "labels": {
-            **dict(workload.kept.labels),
-            **(as_object(template_metadata.get("labels")) or {}),
-            **_MANAGED,
-        },
     }
-    if annotations := {
-        **dict(workload.kept.annotations),
-        **(as_object(template_metadata.get("annotations")) or {}),
-    }:
-        metadata["annotations"] = annotations
+    for name in ("labels", "annotations"):
+        if texts := as_object(template_metadata.get(name)):
+            metadata[name] = texts
+    if propagation is not None:
+        metadata = marks.propagated(metadata, propagation)
+    for name, texts in (("labels", workload.kept.labels), ("annotations", workload.kept.annotations)):
+        if texts:
+            metadata[name] = {**dict(texts), **(as_object(metadata.get(name)) or {})}
     result: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
     result.pop("status", None)
     if workload.replicas is not None:

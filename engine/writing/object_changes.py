@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.domain import marks
 from engine.karmada import deletion_protection
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
@@ -26,19 +27,6 @@ from projections.documents.clusters import cluster_document
 
 _NULL: Final = b":null"
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
-_POLICY_IDS: Final = {
-    "PropagationPolicy": "propagationpolicy.karmada.io/permanent-id",
-    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io/permanent-id",
-}
-MARKS: Final = frozenset(
-    {
-        *_POLICY_IDS.values(),
-        "propagationpolicy.karmada.io/name",
-        "propagationpolicy.karmada.io/namespace",
-        "clusterpropagationpolicy.karmada.io/name",
-    }
-)
-"""Labels and annotations that the engine adds to show claims and policy ids; never stored with the object."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -204,7 +192,7 @@ def live_object(target: Target, stored: StoredObject) -> Json:
         "generation": head.generation,
         "creationTimestamp": times.to_seconds_text(head.created_ms),
     }
-    if label := _POLICY_IDS.get(target.kind):
+    if label := marks.POLICY_IDS.get(target.kind):
         metadata["labels"] = {**(as_object(metadata.get("labels")) or {}), label: head.uid}
     return {**value, "metadata": metadata}
 
@@ -260,8 +248,8 @@ def manifest(value: Json) -> bytes:
     unfiltered = as_object(value.get("metadata")) or {}
     metadata = {name: item for name, item in unfiltered.items() if name not in _DERIVED and item is not None}
     for name in ("labels", "annotations"):
-        marks = as_object(metadata.pop(name, None)) or {}
-        kept = {mark: text for mark, text in marks.items() if mark not in MARKS}
+        texts = as_object(metadata.pop(name, None)) or {}
+        kept = {mark: text for mark, text in texts.items() if mark not in marks.CLAIMS}
         if kept:
             metadata[name] = kept
     if "managedFields" in metadata:

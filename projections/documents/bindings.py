@@ -5,6 +5,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from engine.domain import marks
 from engine.domain.bindings import SUCCESS, Claim, EvictionTask
 from events import decisions, json_paths, keys, shapes
 from events.json_values import Json
@@ -72,6 +73,7 @@ def _head(binding: Binding) -> Json:
 def _metadata(binding: Binding, applied: bytes | None) -> Json:
     template = binding.template
     labels, annotations = claim_marks(binding)
+    labels |= marks.of_binding(template, binding.uid).labels
     if applied is not None:
         annotations[_APPLIED] = applied.decode()
     if binding.dependencies:
@@ -88,7 +90,7 @@ def _metadata(binding: Binding, applied: bytes | None) -> Json:
         "name": keys.binding_name(template.kind, template.name),
         **({"namespace": template.namespace} if template.namespace else {}),
         **identity(binding.uid, binding.generation, binding.created_ms, binding.number),
-        **({"labels": labels} if labels else {}),
+        "labels": labels,
         **({"annotations": annotations} if annotations else {}),
         "ownerReferences": [owner],
         "finalizers": ["karmada.io/binding-controller"],
@@ -259,13 +261,13 @@ def _aggregated(status: Status, binding: Binding) -> list[_Member]:
             member.cluster,
             member.health,
             applied_message=member.message or UNSET,
-            status=_member_status(member, binding.template, has_replicas=has_replicas),
+            status=member_status(member, binding.template, has_replicas=has_replicas),
         )
         for member in status.members
     ]
 
 
-def _member_status(
+def member_status(
     member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
 ) -> _Numbers | Json | UnsetType:
     """The reported part of the status: replica counts, and the values that the work requested."""

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
+from engine.domain import marks
 from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, times
 from events.json_values import Json
@@ -17,10 +18,6 @@ from projections.documents import field_owners, kind_statuses
 from projections.rebalancers import Rebalancer
 
 _JOB: Final = ("batch/v1", "Job")
-_POLICY_DOMAINS: Final = {
-    "PropagationPolicy": "propagationpolicy.karmada.io",
-    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
-}
 
 
 class ObjectRow(NamedTuple):
@@ -64,8 +61,7 @@ def object_document(
     metadata["name"] = row.name
     metadata |= {"namespace": row.namespace} if row.namespace else {}
     metadata |= identity(row.uid, row.generation, row.created_ms, shown_number(row, binding, rebalancer))
-    if row.kind in _POLICY_DOMAINS:
-        label = f"{_POLICY_DOMAINS[row.kind]}/permanent-id"
+    if label := marks.POLICY_IDS.get(row.kind):
         metadata["labels"] = {**_part(metadata, "labels"), label: row.uid}
     if row.kind == "Namespace":
         document["spec"] = {"finalizers": ["kubernetes"], **_part(document, "spec")}
@@ -107,11 +103,8 @@ def claim_marks(binding: Binding) -> tuple[Json, Json]:
     claim = binding.claim
     if claim is None:
         return {}, {}
-    domain = _POLICY_DOMAINS.get(claim.policy.kind, f"{claim.policy.kind.lower()}.karmada.io")
-    annotations: Json = {f"{domain}/name": claim.policy.name}
-    if claim.policy.namespace:
-        annotations[f"{domain}/namespace"] = claim.policy.namespace
-    return {f"{domain}/permanent-id": claim.permanent_id}, annotations
+    labels, annotations = marks.of_claim(claim.policy, claim.permanent_id)
+    return {**labels}, {**annotations}
 
 
 def rebalancer_status(rebalancer: Rebalancer) -> Json:

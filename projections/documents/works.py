@@ -5,16 +5,17 @@ record that changed the rendered object: a decision, a report, the template, or 
 overriders that apply are listed in Karmada's annotations; the caller applies them.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from events import keys, shapes, vocabulary
+from engine.domain import marks
+from events import decisions, shapes, vocabulary
 from events.json_values import Json
 from projections.documents import field_owners
+from projections.documents.bindings import member_status
 from projections.documents.objects import ObjectRow, identity, instant, put
 from projections.works import Work
 
@@ -27,13 +28,7 @@ APPLIED: Final = {
 
 _REPLICAS: Final = ("spec", "replicas")
 _REPLICAS_AT: Final = {("batch/v1", "Job"): ("spec", "parallelism")}
-_LETTERS: Final = 10
 _NONE: Final[Mapping[shapes.OverrideRef, bytes]] = {}
-
-
-def namespace_of(cluster: str) -> str:
-    """Return the namespace of a cluster's works."""
-    return vocabulary.EXECUTION_NAMESPACE_PREFIX + cluster
 
 
 def cluster_of(namespace: str) -> str | None:
@@ -47,9 +42,21 @@ def name_of(work: Work) -> str:
 
 
 def name_for(ref: shapes.WorkloadRef) -> str:
-    """Return the name of a template's works: the template's name and letters derived from its kind and namespace."""
-    text = "-".join(part for part in (ref.namespace, ref.name, ref.kind.lower()) if part)
-    return f"{ref.name.replace(':', '.')}-{_letters(text)}"
+    return marks.work_name(ref.kind, ref.namespace, ref.name)
+
+
+def propagation(cluster: str, work: Work, template_uid: str, generation: int) -> marks.Propagation:
+    """Return the facts from which the marks of the work's object follow; an empty uid for a deleted template."""
+    return marks.Propagation(
+        template=work.template,
+        cluster=cluster,
+        claim=work.claim,
+        template_uid=template_uid,
+        template_generation=generation,
+        binding_uid=work.binding_uid,
+        work_uid=work.uid,
+        overwrites=work.overwrites,
+    )
 
 
 def work_object(
@@ -63,18 +70,15 @@ def work_object(
     ``template`` is its template, or None if that was deleted; ``policies`` are the manifests of existing
     override policies.
     """
-    ref = work.template
-    namespace = namespace_of(cluster)
-    bound = keys.binding_name(ref.kind, ref.name)
-    annotations: Json = {"resourcebinding.karmada.io/name": bound}
-    if ref.namespace:
-        annotations["resourcebinding.karmada.io/namespace"] = ref.namespace
-    else:
-        annotations = {"clusterresourcebinding.karmada.io/name": bound}
-    annotations |= _applied(work, policies)
+    uid, generation = (template.uid, template.generation) if template else ("", 0)
+    facts = propagation(cluster, work, uid, generation)
+    manifest = _manifest(work, template)
+    labels, annotations = marks.of_work(facts)
+    manifest["metadata"] = marks.propagated(cast("Json", manifest["metadata"]), facts)
     spec: Json = {
-        "workload": {"manifests": [_manifest(work, template)]},
-        **({"suspendDispatching": True} if work.suspended else {}),
+        "workload": {"manifests": [manifest]},
+        "suspendDispatching": work.suspended,
+        "preserveResourcesOnDeletion": work.claim.preserves,
     }
     status = _status(work)
     return {
@@ -82,9 +86,10 @@ def work_object(
         "kind": "Work",
         "metadata": {
             "name": name_of(work),
-            "namespace": namespace,
+            "namespace": marks.work_namespace(cluster),
             **identity(work.uid, work.generation, work.created_ms, work.number),
-            "annotations": annotations,
+            "labels": labels,
+            "annotations": {**annotations, **_applied(work, policies)},
             "finalizers": ["karmada.io/execution-controller"],
             "managedFields": field_owners.all_of_engine(API_VERSION, spec, status),
         },
@@ -135,11 +140,6 @@ class _Policy(Struct, frozen=True):
 _POLICY: Final = msgspec.json.Decoder(_Policy)
 
 
-def _letters(text: str) -> str:
-    digest = hashlib.blake2b(text.encode(), digest_size=_LETTERS).digest()
-    return "".join(vocabulary.SAFE_LETTERS[byte % len(vocabulary.SAFE_LETTERS)] for byte in digest)
-
-
 def _manifest(work: Work, template: ObjectRow | None) -> Json:
     ref = work.template
     head: Json = {"apiVersion": ref.api_version, "kind": ref.kind}
@@ -167,15 +167,43 @@ def _manifest(work: Work, template: ObjectRow | None) -> Json:
 
 
 def _status(work: Work) -> Json:
-    if work.applied is None:
-        return {}
+    dispatching: Json = {
+        "type": "Dispatching",
+        "status": "False" if work.suspended else "True",
+        "reason": "SuspendDispatching" if work.suspended else "Dispatching",
+        "message": "Work dispatching is in a suspended state."
+        if work.suspended
+        else "Work is being dispatched to member clusters.",
+        "lastTransitionTime": instant(work.dispatching_ms),
+    }
+    member = work.member
+    if member is None:
+        return {"conditions": [dispatching]}
     applied: Json = {
         "type": "Applied",
-        "status": "True" if work.applied else "False",
-        "reason": "AppliedSuccessful" if work.applied else "AppliedFailed",
+        "status": "True" if member.applied else "False",
+        "reason": "AppliedSuccessful" if member.applied else "AppliedFailed",
         "message": "Manifest has been successfully applied"
-        if work.applied
-        else work.message or "The cluster has not applied it yet",
-        "lastTransitionTime": instant(work.created_ms),
+        if member.applied
+        else member.message or "The cluster has not applied it yet",
+        "lastTransitionTime": instant(work.applied_ms),
     }
-    return {"conditions": [applied]}
+    return {"conditions": [applied, dispatching], "manifestStatuses": [_manifest_status(work, member)]}
+
+
+def _manifest_status(work: Work, member: decisions.MemberStatus) -> Json:
+    ref = work.template
+    group, _, version = ref.api_version.rpartition("/")
+    # The reference leaves the name of the resource empty.
+    identifier: Json = {
+        "ordinal": 0,
+        "group": group,
+        "version": version,
+        "kind": ref.kind,
+        "resource": "",
+        "namespace": ref.namespace,
+        "name": ref.name,
+    }
+    status = member_status(member, ref, has_replicas=work.replicas is not None)
+    shown = {} if status is UNSET else {"status": msgspec.to_builtins(status)}
+    return {"identifier": identifier, **shown, "health": member.health}

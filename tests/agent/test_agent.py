@@ -8,6 +8,7 @@ import pytest
 
 from engine.agent import configuration
 from engine.agent.checkpoint import Checkpoint
+from engine.domain import marks
 from tests.agent.conftest import Installation
 from tests.agent.servers import (
     PATIENCE_S,
@@ -34,6 +35,7 @@ from tests.builders.manifests import (
     selector_of,
 )
 
+BINDINGS = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/"
 CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters/"
 SOON_S = 20.0
 """Before a member is asked for its kinds by the clock."""
@@ -48,7 +50,14 @@ def test_workload_is_applied_scaled_reported_and_removed(installation: Installat
         eventually(lambda: replicas_of(member, "plain") == 2, "the Deployment")
         found = member.get(deployment_path("plain")) or {}
         assert found["metadata"]["labels"]["karmada.io/managed"] == "true"
-        assert found["metadata"]["annotations"]["work.karmada.io/namespace"] == "karmada-es-plain"
+        annotations = found["metadata"]["annotations"]
+        assert annotations["work.karmada.io/namespace"] == "karmada-es-plain"
+        assert annotations["work.karmada.io/name"] == marks.work_name("Deployment", "default", "plain")
+        template = control.kube.get(deployment_path("plain")).json()["metadata"]
+        assert annotations["resourcetemplate.karmada.io/uid"] == template["uid"]
+        binding = control.kube.get(BINDINGS + "plain-deployment").json()["metadata"]
+        identity = "resourcebinding.karmada.io/permanent-id"
+        assert found["metadata"]["labels"][identity] == binding["labels"][identity]
 
         control.apply(deployment("plain", 3))
         eventually(lambda: replicas_of(member, "plain") == 3, "the scaled Deployment")

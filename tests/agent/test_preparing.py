@@ -11,6 +11,14 @@ from events.shapes import WorkloadRef
 from tests.builders.manifests import manifest as object_of
 
 Json = dict[str, Any]
+ANNOTATIONS = [
+    "resourcebinding.karmada.io/name",
+    "resourcebinding.karmada.io/namespace",
+    "resourcetemplate.karmada.io/managed-annotations",
+    "resourcetemplate.karmada.io/managed-labels",
+    "work.karmada.io/name",
+    "work.karmada.io/namespace",
+]
 
 
 def prepared(manifest: Json) -> Json:
@@ -49,6 +57,8 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
             "work.karmada.io/name": "web-x",
             "resourcebinding.karmada.io/name": "web-deployment",
             "resourcebinding.karmada.io/namespace": "default",
+            "resourcetemplate.karmada.io/managed-annotations": ",".join(ANNOTATIONS),
+            "resourcetemplate.karmada.io/managed-labels": "karmada.io/managed",
         },
     }
     assert found["spec"] == {"replicas": 3}

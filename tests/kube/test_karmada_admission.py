@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.domain import marks
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
 from events.json_values import Json, as_object
@@ -228,7 +229,7 @@ def test_violated_rules_are_refused(value: Json, words: str) -> None:
 
 
 def test_immutable_policy_fields_cannot_change() -> None:
-    label = rules.PERMANENT_IDS["PropagationPolicy"]
+    label = marks.POLICY_IDS["PropagationPolicy"]
     old = _policy(schedulerName="default-scheduler")
     old["metadata"] = {"name": "one", "namespace": "shop", "labels": {label: "7"}}
     assert not _words({**old}, old)

@@ -52,7 +52,10 @@ def test_workload_without_policy_survives_a_short_taint(untainted: Kubectl) -> N
 
     kubectl("delete", "propagationpolicy", "web")
     kubectl.until_true(
-        lambda: "permanent-id" not in str(kubectl.json("rb", "web-deployment")["metadata"]),
+        lambda: (
+            "propagationpolicy.karmada.io/permanent-id"
+            not in str(kubectl.json("rb", "web-deployment")["metadata"])
+        ),
         lambda: kubectl("describe", "rb"),
     )
     assert spec_of(kubectl)["placement"] == placement, "as in the reference, the binding keeps it"

@@ -135,7 +135,7 @@ def test_broken_override_is_reported_and_other_clusters_are_updated(kubectl: Kub
     assert kubectl("get", *rb, "-o", f"jsonpath={applied}") == "false"
     fully = '{.status.conditions[?(@.type=="FullyApplied")].status}'
     assert kubectl("get", *rb, "-o", f"jsonpath={fully}") == "False"
-    (condition,) = cast("dict[str, list[Json]]", work(kubectl, "member2")["status"])["conditions"]
+    condition, _dispatching = cast("dict[str, list[Json]]", work(kubectl, "member2")["status"])["conditions"]
     assert (condition["type"], condition["status"]) == ("Applied", "False")
     assert "there is no" in str(condition["message"])
     told = kubectl("describe", *rb)

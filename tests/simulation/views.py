@@ -172,6 +172,8 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
     nothing: dict[str, Any] = {}
     scheduled = next((each for each in status["conditions"] if each["type"] == "Scheduled"), nothing)
     reason = scheduled.get("reason", "")
+    marks.pop("resourcebinding.karmada.io/permanent-id", None)
+    marks.pop("clusterresourcebinding.karmada.io/permanent-id", None)
     applied = marks.pop("policy.karmada.io/applied-placement", "null")
     dependencies = msgspec.json.decode(marks.pop("resourcebinding.karmada.io/dependencies", "[]"))
     # Without a policy the spec keeps the last policy's fields, which the shard drops.

@@ -15,9 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from engine import loop_share
 from engine.agent import messages
 from engine.http import bodies
-from engine.http.agents import tokens
+from engine.http.agents import marked_manifests, tokens
 from engine.http.agents.reports import Reporting
 from engine.http.errors import RefusalError
 from engine.http.query import parameters
@@ -165,9 +166,10 @@ class _Agents:
 
     async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
         query = read_query(request, ManifestQuery)
-        work = await self._reader.read(None, lambda rows: agent_queries.work_of(rows, name, query.key))
-        if work is None or (work.term, work.step) != (query.term, query.step):
+        placed = await self._reader.read(None, lambda rows: agent_queries.placed(rows, name, query.key))
+        if placed is None or placed.version != (query.term, query.step):
             raise RefusalError(404, "step", "this work is outdated", "fetch the newest work of the cluster")
+        work = placed.work
         source = manifests.RenderInput(
             work.shard,
             work.offset,
@@ -177,9 +179,8 @@ class _Agents:
             manifests.declared_replicas_path(work.reading),
         )
         made = await self._maker.render(source)
-        resolution: messages.ConflictResolution = "Overwrite" if work.overwrites else "Abort"
-        message = messages.Manifest(
-            manifest=msgspec.Raw(made.manifest), fault=made.fault, conflict_resolution=resolution
+        message = await loop_share.apart(
+            len(made.manifest), marked_manifests.message, made, placed.propagation
         )
         return _json(message)
 
@@ -272,7 +273,7 @@ class _Agents:
             return []
         work_keys = {work.key for _, work in works}
         current = await self._reader.read(
-            None, lambda rows: {key: agent_queries.work_of(rows, name, key) for key in work_keys}
+            None, lambda rows: {key: agent_queries.placed(rows, name, key) for key in work_keys}
         )
         foreign = await self._reader.read(
             None, lambda rows: foreign_works(rows, batch[0].partition, batch[0].offset, batch[-1].offset)
@@ -287,10 +288,10 @@ class _Agents:
         return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
 
 
-def _counts(work: messages.Work, current: Work | None) -> bool:
+def _counts(work: messages.Work, current: agent_queries.Placed | None) -> bool:
     if current is None:
         return work.told == "removed"
-    return (current.term, current.step) >= work.version
+    return current.version >= work.version
 
 
 def _work(record: records.StoredRecord) -> messages.Work | None:

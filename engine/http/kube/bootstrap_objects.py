@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 import anyio.to_thread
 
+from engine.domain import marks
 from engine.http.services import Services
 from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.schema.resources import Resource
@@ -19,7 +20,6 @@ from engine.writing.execution import BUILT_IN_NAMESPACES
 from events import ids, times
 from events.json_values import Json, as_object
 from projections import object_tables
-from projections.documents import works
 from projections.port import Rows
 
 _Answer = TypeVar("_Answer")
@@ -177,4 +177,4 @@ def has_bootstrap_objects(resource: Resource) -> bool:
 
 def _works_namespaces(rows: Rows) -> set[str]:
     names = (str(key).rpartition(":")[2] for (key,) in rows.select(_MEMBERS))
-    return {works.namespace_of(name) for name in names}
+    return {marks.work_namespace(name) for name in names}

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.domain import marks
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.rights import service_tokens
@@ -56,8 +57,8 @@ class Showing:
                 return value
 
     def _with_member_token(self, value: Json) -> Json:
-        marks = _annotations(value)
-        member, uid = str(marks[MEMBER]), str(marks.get(MEMBER_UID, ""))
+        texts = _annotations(value)
+        member, uid = str(texts[MEMBER]), str(texts.get(MEMBER_UID, ""))
         claims = service_tokens.Claims(sub=f"system:member:{member}", uid=uid, member=member)
         token = base64.b64encode(service_tokens.signed(claims, self.key).encode()).decode()
         return {**value, "data": {**(as_object(value.get("data")) or {}), "token": token}}
@@ -98,8 +99,8 @@ def _overridden(work: Json) -> Json:
 
     If an override fails the manifest stays as it is; the work's condition shows the reason.
     """
-    marks = _annotations(work)
-    applied = [str(marks[mark]) for mark in works.APPLIED.values() if mark in marks]
+    texts = _annotations(work)
+    applied = [str(texts[name]) for name in works.APPLIED.values() if name in texts]
     if not applied:
         return work
     spec = as_object(work.get("spec")) or {}
@@ -112,7 +113,9 @@ def _overridden(work: Json) -> Json:
                 under.apply(application.read(entry.overriders))
     except application.OverrideError:
         return work
-    return {**work, "spec": {**spec, "workload": {**workload, "manifests": [under.value]}}}
+    changed = under.value
+    changed["metadata"] = marks.listed(as_object(changed.get("metadata")) or {})
+    return {**work, "spec": {**spec, "workload": {**workload, "manifests": [changed]}}}
 
 
 def _established(definition: Json) -> Json:

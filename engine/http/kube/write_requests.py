@@ -8,6 +8,7 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
+from engine.domain import marks
 from engine.http.kube import (
     eviction_permission,
     rendering,
@@ -275,9 +276,9 @@ class WriteRequests:
         resource, current_metadata = write.resource, as_object((current or {}).get("metadata")) or {}
         metadata = dict(as_object(outcome.get("metadata")) or {})
         for name in ("labels", "annotations"):
-            marks = as_object(current_metadata.get(name)) or {}
+            current_texts = as_object(current_metadata.get(name)) or {}
             texts = {**(as_object(metadata.get(name)) or {})}
-            texts |= {mark: text for mark, text in marks.items() if mark in object_changes.MARKS}
+            texts |= {mark: text for mark, text in current_texts.items() if mark in marks.CLAIMS}
             if texts:
                 metadata[name] = texts
         if "resourceVersion" in current_metadata:

@@ -1,5 +1,6 @@
 """Server-side apply of an object of a request."""
 
+from engine.domain import marks
 from engine.http.kube.edits.completion import entries, plain, shown, with_known_fields
 from engine.http.kube.edits.writer import Writer
 from engine.kubeapi.errors import status_objects
@@ -32,6 +33,21 @@ def with_path_identity(writer: Writer, value: Json) -> Json:
     identity = {"name": writer.name, "namespace": writer.namespace}
     missing = {name: text for name, text in identity.items() if text and not metadata.get(name)}
     return {**value, "metadata": {**metadata, **missing}} if missing else value
+
+
+def without_claims(value: Json) -> Json:
+    """The object without the marks of claims, except for policies.
+
+    The engine renders them and stores none, so each apply of one would count as a change.
+    """
+    metadata = as_object(value.get("metadata")) or {}
+    if value.get("kind") in marks.POLICY_IDS:
+        return value
+    stripped = dict(metadata)
+    for name in ("labels", "annotations"):
+        if texts := as_object(metadata.get(name)):
+            stripped[name] = {mark: text for mark, text in texts.items() if mark not in marks.CLAIMS}
+    return {**value, "metadata": stripped}
 
 
 def applied_to(

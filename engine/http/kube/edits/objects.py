@@ -67,7 +67,7 @@ class Application(RequestedEdit, frozen=True):
         """Return the merged object, which is ``live`` itself if nothing changes."""
         writer = self.writer
         known = applying.applicable(writer, self.desired)
-        desired = applying.with_path_identity(writer, known.value)
+        desired = applying.without_claims(applying.with_path_identity(writer, known.value))
         check_head(writer, live, desired)
         check_types(writer, desired)
         merged = applying.applied_to(

@@ -8,8 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
+import anyio.to_thread
 import msgspec
 
+from engine.domain import marks
 from engine.http.kube.control_plane import Listed
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.paths import ApiPath
@@ -25,7 +27,7 @@ from engine.works import manifests
 from events import clusters, codec, specs, topics
 from events.json_values import Json, as_object, part
 from events.validation.known_kinds import CLUSTER_GROUP
-from projections import object_tables
+from projections import agent_queries, object_tables
 
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 _LOOK_SECONDS: Final = 0.25
@@ -178,8 +180,11 @@ class MemberPlane:
             if (workload.ref.api_version, workload.ref.kind) == (kept.api_version, kept.kind)
             and not workload.is_unmanaged
         ]
+        propagations = await self._propagations(workloads)
         values = [
-            api_objects.workload_object(state, workload, await self._manifest(workload))
+            api_objects.workload_object(
+                state, workload, await self._manifest(workload), propagations.get(workload.key)
+            )
             for workload in workloads
         ]
         values += [
@@ -191,6 +196,22 @@ class MemberPlane:
             versions.shown(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
             for value in values
         ]
+
+    async def _propagations(self, workloads: list[Workload]) -> dict[str, marks.Propagation]:
+        """Return by key the facts from which the marks of workloads follow; released workloads have none."""
+        versions_run = {each.key: each.known for each in workloads if not each.preserved}
+
+        def read() -> dict[str, agent_queries.Placed]:
+            with self._services.views.store.reading() as rows:
+                found = {key: agent_queries.placed(rows, self._name, key) for key in versions_run}
+            return {key: placed for key, placed in found.items() if placed is not None}
+
+        placed = await anyio.to_thread.run_sync(read)
+        # The member may know a work before the views do.
+        if any(key not in placed or placed[key].version < known for key, known in versions_run.items()):
+            await self._services.catch_up()
+            placed = await anyio.to_thread.run_sync(read)
+        return {key: found.propagation for key, found in placed.items()}
 
     async def _replica_sets(self, state: MemberState) -> list[Json]:
         return [

@@ -1,0 +1,194 @@
+"""Names, labels and annotations by which the reference's objects refer to one another.
+
+A template carries the marks of the policy that claims it, a binding and a Work their own, and an object in a
+cluster all of them. Permanent ids are the uids of policies, bindings and Works.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from events import keys, shapes, vocabulary
+from events.json_values import Json, as_object
+
+MANAGED: Final = "karmada.io/managed"
+"""Label of all objects in clusters that a control plane manages."""
+
+WORK_NAME: Final = "work.karmada.io/name"
+WORK_NAMESPACE: Final = "work.karmada.io/namespace"
+CONFLICT_RESOLUTION: Final = "work.karmada.io/conflict-resolution"
+_ABORT: Final = "abort"
+OVERWRITE: Final = "overwrite"
+
+_POLICY_DOMAINS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
+}
+POLICY_IDS: Final = {kind: f"{domain}/permanent-id" for kind, domain in _POLICY_DOMAINS.items()}
+"""Labels with the permanent id of a policy, by its kind: on the policy and on what it claims."""
+
+CLAIMS: Final = frozenset(
+    {
+        *POLICY_IDS.values(),
+        *(f"{domain}/name" for domain in _POLICY_DOMAINS.values()),
+        "propagationpolicy.karmada.io/namespace",
+    }
+)
+"""Labels and annotations of policies and claimed templates; the engine sets them when it renders an object."""
+
+_BINDING: Final = "resourcebinding.karmada.io"
+_CLUSTER_BINDING: Final = "clusterresourcebinding.karmada.io"
+_WORK_ID: Final = "work.karmada.io/permanent-id"
+_TEMPLATE_UID: Final = "resourcetemplate.karmada.io/uid"
+_TEMPLATE_GENERATION: Final = "resourcetemplate.karmada.io/generation"
+_MANAGED_ANNOTATIONS: Final = "resourcetemplate.karmada.io/managed-annotations"
+_MANAGED_LABELS: Final = "resourcetemplate.karmada.io/managed-labels"
+
+LABELS: Final = (
+    MANAGED,
+    *POLICY_IDS.values(),
+    f"{_BINDING}/permanent-id",
+    f"{_CLUSTER_BINDING}/permanent-id",
+    _WORK_ID,
+)
+"""All labels that mark an object in a cluster."""
+
+ANNOTATIONS: Final = (
+    *sorted(CLAIMS.difference(POLICY_IDS.values())),
+    f"{_BINDING}/name",
+    f"{_BINDING}/namespace",
+    f"{_CLUSTER_BINDING}/name",
+    WORK_NAME,
+    WORK_NAMESPACE,
+    CONFLICT_RESOLUTION,
+    _TEMPLATE_UID,
+    _TEMPLATE_GENERATION,
+    _MANAGED_ANNOTATIONS,
+    _MANAGED_LABELS,
+)
+"""All annotations that mark an object in a cluster."""
+
+_FNV_OFFSET: Final = 0x811C9DC5
+_FNV_PRIME: Final = 0x01000193
+_FNV_MASK: Final = 0xFFFFFFFF
+
+Texts = dict[str, str]
+
+
+class Marks(NamedTuple):
+    """Labels and annotations."""
+
+    labels: Texts
+    annotations: Texts
+
+
+class Claim(Struct, frozen=True, array_like=True, gc=False):
+    """The parts of a binding's claim that its Works show."""
+
+    policy: shapes.PolicyRef | None = None
+    policy_id: str = ""
+    preserves: bool = False
+
+
+NO_CLAIM: Final = Claim()
+
+
+class Propagation(Struct, frozen=True, kw_only=True):
+    """The facts from which the marks of a template's object in a cluster follow; empty ones set no mark."""
+
+    template: shapes.WorkloadRef
+    cluster: str
+    claim: Claim = NO_CLAIM
+    template_uid: str = ""
+    template_generation: int = 0
+    binding_uid: str = ""
+    work_uid: str = ""
+    overwrites: bool = False
+
+
+def work_name(kind: str, namespace: str, name: str) -> str:
+    """Return the name of the Works of a template; it may be longer than Kubernetes allows, as the reference's."""
+    name = name.replace(":", ".").lower()
+    text = "-".join(part for part in (namespace, name, kind) if part).lower()
+    return f"{name}-{_safe_encoded(str(_fnv_1a(text)))}"
+
+
+def work_namespace(cluster: str) -> str:
+    """Return the namespace of a cluster's Works."""
+    return vocabulary.EXECUTION_NAMESPACE_PREFIX + cluster
+
+
+def of_claim(policy: shapes.PolicyRef, permanent_id: str) -> Marks:
+    """Return the marks of a claimed template and of its binding."""
+    domain = _POLICY_DOMAINS.get(policy.kind, f"{policy.kind.lower()}.karmada.io")
+    annotations = {f"{domain}/name": policy.name}
+    if policy.namespace:
+        annotations[f"{domain}/namespace"] = policy.namespace
+    return Marks({f"{domain}/permanent-id": permanent_id}, annotations)
+
+
+def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
+    """Return the marks that refer to the binding of a template. The binding itself has the label only."""
+    domain = _BINDING if template.namespace else _CLUSTER_BINDING
+    annotations = {f"{domain}/name": keys.binding_name(template.kind, template.name)}
+    if template.namespace:
+        annotations[f"{domain}/namespace"] = template.namespace
+    return Marks({f"{domain}/permanent-id": uid} if uid else {}, annotations)
+
+
+def of_work(propagation: Propagation) -> Marks:
+    """Return the marks of a Work."""
+    labels, annotations = of_binding(propagation.template, propagation.binding_uid)
+    if propagation.work_uid:
+        labels[_WORK_ID] = propagation.work_uid
+    annotations[CONFLICT_RESOLUTION] = OVERWRITE if propagation.overwrites else _ABORT
+    return Marks(labels, annotations)
+
+
+def propagated(metadata: Json, propagation: Propagation) -> Json:
+    """Return the metadata of an object for a cluster: the given one, which is the template's, with all marks."""
+    claim, template = propagation.claim, propagation.template
+    labels: Texts = {MANAGED: "true"}
+    annotations: Texts = {
+        WORK_NAME: work_name(template.kind, template.namespace, template.name),
+        WORK_NAMESPACE: work_namespace(propagation.cluster),
+    }
+    if propagation.template_uid:
+        annotations[_TEMPLATE_UID] = propagation.template_uid
+        annotations[_TEMPLATE_GENERATION] = str(propagation.template_generation)
+    found = [of_work(propagation)]
+    if claim.policy is not None:
+        found.append(of_claim(claim.policy, claim.policy_id))
+    for marks in found:
+        labels |= marks.labels
+        annotations |= marks.annotations
+    return listed(_merged(metadata, Marks(labels, annotations)))
+
+
+def listed(metadata: Json) -> Json:
+    """Return the metadata with annotations that list its labels and annotations, as managed by the control plane."""
+    labels = as_object(metadata.get("labels")) or {}
+    names = {*(as_object(metadata.get("annotations")) or {}), _MANAGED_ANNOTATIONS, _MANAGED_LABELS}
+    lists = {_MANAGED_ANNOTATIONS: ",".join(sorted(names)), _MANAGED_LABELS: ",".join(sorted(labels))}
+    return _merged(metadata, Marks({}, lists))
+
+
+def _merged(metadata: Json, marks: Marks) -> Json:
+    labels: Mapping[str, object] = {**(as_object(metadata.get("labels")) or {}), **marks.labels}
+    annotations = {**(as_object(metadata.get("annotations")) or {}), **marks.annotations}
+    return {**metadata, **({"labels": labels} if labels else {}), "annotations": annotations}
+
+
+def _fnv_1a(text: str) -> int:
+    """Return the 32-bit FNV-1a hash of a text."""
+    number = _FNV_OFFSET
+    for byte in text.encode():
+        number = ((number ^ byte) * _FNV_PRIME) & _FNV_MASK
+    return number
+
+
+def _safe_encoded(text: str) -> str:
+    """Replace each character by one of the letters of generated names, as Kubernetes' SafeEncodeString."""
+    letters = vocabulary.SAFE_LETTERS
+    return "".join(letters[ord(character) % len(letters)] for character in text)

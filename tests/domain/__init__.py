@@ -1,0 +1,1 @@
+"""Tests of what deciders and views share."""

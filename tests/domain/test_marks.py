@@ -1,0 +1,40 @@
+"""Names of Works, and marks that do not need a cluster to be seen."""
+
+import pytest
+
+from engine.domain import marks
+from events import shapes
+from events.json_values import as_object
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "name", "work"),
+    [
+        ("Deployment", "probe", "web", "web-6b97f9b76b"),
+        ("Deployment", "default", "nginx", "nginx-687f7fb96f"),
+    ],
+)
+def test_work_has_the_name_that_the_reference_gives_it(
+    kind: str, namespace: str, name: str, work: str
+) -> None:
+    assert marks.work_name(kind, namespace, name) == work
+
+
+def test_work_of_a_name_that_is_no_subdomain_has_a_valid_name() -> None:
+    assert marks.work_name("ClusterRole", "", "system:Node") == marks.work_name(
+        "ClusterRole", "", "system.node"
+    )
+
+
+def test_cluster_scoped_object_refers_to_its_cluster_binding() -> None:
+    ref = shapes.WorkloadRef(api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="reader")
+    found = marks.propagated(
+        {"name": "reader"}, marks.Propagation(template=ref, cluster="one", binding_uid="7")
+    )
+    assert found["labels"] == {
+        "karmada.io/managed": "true",
+        "clusterresourcebinding.karmada.io/permanent-id": "7",
+    }
+    annotations = as_object(found["annotations"]) or {}
+    assert annotations["clusterresourcebinding.karmada.io/name"] == "reader-clusterrole"
+    assert set(marks.ANNOTATIONS) > annotations.keys()

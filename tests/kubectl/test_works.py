@@ -1,0 +1,146 @@
+"""Works and the marks of what they bring to a member: names, labels, annotations, conditions and statuses."""
+
+from typing import Any, Final, cast
+
+from engine.domain import marks
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import BOTH, POLICY
+
+SUSPENDED: Final = f"{POLICY}  suspension: {{dispatching: true}}\n"
+CLAIM: Final = "propagationpolicy.karmada.io"
+BINDING: Final = "resourcebinding.karmada.io"
+TEMPLATE: Final = "resourcetemplate.karmada.io"
+WORK: Final = "work.karmada.io"
+ID: Final = "permanent-id"
+
+
+def metadata_of(kubectl: Kubectl, *words: str) -> dict[str, Any]:
+    return cast("dict[str, Any]", kubectl.json(*words)["metadata"])
+
+
+def name_of_work(kubectl: Kubectl) -> str:
+    return marks.work_name("Deployment", kubectl.namespace, "web")
+
+
+def work_in(kubectl: Kubectl, member: str) -> dict[str, Any]:
+    return cast("dict[str, Any]", kubectl.json("work", name_of_work(kubectl), "-n", f"karmada-es-{member}"))
+
+
+def condition(work: dict[str, Any], kind: str) -> tuple[str, str] | None:
+    conditions = {each["type"]: each for each in work.get("status", {}).get("conditions", [])}
+    return (conditions[kind]["status"], conditions[kind]["reason"]) if kind in conditions else None
+
+
+def until_ready(kubectl: Kubectl) -> None:
+    kubectl.on("member1").until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
+
+
+def test_object_in_a_member_carries_the_marks_of_template_policy_binding_and_work(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    until_ready(kubectl)
+    here, work = (
+        kubectl.namespace,
+        metadata_of(kubectl, "work", name_of_work(kubectl), "-n", "karmada-es-member1"),
+    )
+    template, binding = metadata_of(kubectl, "deploy", "web"), metadata_of(kubectl, "rb", "web-deployment")
+    policy_id = metadata_of(kubectl, "pp", "web")["labels"][f"{CLAIM}/{ID}"]
+    assert template["labels"][f"{CLAIM}/{ID}"] == policy_id
+    binding_id, work_id = binding["labels"][f"{BINDING}/{ID}"], work["labels"][f"{WORK}/{ID}"]
+    assert binding["labels"] == {f"{CLAIM}/{ID}": policy_id, f"{BINDING}/{ID}": binding_id}
+    assert work["labels"] == {f"{BINDING}/{ID}": binding_id, f"{WORK}/{ID}": work_id}
+
+    found = metadata_of(kubectl.on("member1"), "deploy", "web")
+    expected = {
+        "app": "web",
+        "karmada.io/managed": "true",
+        f"{CLAIM}/{ID}": policy_id,
+        f"{BINDING}/{ID}": binding_id,
+        f"{WORK}/{ID}": work_id,
+    }
+    assert found["labels"] == expected
+    annotations: dict[str, str] = found["annotations"]
+    names = annotations.pop(f"{TEMPLATE}/managed-annotations").split(",")
+    assert sorted([*annotations, f"{TEMPLATE}/managed-annotations"]) == names
+    assert annotations.pop(f"{TEMPLATE}/managed-labels") == ",".join(sorted(expected))
+    annotations.pop("kubectl.kubernetes.io/last-applied-configuration")
+    assert annotations == {
+        f"{CLAIM}/name": "web",
+        f"{CLAIM}/namespace": here,
+        f"{BINDING}/name": "web-deployment",
+        f"{BINDING}/namespace": here,
+        f"{WORK}/name": name_of_work(kubectl),
+        f"{WORK}/namespace": "karmada-es-member1",
+        f"{WORK}/conflict-resolution": "abort",
+        f"{TEMPLATE}/uid": template["uid"],
+        f"{TEMPLATE}/generation": str(template["generation"]),
+    }
+    (manifest,) = work_in(kubectl, "member1")["spec"]["workload"]["manifests"]
+    assert manifest["metadata"]["labels"] == found["labels"]
+    assert manifest["metadata"]["annotations"].items() >= annotations.items()
+
+
+def test_work_shows_the_dispatch_and_the_status_of_its_object(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    until_ready(kubectl)
+
+    def healths() -> list[str]:
+        return [each["health"] for each in work_in(kubectl, "member1")["status"].get("manifestStatuses", [])]
+
+    kubectl.until_true(lambda: healths() == ["Healthy"], lambda: str(work_in(kubectl, "member1")))
+    work = work_in(kubectl, "member1")
+    assert (work["spec"]["suspendDispatching"], work["spec"]["preserveResourcesOnDeletion"]) == (False, False)
+    assert condition(work, "Applied") == ("True", "AppliedSuccessful")
+    assert condition(work, "Dispatching") == ("True", "Dispatching")
+    (status,) = work["status"]["manifestStatuses"]
+    assert status["identifier"] == {
+        "ordinal": 0,
+        "group": "apps",
+        "version": "v1",
+        "kind": "Deployment",
+        "resource": "",
+        "namespace": kubectl.namespace,
+        "name": "web",
+    }
+    assert status["status"]["readyReplicas"] == 2
+
+    preserving = f"{POLICY}  preserveResourcesOnDeletion: true\n  conflictResolution: Overwrite\n"
+    kubectl("apply", "-f", "-", given=preserving)
+    kubectl.until_true(
+        lambda: work_in(kubectl, "member1")["spec"]["preserveResourcesOnDeletion"],
+        lambda: str(work_in(kubectl, "member1")),
+    )
+    assert (
+        work_in(kubectl, "member1")["metadata"]["annotations"][f"{WORK}/conflict-resolution"] == "overwrite"
+    )
+
+
+def test_work_exists_and_follows_its_template_while_dispatching_is_suspended(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=SUSPENDED)
+    kubectl("apply", "-f", "-", given=BOTH.partition("---")[0])
+    name = ("get", "work", name_of_work(kubectl), "-n", "karmada-es-member1", "-o", "name")
+    kubectl.until_true(lambda: kubectl(*name, code=None) != "", lambda: kubectl.errors)
+    work = work_in(kubectl, "member1")
+    assert work["spec"]["suspendDispatching"] is True
+    assert condition(work, "Dispatching") == ("False", "SuspendDispatching")
+    assert condition(work, "Applied") is None
+
+    def replicas() -> int:
+        return int(work_in(kubectl, "member1")["spec"]["workload"]["manifests"][0]["spec"]["replicas"])
+
+    assert replicas() == 2
+    kubectl("scale", "deploy", "web", "--replicas=5")
+    kubectl.until_true(lambda: replicas() == 3, lambda: str(replicas()))
+    assert kubectl.on("member1").table("deploy") == []
+
+    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl.on("member1").until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
+    assert condition(work_in(kubectl, "member1"), "Dispatching") == ("True", "Dispatching")
+
+    kubectl("apply", "-f", "-", given=SUSPENDED)
+    kubectl.until_true(
+        lambda: condition(work_in(kubectl, "member1"), "Dispatching") == ("False", "SuspendDispatching"),
+        lambda: str(work_in(kubectl, "member1")),
+    )
+    kubectl("delete", "deploy", "web")
+    kubectl.until_true(lambda: kubectl(*name, code=None) == "", lambda: kubectl.errors)
+    assert kubectl.on("member1").table("deploy") == []
