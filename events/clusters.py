@@ -20,10 +20,14 @@ class Taint(shapes.Shape, frozen=True, kw_only=True):
 
 
 class ApiKind(shapes.Shape, frozen=True, kw_only=True):
-    """The kinds of one API group and version that a cluster serves."""
+    """The kinds of one API group and version that a cluster serves.
+
+    ``names`` are their plural names, in the same order; if empty, they follow from the kinds.
+    """
 
     group_version: str
     kinds: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 class Quantities(shapes.Shape, frozen=True, kw_only=True):

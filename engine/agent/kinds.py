@@ -60,10 +60,14 @@ class Kinds:
 
 def enabled(listed: Sequence[Resource]) -> tuple[clusters.ApiKind, ...]:
     """The kinds by group and version, for reports."""
-    groups: dict[str, set[str]] = {}
+    groups: dict[str, dict[str, str]] = {}
     for resource in listed:
-        groups.setdefault(resource.api_version, set()).add(resource.kind)
+        groups.setdefault(resource.api_version, {}).setdefault(resource.kind, resource.plural)
     return tuple(
-        clusters.ApiKind(group_version=group, kinds=tuple(sorted(names)))
+        clusters.ApiKind(
+            group_version=group,
+            kinds=tuple(sorted(names)),
+            names=tuple(names[kind] for kind in sorted(names)),
+        )
         for group, names in sorted(groups.items())
     )

@@ -19,7 +19,6 @@ from events.json_values import Json, as_objects
 
 _PODS: Final = "pods"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-_NANO_A_MILLI: Final = 10**6
 _canonical: Final = msgspec.json.Encoder().encode
 
 
@@ -135,10 +134,4 @@ def _nano(text: str) -> int:
 
 
 def _texts(sums: Mapping[str, int]) -> dict[str, str]:
-    return {name: _text(amount) for name, amount in sorted(sums.items())}
-
-
-def _text(nano: int) -> str:
-    if nano % quantity.NANO == 0:
-        return str(nano // quantity.NANO)
-    return f"{nano // _NANO_A_MILLI}m" if nano % _NANO_A_MILLI == 0 else f"{nano}n"
+    return {name: quantity.of_nano(name, amount) for name, amount in sorted(sums.items())}

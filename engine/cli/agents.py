@@ -23,6 +23,7 @@ from engine.cli.kube_objects import KubeObjects, Target
 from events.clusters import ApiKind
 from events.json_values import Json
 from events.validation import known_kinds
+from projections.documents.clusters import enablements
 
 _CHECKPOINT: Final = "agent.sqlite"
 _GRACE_MIN: Final = 4
@@ -54,11 +55,7 @@ def join(  # each is an option of the command
     served, version, cluster_id = asyncio.run(_discovered(access))
     spec: Json = {"syncMode": "Pull", "apiEndpoint": access.server, "id": cluster_id}
     spec |= {field: text for field, text in (("provider", provider), ("region", region)) if text}
-    enabled = [
-        {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
-        for api in served
-    ]
-    status: Json = {"apiEnablements": enabled, "kubernetesVersion": version}
+    status: Json = {"apiEnablements": enablements(served), "kubernetesVersion": version}
     with server.client() as client:
         code = results.print_results([_joined(KubeObjects(client), name, spec, status)], as_json=server.json)
         if code:

@@ -1,5 +1,6 @@
 """A member cluster: its spec as clients set it, its taints and its health, and how inputs change them."""
 
+from itertools import pairwise
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -9,6 +10,25 @@ from events import clusters, enums, shapes
 
 UNKNOWN: Final = "Unknown"
 """Status of the Ready condition of a cluster that has not reported within its grace period."""
+
+
+_GIB: Final = ("0", "4Gi", "16Gi", "32Gi", "64Gi", "128Gi", "256Gi", "512Gi", "1Ti")
+_CPUS: Final = ("0", "1", "2", "4", "8", "16", "32", "64", "128")
+_UNBOUNDED: Final = str(2**63 - 1)
+
+DEFAULT_MODELS: Final = tuple(
+    clusters.ResourceGrade(
+        grade=grade,
+        ranges=(
+            clusters.Quantities(name="cpu", min=cpus[0], max=cpus[1]),
+            clusters.Quantities(name="memory", min=memory[0], max=memory[1]),
+        ),
+    )
+    for grade, (cpus, memory) in enumerate(
+        zip(pairwise((*_CPUS, _UNBOUNDED)), pairwise((*_GIB, _UNBOUNDED)), strict=True)
+    )
+)
+"""Karmada's grades of nodes for a cluster whose client names none."""
 
 
 class Spec(Struct, frozen=True, array_like=True):

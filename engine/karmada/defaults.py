@@ -5,6 +5,9 @@ Labels, finalizers and ids that the fold derives are not added here.
 
 from typing import Final
 
+import msgspec
+
+from engine.domain.clusters import DEFAULT_MODELS
 from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
 from events import times
@@ -120,7 +123,9 @@ def _constraint(item: object) -> object:
 
 
 def _cluster(spec: Json, now_ms: int) -> Json:
-    """Set ``timeAdded`` of NoExecute taints, from which ``tolerationSeconds`` count."""
+    """Set the grades of nodes, and ``timeAdded`` of NoExecute taints, from which ``tolerationSeconds`` count."""
+    if not spec.get("resourceModels"):
+        spec = {**spec, "resourceModels": msgspec.to_builtins(DEFAULT_MODELS)}
     taints = as_list(spec.get("taints"))
     if taints is None:
         return spec

@@ -3,7 +3,6 @@
 They are computed on request from the member's counts and the manifest of the work.
 """
 
-import uuid
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,15 +11,12 @@ import msgspec
 from engine.domain import marks
 from engine.objects import workloads
 from engine.simulation import lists, pod_priorities, statuses, unmanaged
-from engine.simulation.specs import RELEASE
+from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
 from engine.works.manifests import declared_replicas_path
 from events import times
 from events.json_values import Json, as_list, as_object
-
-_UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
-"""UUID namespace of the uids in members."""
 
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -286,4 +282,4 @@ def _node_name(state: MemberState, index: int) -> str:
 
 
 def _uid(state: MemberState, *parts: str) -> str:
-    return str(uuid.uuid5(_UID_NAMESPACE, "\0".join((state.spec.name, *parts))))
+    return uid(state.spec.name, *parts)

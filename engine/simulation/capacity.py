@@ -6,15 +6,12 @@ may exceed the capacity.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
 from engine.simulation import specs
 from engine.works.amounts import Amounts
-
-_NANO_A_MILLI: Final = 10**6
 
 
 class Capacity(Struct):
@@ -55,11 +52,5 @@ def texts(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str
         *cluster_capacity.allocatable,
         *(resource for sums_of in sums for resource, amount in sums_of.items() if amount),
     }
-    return {name: text(sum(sums_of.get(name, 0) for sums_of in sums)) for name in sorted(names)}
-
-
-def text(nano: int) -> str:
-    """Return the shortest exact quantity for an amount in billionths."""
-    if nano % quantity.NANO == 0:
-        return str(nano // quantity.NANO)
-    return f"{nano // _NANO_A_MILLI}m" if nano % _NANO_A_MILLI == 0 else f"{nano}n"
+    totals = {name: sum(sums_of.get(name, 0) for sums_of in sums) for name in sorted(names)}
+    return {name: quantity.of_nano(name, total) for name, total in totals.items()}

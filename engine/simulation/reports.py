@@ -170,9 +170,10 @@ def _is_shift(report: clusters.CapacityReported, previous: clusters.CapacityRepo
 
 def _without_shift(report: clusters.CapacityReported) -> clusters.CapacityReported:
     used = {
-        resource: capacity.text(
+        resource: quantity.of_nano(
+            resource,
             quantity.nano_units(report.allocated.get(resource, "0"))
-            + quantity.nano_units(report.allocating.get(resource, "0"))
+            + quantity.nano_units(report.allocating.get(resource, "0")),
         )
         for resource in {**report.allocated, **report.allocating}
     }

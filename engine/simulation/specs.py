@@ -3,11 +3,15 @@
 It is read once; ``state`` holds what the member runs.
 """
 
+import uuid
 from typing import Final
 
 from msgspec import Struct
 
 from events import clusters
+
+_UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
+"""UUID namespace of the uids in members."""
 
 STARTUP_MS: Final = 200
 """Time from a replica's admission until it is ready; long enough to be visible, short enough to wait for."""
@@ -41,8 +45,13 @@ class MemberSpec(Struct, frozen=True, kw_only=True):
     startup_ms: int = STARTUP_MS
 
 
+def uid(member: str, *parts: str) -> str:
+    """Return the uid of an object in a member, which follows from its name."""
+    return str(uuid.uuid5(_UID_NAMESPACE, "\0".join((member, *parts))))
+
+
 def joined_event(spec: MemberSpec) -> clusters.ClusterJoined:
-    """Return the event with which a new member joins."""
+    """Return the event with which a new member joins; as in Karmada, its id is the uid of its kube-system namespace."""
     return clusters.ClusterJoined(
         name=spec.name,
         labels=spec.labels,
@@ -51,5 +60,6 @@ def joined_event(spec: MemberSpec) -> clusters.ClusterJoined:
         zones=spec.zones,
         taints=spec.taints,
         apis=spec.apis,
+        id=uid(spec.name, "namespace", "kube-system"),
         kubernetes_version=RELEASE,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.kubeapi.values import quantity
-from engine.simulation import api_objects, capacity, lists
+from engine.simulation import api_objects, lists
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json, as_list, as_object
@@ -44,7 +44,8 @@ def node_usage(state: MemberState, now_ms: int) -> Iterator[Json]:
     """Yield the usage of a member's nodes: the total in equal parts."""
     nodes = list(api_objects.nodes(state, now_ms))
     usage = {
-        name: capacity.text(state.capacity.running.get(name, 0) // max(len(nodes), 1)) for name in _RESOURCES
+        name: quantity.of_nano(name, state.capacity.running.get(name, 0) // max(len(nodes), 1))
+        for name in _RESOURCES
     }
     for node in nodes:
         metadata = as_object(node["metadata"]) or {}
@@ -66,13 +67,13 @@ def _metrics_object(state: MemberState, kind: str, name: str, now_ms: int) -> Js
 def _usage(container: Json) -> Json:
     resources = as_object(container.get("resources")) or {}
     requested = {**(as_object(resources.get("limits")) or {}), **(as_object(resources.get("requests")) or {})}
-    return {name: _text(requested.get(name)) for name in _RESOURCES}
+    return {name: _text(name, requested.get(name)) for name in _RESOURCES}
 
 
-def _text(amount: object) -> str:
+def _text(name: str, amount: object) -> str:
     if not isinstance(amount, str | int | float) or isinstance(amount, bool):
         return "0"
     try:
-        return capacity.text(quantity.nano_units(amount))
+        return quantity.of_nano(name, quantity.nano_units(amount))
     except quantity.QuantityError:
         return "0"

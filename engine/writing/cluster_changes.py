@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import msgspec
 
 from engine.domain.clusters import Spec, edited
+from engine.kubeapi.values import quantity
 from events import clusters, enums, shapes, times
 from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds as kinds
 from projections.clusters import Cluster
 from projections.documents import field_owners
-from projections.documents.clusters import FINALIZER
+from projections.documents.clusters import FINALIZER, plurals, shown_models
 
 
 def leaving(cluster: Cluster) -> clusters.ClusterLeaving:
@@ -148,10 +149,10 @@ def spec_of(value: Json, cluster: Cluster | None, status: Json) -> Spec:
         zones=tuple(str(zone) for zone in zones),
         taints=tuple(_same_taint(_taint(item), cluster) for item in as_list(spec.get("taints")) or []),
         apis=apis or built_in_apis(),
-        resource_models=tuple(_grade(item) for item in as_list(spec.get("resourceModels")) or []),
+        resource_models=_models(as_list(spec.get("resourceModels")) or [], cluster),
         sync_mode=enums.SyncMode(spec.get("syncMode", enums.SyncMode.PUSH)),
         api_endpoint=str(spec.get("apiEndpoint", "")),
-        id=str(spec.get("id", "")),
+        id=_id(str(spec.get("id", "")), cluster),
         proxy_url=str(spec.get("proxyURL", "")),
         secret_ref=_reference(spec.get("secretRef")),
         impersonator_secret_ref=_reference(spec.get("impersonatorSecretRef")),
@@ -170,9 +171,16 @@ def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
     for item in enablements:
         enablement = as_object(item) or {}
         resources = [as_object(entry) or {} for entry in as_list(enablement.get("resources")) or []]
-        served = tuple(str(entry["kind"]) for entry in resources if entry.get("kind"))
+        served = [entry for entry in resources if entry.get("kind")]
         if served and isinstance(enablement.get("groupVersion"), str):
-            apis.append(clusters.ApiKind(group_version=str(enablement["groupVersion"]), kinds=served))
+            api = clusters.ApiKind(
+                group_version=str(enablement["groupVersion"]),
+                kinds=tuple(str(entry["kind"]) for entry in served),
+            )
+            derived = plurals(api)
+            names = tuple(str(entry.get("name") or name) for entry, name in zip(served, derived, strict=True))
+            # Names that follow from the kinds are not recorded, so that both forms are the same spec.
+            apis.append(msgspec.structs.replace(api, names=() if names == derived else names))
     return tuple(apis)
 
 
@@ -201,6 +209,12 @@ def _same_taint(taint: clusters.Taint, cluster: Cluster | None) -> clusters.Tain
     return taint
 
 
+def _id(text: str, cluster: Cluster | None) -> str:
+    """The id of a cluster; empty if it is the one that a cluster without any shows."""
+    is_shown = cluster is not None and not cluster.spec.id and text == cluster.head.uid
+    return "" if is_shown else text
+
+
 def _reference(value: object) -> clusters.SecretRef | None:
     reference = as_object(value)
     if reference is None:
@@ -210,13 +224,31 @@ def _reference(value: object) -> clusters.SecretRef | None:
     )
 
 
+def _models(grades: Sequence[object], cluster: Cluster | None) -> tuple[clusters.ResourceGrade, ...]:
+    """The grades of a cluster's nodes; as recorded if they are those that the cluster shows."""
+    models = tuple(_grade(item) for item in grades)
+    return cluster.spec.resource_models if cluster and models == shown_models(cluster.spec) else models
+
+
 def _grade(value: object) -> clusters.ResourceGrade:
     grade = as_object(value) or {}
     ranges = [as_object(item) or {} for item in as_list(grade.get("ranges")) or []]
     return clusters.ResourceGrade(
         grade=int(str(grade.get("grade", 0))),
         ranges=tuple(
-            clusters.Quantities(name=str(item["name"]), min=str(item["min"]), max=str(item.get("max", "")))
+            clusters.Quantities(
+                name=str(item["name"]),
+                min=canonical_quantity(item["min"]),
+                max=canonical_quantity(item.get("max", "")),
+            )
             for item in ranges
         ),
     )
+
+
+def canonical_quantity(amount: object) -> str:
+    """A quantity as Kubernetes writes it; a malformed one as it is, since the validation refuses it."""
+    try:
+        return quantity.canonical(str(amount))
+    except quantity.QuantityError:
+        return str(amount)

@@ -46,10 +46,10 @@ def _events(target: Target, cluster: Cluster, before: Json, desired: Json) -> li
     events: list[shapes.Event] = []
     status = as_object(desired.get("status")) or {}
     capacity_fields = ("resourceSummary", "nodeSummary")
-    if any(before.get(name) != status.get(name) for name in capacity_fields) and any(
-        status.get(name) for name in capacity_fields
-    ):
-        events.append(_capacity(target.name, status))
+    if any(status.get(name) for name in capacity_fields):
+        capacity = _capacity(target.name, status)
+        if capacity != _capacity(target.name, before):
+            events.append(capacity)
     ready = _ready(target.name, status)
     if ready is not None and ready != _ready(target.name, before):
         events.append(ready)
@@ -82,7 +82,10 @@ def _capacity(name: str, status: Json) -> clusters.CapacityReported:
     summary = as_object(status.get("resourceSummary")) or {}
     nodes = as_object(status.get("nodeSummary"))
     amounts = {
-        field: {resource: str(amount) for resource, amount in (as_object(summary.get(field)) or {}).items()}
+        field: {
+            resource: cluster_changes.canonical_quantity(amount)
+            for resource, amount in (as_object(summary.get(field)) or {}).items()
+        }
         for field in ("allocatable", "allocated", "allocating")
     }
     counted: Json = (

@@ -156,6 +156,19 @@ def is_namespaced(api_version: str, kind: str) -> bool:
     return found.namespaced if found else True
 
 
+def plural_of(api_version: str, kind: str) -> str:
+    """Return the plural name of a kind; that of an unlisted kind follows Kubernetes' rule for English words."""
+    found = _BY_NAME.get((api_version, kind))
+    if found is not None:
+        return found.plural
+    name = kind.lower()
+    if name.endswith("endpoints"):
+        return name
+    if name.endswith("y"):
+        return f"{name[:-1]}ies"
+    return f"{name}es" if name.endswith("s") else f"{name}s"
+
+
 def refused(api_version: str, kind: str) -> str:
     """Return the reason why objects of this kind cannot be written; empty if they can."""
     if (api_version, kind) in _BY_NAME:

@@ -1,13 +1,15 @@
 """Rendering of clusters as Cluster objects (``cluster.karmada.io/v1alpha1``), and of works for the query API."""
 
+from collections.abc import Iterable
 from typing import Final, cast
 
 import msgspec
 
-from engine.domain.clusters import Spec
+from engine.domain.clusters import DEFAULT_MODELS, Spec
 from events import clusters as events
 from events import keys, times
 from events.json_values import Json
+from events.validation import known_kinds
 from projections.clusters import Cluster, ReportedCapacity
 from projections.documents import field_owners
 from projections.documents.objects import identity, instant
@@ -24,7 +26,7 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
     fields: Json = {
         "syncMode": spec.sync_mode,
         "apiEndpoint": spec.api_endpoint,
-        "id": spec.id,
+        "id": spec.id or head.uid,
         "proxyURL": spec.proxy_url,
         "secretRef": _reference(spec.secret_ref),
         "impersonatorSecretRef": _reference(spec.impersonator_secret_ref),
@@ -32,7 +34,7 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
         "region": spec.region,
         "zones": list(spec.zones),
         "taints": [_taint(taint) for taint in spec.taints],
-        "resourceModels": msgspec.to_builtins(spec.resource_models),
+        "resourceModels": msgspec.to_builtins(shown_models(spec)),
     }
     return {
         "apiVersion": API_VERSION,
@@ -49,6 +51,31 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
         "spec": {name: value for name, value in fields.items() if value},
         "status": status,
     }
+
+
+def shown_models(spec: Spec) -> tuple[events.ResourceGrade, ...]:
+    """Return the grades of a cluster's nodes, or Karmada's defaults; only recorded ones count for capacity."""
+    return spec.resource_models or DEFAULT_MODELS
+
+
+def enablements(apis: Iterable[events.ApiKind]) -> list[Json]:
+    """Return the kinds that a cluster serves as ``apiEnablements`` of its status."""
+    return [
+        {
+            "groupVersion": api.group_version,
+            "resources": [
+                {"kind": kind, "name": name} for kind, name in zip(api.kinds, plurals(api), strict=True)
+            ],
+        }
+        for api in apis
+    ]
+
+
+def plurals(api: events.ApiKind) -> tuple[str, ...]:
+    """Return the plural names of the kinds, recorded or derived."""
+    if len(api.names) == len(api.kinds):
+        return api.names
+    return tuple(known_kinds.plural_of(api.group_version, kind) for kind in api.kinds)
 
 
 def work_document(key: str, cluster: str, work: Work) -> Json:
@@ -105,12 +132,7 @@ def _taint(taint: events.Taint) -> Json:
 
 
 def _status(cluster: Cluster) -> Json:
-    status: Json = {
-        "apiEnablements": [
-            {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
-            for api in cluster.spec.apis
-        ]
-    }
+    status: Json = {"apiEnablements": enablements(cluster.spec.apis)}
     if cluster.spec.kubernetes_version:
         status["kubernetesVersion"] = cluster.spec.kubernetes_version
     if cluster.room is not None:
@@ -127,7 +149,7 @@ def _status(cluster: Cluster) -> Json:
             "message": health.message,
             "lastTransitionTime": instant(health.since_ms),
         }
-        conditions += [condition, _enablements(cluster)]
+        conditions += [condition, _enablements_condition(cluster)]
     conditions += [_condition(reported) for reported in cluster.conditions]
     if conditions:
         status["conditions"] = conditions
@@ -144,7 +166,7 @@ def _condition(reported: events.ClusterCondition) -> Json:
     }
 
 
-def _enablements(cluster: Cluster) -> Json:
+def _enablements_condition(cluster: Cluster) -> Json:
     """The condition whether the served kinds are known; without them the built-in kinds are assumed."""
     is_known = bool(cluster.spec.apis)
     return {

@@ -163,7 +163,7 @@ def test_capacity_is_reported_and_a_dead_agent_is_silenced(
         eventually(lambda: summary(control).get("allocated", {}).get("cpu") == "500m", "the room")
         status = control.ask("clusters/room")["status"]
         assert status["nodeSummary"] == {"totalNum": 1, "readyNum": 1}
-        assert summary(control)["allocatable"] == {"cpu": "4", "memory": "8589934592", "pods": "110"}
+        assert summary(control)["allocatable"] == {"cpu": "4", "memory": "8Gi", "pods": "110"}
         member.post("/api/v1/namespaces/default/pods", pod("waits", ""))
         eventually(lambda: summary(control).get("allocating", {}).get("cpu") == "500m", "what waits for room")
         enabled = {each["groupVersion"] for each in status["apiEnablements"]}

@@ -62,11 +62,37 @@ def test_cluster_status_has_version_nodes_api_enablements_and_conditions(kubectl
     for kind in ("Ready", "CompleteAPIEnablements"):
         waited = kubectl("wait", f"--for=condition={kind}", "cluster/member1", "--timeout=60s")
         assert waited == "cluster.cluster.karmada.io/member1 condition met\n"
+    listed = cast("list[dict[str, list[Json]]]", status["apiEnablements"])
+    assert {"kind": "Deployment", "name": "deployments"} in [
+        each for api in listed for each in api["resources"]
+    ]
     summary = cast("dict[str, dict[str, str]]", status["resourceSummary"])
-    assert summary["allocatable"]["pods"] == "11000"
+    assert summary["allocatable"]["memory"] == "12800Gi"
+    assert summary["allocatable"]["pods"] == "11k"
     assert kubectl.table("clusters")[:2] == ["NAME VERSION MODE READY", "member1 v1.36.2 Push True"]
     wide = kubectl.table("clusters", "-o", "wide")[0]
     assert wide == "NAME VERSION MODE READY ZONES REGION PROVIDER API-ENDPOINT PROXY-URL"
+
+
+def test_cluster_is_identified_by_its_namespace_and_has_the_default_grades(kubectl: Kubectl) -> None:
+    spec = cast("Json", kubectl.json("cluster", "member1")["spec"])
+    namespace = kubectl.on("member1").json("namespace", "kube-system")
+    assert spec["id"] == cast("Json", namespace["metadata"])["uid"]
+    name = f"graded-{kubectl.namespace[:20]}"
+    kubectl("create", "-f", "-", given=_cluster(name))
+    created = cast("Json", kubectl.json("cluster", name)["spec"])
+    kubectl("delete", "cluster", name)
+    assert created["resourceModels"] == spec["resourceModels"]
+    models = cast("list[Json]", spec["resourceModels"])
+    assert [model["grade"] for model in models] == list(range(9))
+    assert models[0]["ranges"] == [
+        {"name": "cpu", "min": "0", "max": "1"},
+        {"name": "memory", "min": "0", "max": "4Gi"},
+    ]
+    assert models[8]["ranges"] == [
+        {"name": "cpu", "min": "128", "max": "9223372036854775807"},
+        {"name": "memory", "min": "1Ti", "max": "9223372036854775807"},
+    ]
 
 
 def test_condition_that_a_client_writes_is_shown_and_taints_the_cluster(kubectl: Kubectl) -> None:

@@ -19,12 +19,12 @@ def test_replica_is_allocating_from_admission_on_and_allocated_once_ready() -> N
     member = examples.new_state()
     cluster.apply_work(member, examples.applied("nginx", 3), 0, template=examples.template(**SMALL))
     starting = _capacity(member, 0)
-    assert starting.allocatable == {"cpu": "1", "memory": "1073741824", "pods": "10"}
+    assert starting.allocatable == {"cpu": "1", "memory": "1Gi", "pods": "10"}
     assert starting.allocated == {"cpu": "0", "memory": "0", "pods": "0"}
-    assert starting.allocating == {"cpu": "300m", "memory": "31457280", "pods": "3"}
+    assert starting.allocating == {"cpu": "300m", "memory": "30Mi", "pods": "3"}
     cluster.advance(member, 200)
     running = _capacity(member, 200 + reports.SHIFT_MS)
-    assert running.allocated == {"cpu": "300m", "memory": "31457280", "pods": "3"}
+    assert running.allocated == {"cpu": "300m", "memory": "30Mi", "pods": "3"}
     assert running.allocating == {"cpu": "0", "memory": "0", "pods": "0"}
 
 

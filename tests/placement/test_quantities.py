@@ -59,3 +59,31 @@ def test_units_are_rounded_up(number: int, suffix: str) -> None:
     nano = number * {"n": 1, "u": 10**3, "m": 10**6, "": 10**9}[suffix]
     whole = quantity.whole_units(f"{number}{suffix}")
     assert whole * quantity.NANO >= nano > (whole - 1) * quantity.NANO
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("0", "0"),
+        ("0.5", "500m"),
+        ("1000m", "1"),
+        ("11000", "11k"),
+        ("1.5Gi", "1536Mi"),
+        ("1024Mi", "1Gi"),
+        ("1024", "1024"),
+        ("0.5Ki", "512"),
+        ("12e6", "12e6"),
+        ("1200e3", "1200e3"),
+        ("-2000", "-2k"),
+        ("0.1n", "1n"),
+        ("9223372036854775807", "9223372036854775807"),
+    ],
+)
+def test_quantity_is_written_as_kubernetes_does(text: str, written: str) -> None:
+    assert quantity.canonical(text) == written
+
+
+def test_bytes_are_written_with_powers_of_1024() -> None:
+    assert quantity.of_nano("memory", 16 * 2**30 * quantity.NANO) == "16Gi"
+    assert quantity.of_nano("cpu", 2048 * quantity.NANO) == "2048"
+    assert quantity.of_nano("cpu", 250_000_000) == "250m"

@@ -15,6 +15,7 @@ from engine.writing.write_api import WriteApi, cluster_target
 from events import clusters, health, shapes
 from events.json_values import Json, as_object
 from events.validation import clusters as validation_clusters
+from projections.documents.clusters import enablements
 
 SOURCE: Final = "/reballast/agents/"
 """Prefix of the envelope source of all agents' events; the cluster's name follows."""
@@ -63,10 +64,7 @@ class _ServedEdit(Struct, frozen=True):
         if live is None:
             raise status_objects.unavailable(f"cluster {self.cluster} has left")
         status = as_object(live.get("status")) or {}
-        apis = [
-            {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
-            for api in self.report.apis
-        ]
+        apis = enablements(self.report.apis)
         version = self.report.kubernetes_version or status.get("kubernetesVersion", "")
         return Edited({**live, "status": {**status, "apiEnablements": apis, "kubernetesVersion": version}})
 

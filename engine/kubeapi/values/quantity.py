@@ -11,6 +11,10 @@ from typing import TypeAlias
 NANO = 1_000_000_000
 _TEXT_CHARS_MAX = 64
 _EXPONENT_MAX = 40
+_KIBI = 1024
+_SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+_EXPONENTS = ("e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18")
+_EXPONENT = re.compile(r"[eE][+-]?\d")
 _FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?")
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -58,6 +62,34 @@ def nano_units_of(value: object) -> int | None:
         return None
 
 
+def canonical(quantity: Quantity, *, is_binary: bool = False) -> str:
+    """Write a quantity as Kubernetes does: no fraction, and the largest suffix of its kind that is exact.
+
+    The kind is that of its suffix: powers of 1024 (with ``is_binary`` also without a suffix), powers of 1000,
+    or exponents.
+    Raises `QuantityError` if the text is malformed.
+    """
+    text, nano = str(quantity), nano_units(quantity)
+    if (is_binary or text.endswith("i")) and abs(nano) >= _KIBI * NANO:
+        return _shortened(ceil_whole(nano), _KIBI, ("", *_BINARY))
+    return _shortened(nano, 1_000, _EXPONENTS if _EXPONENT.search(text) else _SUFFIXES)
+
+
+def of_nano(resource: str, nano: int) -> str:
+    """Write an amount of a resource in billionths as Kubernetes does."""
+    return canonical(f"{nano}n", is_binary=counted_in_bytes(resource))
+
+
+def _shortened(amount: int, step: int, suffixes: tuple[str, ...]) -> str:
+    if amount == 0:
+        return "0"
+    index = 0
+    while amount % step == 0 and index + 1 < len(suffixes):
+        amount //= step
+        index += 1
+    return f"{amount}{suffixes[index]}"
+
+
 def milli_units(quantity: Quantity) -> int:
     """Parse a quantity in thousandths of its unit, rounded up; cpu is counted so."""
     return ceil_milli(nano_units(quantity))
@@ -76,6 +108,11 @@ def ceil_milli(nano: int) -> int:
 def ceil_whole(nano: int) -> int:
     """Round billionths up to whole units."""
     return -(-nano // NANO)
+
+
+def counted_in_bytes(resource: str) -> bool:
+    """Return whether amounts of a resource are bytes, which are written with powers of 1024."""
+    return resource in {"memory", "ephemeral-storage", "storage"} or resource.startswith("hugepages-")
 
 
 def counted_units(resource: str, nano: int) -> int:
