@@ -2,16 +2,21 @@
 
 from typing import Final, NamedTuple
 
-from engine.domain import marks
+from engine.domain import marks, namespaces
 from events import keys
+from events.json_values import Json
 from projections import clusters, works
 from projections.clusters import Cluster
-from projections.documents.works import propagation
+from projections.documents.objects import ObjectRow
+from projections.documents.works import object_in_cluster, propagation
 from projections.port import Rows
 from projections.works import Work
 
 # Works per page.
 PAGE: Final = 500
+_NAMESPACE: Final = keys.object_key(namespaces.KIND[1], "", "")
+"""Before the name in the keys of namespaces; no key of a binding begins with it."""
+
 _ID: Final = "SELECT id FROM keys WHERE key = ?"
 
 
@@ -35,6 +40,13 @@ class Placed(NamedTuple):
         return self.work.term, self.work.step
 
 
+class PropagatedNamespace(NamedTuple):
+    """A namespace as a cluster gets it, with its marks, and since when."""
+
+    manifest: Json
+    created_ms: int
+
+
 def cluster(rows: Rows, name: str) -> Cluster | None:
     rows_found = rows.select(
         "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?", (keys.cluster_key(name),)
@@ -43,20 +55,22 @@ def cluster(rows: Rows, name: str) -> Cluster | None:
 
 
 def works_of(rows: Rows, name: str, after: int) -> list[CurrentWork]:
-    """Return a page of a cluster's works in the order of their key ids, starting after the id ``after``."""
+    """Return a page of the works of bindings in a cluster, by the ids of their keys, after the id ``after``."""
     rows_found = rows.select(_ID, (keys.cluster_key(name),))
     if not rows_found:
         return []
     statement = """
         SELECT w.id, k.key, w.body FROM works w JOIN keys k ON k.id = w.id
-        WHERE w.cluster = ? AND w.id > ? ORDER BY w.id LIMIT ?
+        WHERE w.cluster = ? AND w.id > ? AND substr(k.key, 1, ?) <> ? ORDER BY w.id LIMIT ?
     """
-    page = rows.select(statement, (rows_found[0][0], after, PAGE))
+    page = rows.select(statement, (rows_found[0][0], after, len(_NAMESPACE), _NAMESPACE, PAGE))
     return [CurrentWork(key_id, key, works.decode(body)) for key_id, key, body in page]
 
 
 def placed(rows: Rows, name: str, key: str) -> Placed | None:
     """Return the work of a binding in a cluster; None if there is none."""
+    if key.startswith(_NAMESPACE):
+        return None
     statement = """
         SELECT w.body, coalesce(o.uid, ''), coalesce(o.generation, 0) FROM works w
         JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id LEFT JOIN objects o ON o.id = w.id
@@ -68,3 +82,19 @@ def placed(rows: Rows, name: str, key: str) -> Placed | None:
     body, uid, generation = rows_found[0]
     work = works.decode(body)
     return Placed(work, propagation(name, work, uid, generation))
+
+
+def namespaces_of(rows: Rows, name: str) -> list[PropagatedNamespace]:
+    """Return the namespaces that a cluster gets, by name."""
+    statement = """
+        SELECT w.body, '', o.kind, o.namespace, o.name, o.api_version, o.number, o.version, o.generation, o.uid,
+            o.created_ms, o.labels, o.manifest
+        FROM objects o JOIN keys c ON c.key = ? JOIN works w ON w.id = o.id AND w.cluster = c.id
+        WHERE o.api_version = ? AND o.kind = ? ORDER BY o.name
+    """
+    found: list[PropagatedNamespace] = []
+    for body, *row in rows.select(statement, (keys.cluster_key(name), *namespaces.KIND)):
+        work = works.decode(body)
+        manifest = object_in_cluster(name, work, ObjectRow(*row))
+        found.append(PropagatedNamespace(manifest, work.created_ms))
+    return found

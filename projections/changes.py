@@ -42,6 +42,10 @@ RESOURCE_BINDING: Final = "ResourceBinding.work.karmada.io"
 CLUSTER_RESOURCE_BINDING: Final = "ClusterResourceBinding.work.karmada.io"
 WORK: Final = "Work.work.karmada.io"
 REBALANCER: Final = "WorkloadRebalancer.apps.karmada.io"
+STORED: Final = {WORK: "W", RESOURCE_BINDING: "B", CLUSTER_RESOURCE_BINDING: "b", CLUSTER: "C"}
+"""Short names in the table for the kinds that change most; all other kinds are stored as they are."""
+
+_KINDS: Final = {stored: kind for kind, stored in STORED.items()}
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -74,7 +78,7 @@ class Changes:
     def flush(self, rows: Rows) -> None:
         new, self._new = self._new, {}
         rows_to_write: list[Row] = [
-            (number * PLACES + index, *key[1:], *new[key])
+            (number * PLACES + index, STORED.get(key[1], key[1]), *key[2:], *new[key])
             for number, changed in groupby(sorted(new), key=itemgetter(0))
             for index, key in enumerate(changed)
         ]
@@ -100,8 +104,13 @@ def between(rows: Rows, after: int, end: int, kind: str = "") -> list[Change]:
     where: list[Value] = [PLACES, (after + 1) * PLACES, (end + 1) * PLACES]
     if kind:
         statement += " AND kind = ?"
-        where.append(kind)
-    return [Change(*row) for row in rows.select(f"{statement} ORDER BY place", where)]
+        where.append(STORED.get(kind, kind))
+    found = rows.select(f"{statement} ORDER BY place", where)
+    return [Change(number, _kind(stored), *rest) for number, stored, *rest in found]
+
+
+def _kind(stored: str) -> str:
+    return _KINDS.get(stored, stored)
 
 
 def is_kept(after: int, checkpoint: int) -> bool:

@@ -7,6 +7,7 @@ projections that it concerns. It reads no clock, and no record makes it fail.
 from collections.abc import Iterable
 from typing import Final
 
+from engine.domain import namespaces
 from events import (
     catalogue,
     clusters,
@@ -36,6 +37,7 @@ from projections.counts import Counts
 from projections.documents import works
 from projections.inputs import Inputs
 from projections.keys import Keys
+from projections.namespaces import NamespaceWorks
 from projections.objects import Objects
 from projections.placements import Placements
 from projections.port import Rows, View
@@ -76,6 +78,7 @@ class Fold:
         self._changed_objects = ChangedObjects(
             self._changes, self._objects, self._bindings, self._rebalancers, self._placements
         )
+        self._namespace_works = NamespaceWorks(rows, self._works, self._changed_objects)
         self._views: tuple[View, ...] = (
             self._keys,
             self._placements,
@@ -144,6 +147,8 @@ class Fold:
                 self._objects.put(key_id, taken, taken.manifest, raw)
                 self._changed_objects.object_put(key_id, taken)
                 self._touch_works(self._shown_with(key_id, taken), record.number)
+                if isinstance(data, policies.NamespaceApplied):
+                    self._namespace_works.namespace_put(key_id, taken, taken.manifest)
             case (
                 specs.TemplateStatusWritten(status=status, managed_fields=owned)
                 | policies.ConfigurationStatusWritten(status=status, managed_fields=owned)
@@ -158,6 +163,8 @@ class Fold:
                 self._touch_works(self._shown_with(key_id, taken), record.number)
                 if isinstance(data, specs.RebalancerDeleted):
                     self._rebalancers.remove(key_id)
+                if isinstance(data, policies.NamespaceDeleted):
+                    self._namespace_works.namespace_removed(key_id, record.number)
             case _:
                 pass
 
@@ -169,7 +176,8 @@ class Fold:
         if head.kind in works.APPLIED:
             namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
             return self._works.overridden_by(head.kind, namespace, head.name)
-        return self._works.of_key(key_id) if taken.record.topic == topics.SPECS else []
+        is_rendered = taken.record.topic == topics.SPECS or (head.api_version, head.kind) == namespaces.KIND
+        return self._works.of_key(key_id) if is_rendered else []
 
     def _apply_cluster(self, taken: verdicts.Taken) -> None:
         number = taken.record.number
@@ -180,9 +188,13 @@ class Fold:
         # Before the projection deletes the cluster, since the change holds its last document.
         if before is not None and isinstance(taken.data, clusters.ClusterLeft):
             self._changed_objects.cluster_removed(key_id, number, before)
+        if isinstance(taken.data, clusters.ClusterLeaving | clusters.ClusterLeft):
+            self._namespace_works.cluster_leaving(key_id, number)
         self._clusters.take(key_id, taken)
         if self._clusters.get(key_id) is not None:
             self._changed_objects.cluster_changed(key_id, number, added=before is None)
+            if before is None:
+                self._namespace_works.cluster_joined(key_id, taken.record.key, number, taken.at_ms)
 
     def _take_decision(self, record: StoredRecord) -> None:
         decoded = codec.decode(record)

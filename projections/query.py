@@ -144,10 +144,11 @@ def get_cluster(rows: Rows, name: str) -> Json | None:
 
 
 def list_works(rows: Rows, cluster: str = "", key: str = "", *, limit: int = 100, after: str = "") -> Page:
-    """Return works ordered by cluster and binding; filtered by cluster or binding key if set."""
+    """Return works of bindings, ordered by cluster and binding; filtered by cluster or binding key if set."""
     statement = """
         SELECT c.id, k.id, c.key, k.key, w.body FROM works w
-        JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id WHERE (w.cluster, w.id) > (?, ?)
+        JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id
+        WHERE substr(k.key, 1, 10) <> 'namespace:' AND (w.cluster, w.id) > (?, ?)
     """
     where: list[Value] = list(_numbers(after))
     for column, value in (("c", cluster and keys.cluster_key(cluster)), ("k", key)):

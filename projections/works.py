@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.domain import marks
+from engine.domain import marks, namespaces
 from events import decisions, enums, ids, shapes
 from events import works as events
 from events.envelope import Envelope
@@ -29,6 +29,9 @@ CREATE TABLE overridden (
 """
 
 _POD: Final = ("v1", "Pod")
+_OF_NAMESPACES: Final = """
+SELECT w.id FROM works w JOIN objects o ON o.id = w.id WHERE w.cluster = ? AND o.api_version = ? AND o.kind = ?
+"""
 
 Where = tuple[int, int]
 """The key ids of a work's cluster and of its binding."""
@@ -170,6 +173,29 @@ class Works:
         if previous is not None:
             self._put(where, previous, msgspec.structs.replace(previous, number=number))
 
+    def add(self, where: Where, work: Work) -> None:
+        """Add a work that does not exist."""
+        self._put(where, None, work)
+
+    def remove(self, where: Where) -> Work | None:
+        """Remove a work and return it; None if there is none."""
+        previous = self.get(where)
+        if previous is not None:
+            self._put(where, previous, None)
+        return previous
+
+    def of_namespaces(self, member: int) -> list[Where]:
+        """Return the works of namespaces in a cluster, by the id of the cluster's key."""
+        rows = self._rows.select(_OF_NAMESPACES, (member, *namespaces.KIND))
+        changed = {
+            where for where, work in self._changed.items() if where[0] == member and _is_of_namespace(work)
+        }
+        return [
+            where
+            for where in sorted({*((member, key_id) for (key_id,) in rows), *changed})
+            if self.get(where) is not None
+        ]
+
     def of_key(self, key_id: int) -> list[Where]:
         """Return the works of a binding."""
         rows = self._rows.select("SELECT cluster FROM works WHERE id = ?", (key_id,))
@@ -221,6 +247,10 @@ class Works:
             stored += [(policy, *where) for where in sorted(is_overridden) if is_overridden[where]]
         rows.write("DELETE FROM overridden WHERE policy = ? AND cluster = ? AND id = ?", deleted)
         rows.write("INSERT OR IGNORE INTO overridden VALUES (?, ?, ?)", stored)
+
+
+def _is_of_namespace(work: Work | None) -> bool:
+    return work is not None and (work.template.api_version, work.template.kind) == namespaces.KIND
 
 
 def claim_of(binding: Binding | None) -> marks.Claim:

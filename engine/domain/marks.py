@@ -138,10 +138,13 @@ def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
 
 
 def of_work(propagation: Propagation) -> Marks:
-    """Return the marks of a Work."""
-    labels, annotations = of_binding(propagation.template, propagation.binding_uid)
-    if propagation.work_uid:
-        labels[_WORK_ID] = propagation.work_uid
+    """Return the marks of a Work. Those of namespaces have no binding."""
+    labels = {_WORK_ID: propagation.work_uid} if propagation.work_uid else {}
+    if not propagation.binding_uid:
+        return Marks(labels, {})
+    binding = of_binding(propagation.template, propagation.binding_uid)
+    labels |= binding.labels
+    annotations = dict(binding.annotations)
     annotations[CONFLICT_RESOLUTION] = OVERWRITE if propagation.overwrites else _ABORT
     return Marks(labels, annotations)
 
@@ -156,7 +159,8 @@ def propagated(metadata: Json, propagation: Propagation) -> Json:
     }
     if propagation.template_uid:
         annotations[_TEMPLATE_UID] = propagation.template_uid
-        annotations[_TEMPLATE_GENERATION] = str(propagation.template_generation)
+        if propagation.binding_uid:
+            annotations[_TEMPLATE_GENERATION] = str(propagation.template_generation)
     found = [of_work(propagation)]
     if claim.policy is not None:
         found.append(of_claim(claim.policy, claim.policy_id))

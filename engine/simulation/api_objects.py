@@ -4,7 +4,7 @@ They are computed on request from the member's counts and the manifest of the wo
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,7 @@ from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
 from engine.works.manifests import declared_replicas_path
 from events import times
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, part
 
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -165,22 +165,60 @@ def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
             index += 1
 
 
-def namespaces(state: MemberState, created_ms: int) -> Iterator[Json]:
-    """Yield the namespaces of a member: the default ones and those with workloads."""
+class PropagatedNamespace(NamedTuple):
+    """A namespace that the control plane brings to a member: the object with its marks, and since when."""
+
+    manifest: Json
+    created_ms: int
+
+
+def namespaces(
+    state: MemberState, created_ms: int, written: list[Json], propagated: list[PropagatedNamespace]
+) -> list[Json]:
+    """Return the namespaces of a member: built-in ones, those with workloads, ``propagated`` and ``written`` ones.
+
+    Clients of the member wrote the latter. A propagated namespace keeps the labels and annotations that they
+    added, and ends with that of the control plane; one that they created first is not taken over.
+    """
     used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
-    for name in sorted({*BUILT_IN_NAMESPACES, *used}):
-        yield {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {
-                "name": name,
-                "uid": _uid(state, "namespace", name),
-                "creationTimestamp": times.to_seconds_text(created_ms),
-                "labels": {_NAME_LABEL: name},
-            },
-            "spec": {"finalizers": ["kubernetes"]},
-            "status": {"phase": "Active"},
+    names = (*BUILT_IN_NAMESPACES, *used)
+    found = {name: _namespace(name, created_ms, {}, _uid(state, "namespace", name)) for name in names}
+    edits: dict[str, Json] = {}
+    for value in written:
+        metadata = part(value, "metadata")
+        if marks.WORK_NAME in part(metadata, "annotations"):
+            edits[str(metadata["name"])] = metadata
+    for item in propagated:
+        metadata = part(item.manifest, "metadata")
+        name = str(metadata["name"])
+        merged: Json = {
+            field: {**part(edits.get(name, {}), field), **part(metadata, field)}
+            for field in ("labels", "annotations")
         }
+        uid = _uid(state, "namespace", name, str(item.created_ms))
+        found[name] = _namespace(name, item.created_ms, merged, uid)
+    for value in written:
+        name = str(part(value, "metadata")["name"])
+        if name not in edits:
+            found[name] = value
+    return [found[name] for name in sorted(found)]
+
+
+def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> Json:
+    metadata: Json = {
+        "name": name,
+        "uid": uid,
+        "creationTimestamp": times.to_seconds_text(created_ms),
+        **{field: item for field, item in texts.items() if item},
+    }
+    metadata["labels"] = {_NAME_LABEL: name, **part(metadata, "labels")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": metadata,
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
 
 
 def _pod_status(pod: lists.Pod, names: list[str], since: str) -> Json:

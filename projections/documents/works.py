@@ -11,7 +11,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import UNSET, Struct
 
-from engine.domain import marks
+from engine.domain import marks, namespaces
 from events import decisions, shapes, vocabulary
 from events.json_values import Json
 from projections.documents import field_owners
@@ -67,35 +67,59 @@ def work_object(
 ) -> Json:
     """Return the work as an object.
 
-    ``template`` is its template, or None if that was deleted; ``policies`` are the manifests of existing
-    override policies.
+    ``template`` is its template, or None if that was deleted; the object then has only what is worth storing in
+    the last document of a deleted work. ``policies`` are the manifests of existing override policies.
     """
-    uid, generation = (template.uid, template.generation) if template else ("", 0)
-    facts = propagation(cluster, work, uid, generation)
-    manifest = _manifest(work, template)
-    labels, annotations = marks.of_work(facts)
-    manifest["metadata"] = marks.propagated(cast("Json", manifest["metadata"]), facts)
+    labels, annotations = marks.of_work(propagation(cluster, work, "", 0))
     spec: Json = {
-        "workload": {"manifests": [manifest]},
+        "workload": {"manifests": [object_in_cluster(cluster, work, template)]},
         "suspendDispatching": work.suspended,
         "preserveResourcesOnDeletion": work.claim.preserves,
     }
     status = _status(work)
+    metadata: Json = {
+        "name": name_of(work),
+        "namespace": marks.work_namespace(cluster),
+        **identity(work.uid, work.generation, work.created_ms, work.number),
+        "labels": labels,
+        "annotations": {**annotations, **_applied(work, policies)},
+        "finalizers": ["karmada.io/execution-controller"],
+    }
+    if template is not None:
+        metadata |= _owner(work, template)
+        metadata["managedFields"] = field_owners.all_of_engine(API_VERSION, spec, status)
     return {
         "apiVersion": API_VERSION,
         "kind": "Work",
-        "metadata": {
-            "name": name_of(work),
-            "namespace": marks.work_namespace(cluster),
-            **identity(work.uid, work.generation, work.created_ms, work.number),
-            "labels": labels,
-            "annotations": {**annotations, **_applied(work, policies)},
-            "finalizers": ["karmada.io/execution-controller"],
-            "managedFields": field_owners.all_of_engine(API_VERSION, spec, status),
-        },
+        "metadata": metadata,
         "spec": spec,
         "status": status,
     }
+
+
+def object_in_cluster(cluster: str, work: Work, template: ObjectRow | None) -> Json:
+    """Return the object that a work brings to its cluster, before overrides; only a head for a deleted template."""
+    manifest = _manifest(work, template)
+    if template is not None:
+        facts = propagation(cluster, work, template.uid, template.generation)
+        manifest["metadata"] = marks.propagated(cast("Json", manifest["metadata"]), facts)
+    return manifest
+
+
+def _owner(work: Work, template: ObjectRow) -> Json:
+    """The owner reference of a namespace's work. Other works are removed by their bindings."""
+    ref = work.template
+    if (ref.api_version, ref.kind) != namespaces.KIND:
+        return {}
+    owner: Json = {
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "name": ref.name,
+        "uid": template.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {"ownerReferences": [owner]}
 
 
 def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> Json:

@@ -101,7 +101,7 @@ def _comparable(document: Json) -> Json:
     left_out = {"resourceVersion"}
     is_work = document.get("kind") == "Work"
     if is_work:
-        left_out |= {"annotations", "managedFields"}
+        left_out |= {"annotations", "managedFields", "ownerReferences"}
     metadata = {name: value for name, value in document["metadata"].items() if name not in left_out}
     return {**document, "metadata": metadata, "spec": None if is_work else document.get("spec")}
 

@@ -67,7 +67,7 @@ async def test_work_before_its_step_takes_effect_with_the_step(tmp_path: Path, *
     numbers = [
         int(str(place)) // changes.PLACES
         for place, kind, *_ in tables["changes"]
-        if str(kind).startswith("Work")
+        if kind == changes.STORED[changes.WORK]
     ]
     assert numbers == [2, 5]
     assert tables == await folded(*batches)

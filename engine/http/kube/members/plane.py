@@ -6,7 +6,7 @@ between snapshots.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import anyio.to_thread
 import msgspec
@@ -25,9 +25,10 @@ from engine.simulation import api_objects, usage
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from events import clusters, codec, specs, topics
-from events.json_values import Json, as_object, part
+from events.json_values import Json, as_object
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import agent_queries, object_tables
+from projections.port import Rows
 
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 _LOOK_SECONDS: Final = 0.25
@@ -36,6 +37,7 @@ _MANIFESTS_KEPT: Final = 4_096
 _WATCHERS_MAX: Final = 256
 
 Name = tuple[str, str]
+_Answer = TypeVar("_Answer")
 
 
 class Members(Protocol):
@@ -155,12 +157,9 @@ class MemberPlane:
                 return api_objects.nodes(state, began_ms)
             case "namespaces":
                 written = await self._workloads(state, resource)
-                known = {str((as_object(value.get("metadata")) or {}).get("name")) for value in written}
-                implied = api_objects.namespaces(state, began_ms)
-                return [
-                    *(value for value in implied if part(value, "metadata")["name"] not in known),
-                    *written,
-                ]
+                propagated = await self._read(lambda rows: agent_queries.namespaces_of(rows, self._name))
+                found = [api_objects.PropagatedNamespace(*item) for item in propagated]
+                return api_objects.namespaces(state, began_ms, written, found)
             case "pods":
                 return [*await self._workloads(state, resource), *await self._pods(state)]
             case "replicasets.apps":
@@ -201,17 +200,23 @@ class MemberPlane:
         """Return by key the facts from which the marks of workloads follow; released workloads have none."""
         versions_run = {each.key: each.known for each in workloads if not each.preserved}
 
-        def read() -> dict[str, agent_queries.Placed]:
-            with self._services.views.store.reading() as rows:
-                found = {key: agent_queries.placed(rows, self._name, key) for key in versions_run}
+        def query(rows: Rows) -> dict[str, agent_queries.Placed]:
+            found = {key: agent_queries.placed(rows, self._name, key) for key in versions_run}
             return {key: placed for key, placed in found.items() if placed is not None}
 
-        placed = await anyio.to_thread.run_sync(read)
+        placed = await self._read(query)
         # The member may know a work before the views do.
         if any(key not in placed or placed[key].version < known for key, known in versions_run.items()):
             await self._services.catch_up()
-            placed = await anyio.to_thread.run_sync(read)
+            placed = await self._read(query)
         return {key: found.propagation for key, found in placed.items()}
+
+    async def _read(self, query: Callable[[Rows], _Answer]) -> _Answer:
+        def read() -> _Answer:
+            with self._services.views.store.reading() as rows:
+                return query(rows)
+
+        return await anyio.to_thread.run_sync(read)
 
     async def _replica_sets(self, state: MemberState) -> list[Json]:
         return [

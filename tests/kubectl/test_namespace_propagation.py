@@ -1,0 +1,65 @@
+"""Namespaces of the control plane in members, and their Works."""
+
+from typing import Final
+
+from engine.domain import marks
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import BOTH
+
+MEMBERS: Final = ("member1", "member2", "member3")
+SKIPPED: Final = """
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: {}
+  labels: {{namespace.karmada.io/skip-auto-propagation: "true"}}
+"""
+
+
+def test_namespace_exists_in_every_member_until_it_is_deleted(kubectl: Kubectl) -> None:
+    name = f"{kubectl.namespace[:50]}-2"
+    kubectl("create", "namespace", name)
+    kubectl("label", "namespace", name, "team=blue")
+    label = ("get", "namespace", name, "-o", "jsonpath={.metadata.labels.team}")
+    for member in MEMBERS:
+        there = kubectl.on(member)
+        there.until_true(lambda: there(*label, code=None) == "blue", lambda: there(*label, code=None))  # noqa: B023
+    annotations = kubectl.on("member1").json("namespace", name)["metadata"]
+    assert isinstance(annotations, dict)
+    work_name = marks.work_name("Namespace", "", name)
+    assert annotations["annotations"]["work.karmada.io/name"] == work_name
+    assert annotations["labels"]["karmada.io/managed"] == "true"
+    work = ("get", "work", work_name, "-n", "karmada-es-member1")
+    assert kubectl(*work, "-o", "jsonpath={.metadata.ownerReferences[0].name}") == name
+    kubectl("label", "namespace", name, "team=red", "--overwrite")
+    kubectl.on("member1").until_true(lambda: kubectl.on("member1")(*label) == "red", lambda: "not red")
+
+    kubectl("apply", "-n", name, "-f", "-", given=BOTH)
+    kubectl.until(["NAME SCHEDULED FULLYAPPLIED", "web-deployment True True"], "rb", "-n", name)
+    kubectl("delete", "namespace", name)
+    for member in MEMBERS:
+        there = kubectl.on(member)
+        there.until_true(lambda: there(*label, code=None) == "", lambda: there(*label))  # noqa: B023
+    kubectl(*work, code=1)
+
+
+def test_skipped_and_reserved_namespaces_are_not_propagated(kubectl: Kubectl) -> None:
+    name = f"{kubectl.namespace[:50]}-2"
+    kubectl("apply", "-f", "-", given=SKIPPED.format(name))
+    kubectl("create", "namespace", "karmada-private")
+    member = kubectl.on("member1")
+    assert f"namespace/{kubectl.namespace}\n" in member("get", "namespaces", "-o", "name")
+    for each in (name, "karmada-private"):
+        member("get", "namespace", each, code=1)
+        kubectl("delete", "namespace", each)
+
+
+def test_namespace_reaches_a_cluster_that_joins_later(kubectl: Kubectl) -> None:
+    cluster = "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: late}\nspec: {syncMode: Pull}\n"
+    kubectl("apply", "-f", "-", given=cluster)
+    work = marks.work_name("Namespace", "", kubectl.namespace)
+    assert (
+        kubectl("get", "work", work, "-n", "karmada-es-late", "-o", "name")
+        == f"work.work.karmada.io/{work}\n"
+    )
+    kubectl("delete", "cluster", "late", "--wait=false")
