@@ -1,12 +1,16 @@
 """Kinds that the control plane only stores for other controllers: create, validate, label, watch and delete."""
 
 import json
+from pathlib import Path
+from typing import Final
 
 import pytest
 
+from engine.karmada import unsupported
 from tests.builders.manifests import manifest
 from tests.kubectl.commands import Kubectl
 
+README: Final = Path(__file__).parents[2] / "README.md"
 _TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 _SELECTORS = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}]
 _RULES = [
@@ -78,6 +82,37 @@ def test_configuration_object_is_stored_and_validated(
     assert "must be of type" in kubectl.errors
     assert kubectl("delete", word, name).startswith(f'{named.partition("/")[0]} "{name}" deleted')
     kubectl("get", word, name, code=1)
+
+
+def test_write_without_effect_is_answered_with_a_warning(kubectl: Kubectl) -> None:
+    for api_version, kind, word, spec in KINDS:
+        name = f"idle-{kind.lower()}"
+        kubectl("apply", "-f", "-", given=_manifest(api_version, kind, name, spec))
+        is_warned = f"Warning: {kind} is stored without effect: " in kubectl.errors
+        assert is_warned == ((api_version, kind) in unsupported.KINDS), kubectl.errors
+        kubectl("label", word, name, "a=b")
+        assert ("without effect" in kubectl.errors) == is_warned
+        kubectl("delete", word, name)
+        assert "without effect" not in kubectl.errors
+    apart: dict[str, object] = {"workloadAffinity": {"antiAffinity": {"groupByLabelKey": "app"}}}
+    policy: dict[str, object] = {"resourceSelectors": _SELECTORS, "placement": apart}
+    kubectl("apply", "-f", "-", given=_manifest(POLICY, "PropagationPolicy", "apart", policy))
+    assert kubectl.errors.count("without effect") == 1
+    assert "spec.placement.workloadAffinity.antiAffinity is stored without effect" in kubectl.errors
+
+
+@pytest.mark.parametrize(
+    ("kind", "condition"), [("FederatedHPA", "ScalingActive"), ("MultiClusterService", "ServiceApplied")]
+)
+def test_kind_without_a_controller_has_a_condition(kubectl: Kubectl, kind: str, condition: str) -> None:
+    ((api_version, _kind, word, spec),) = [each for each in KINDS if each[1] == kind]
+    kubectl("apply", "-f", "-", given=_manifest(api_version, kind, "conditional", spec))
+    kubectl("wait", f"--for=condition={condition}=False", word, "conditional", "--timeout=20s")
+
+
+def test_readme_names_everything_without_effect() -> None:
+    table = README.read_text().partition("| without effect |")[2]
+    assert all(name in table for name in (*(kind for _group, kind in unsupported.KINDS), *unsupported.FIELDS))
 
 
 def test_admission_denies_what_the_reference_denies(kubectl: Kubectl) -> None:

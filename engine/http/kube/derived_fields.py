@@ -1,7 +1,7 @@
 """Derived fields of rendered objects, which are never stored.
 
 Objects of built-in kinds get their API defaults, works the result of override policies, definitions an
-Established status, and token Secrets a signed token.
+Established status, token Secrets a signed token, and kinds without a controller a condition that says so.
 """
 
 import base64
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
+from engine.karmada import unsupported
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.rights import service_tokens
@@ -54,7 +55,7 @@ class Showing:
             case "Work" if resource.group == WORKS:
                 return _overridden(value)
             case _:
-                return value
+                return unsupported.with_condition(value)
 
     def _with_member_token(self, value: Json) -> Json:
         texts = _annotations(value)

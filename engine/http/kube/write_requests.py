@@ -24,6 +24,7 @@ from engine.http.kube.edits.writer import AheadError, RequestedEdit
 from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
+from engine.karmada import unsupported
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
@@ -200,7 +201,8 @@ class WriteRequests:
         value, written = await self._written_object(write, edit)
         code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
-        return rendering.answer(body, code, write.warnings + written.mutated.warnings)
+        warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
+        return rendering.answer(body, code, warnings)
 
     async def _allow_deletion(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         """Handle the one permitted change of a binding: allow deletion in clusters whose eviction waits for it."""

@@ -1,0 +1,73 @@
+"""Kinds and fields of Karmada that are stored and validated, but on which no controller acts.
+
+Each write of one is answered with a warning; kinds with conditions show one that says so.
+"""
+
+from typing import Final
+
+from events.json_values import Json, as_object, part
+from events.validation import known_kinds
+
+KINDS: Final = {
+    (
+        known_kinds.POLICY_GROUP,
+        "FederatedResourceQuota",
+    ): "quotas are not enforced, and their use is not counted",
+    (known_kinds.INTERPRETERS_GROUP, "ResourceInterpreterCustomization"): (
+        "its scripts are not run; declare a ReplicaInterpreter of config.reballast.io/v1alpha1 instead"
+    ),
+    (known_kinds.AUTOSCALING_GROUP, "FederatedHPA"): (
+        "no replicas are scaled; propagate a HorizontalPodAutoscaler to the members instead"
+    ),
+    (known_kinds.AUTOSCALING_GROUP, "CronFederatedHPA"): "no replicas are scaled by its rules",
+    (known_kinds.NETWORKING_GROUP, "MultiClusterService"): "no service is exposed across clusters",
+    (known_kinds.NETWORKING_GROUP, "MultiClusterIngress"): "no traffic is routed across clusters",
+    (known_kinds.REMEDY_GROUP, "Remedy"): "its actions are not carried out; use a ClusterTaintPolicy",
+}
+"""Missing behaviour, by kind."""
+
+FIELDS: Final = {
+    "spec.placement.workloadAffinity.affinity": "workloads are not placed beside one another",
+    "spec.placement.workloadAffinity.antiAffinity": "workloads are not kept apart",
+}
+"""Missing behaviour, by field of the propagation policies."""
+
+_POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
+_CONDITIONS: Final = {"FederatedHPA": "ScalingActive", "MultiClusterService": "ServiceApplied"}
+"""The condition of a kind that shows whether its controller acts."""
+
+
+def warnings(value: Json) -> tuple[str, ...]:
+    """Return a warning for each part of an object that has no effect."""
+    api_version, kind = str(value.get("apiVersion")), str(value.get("kind"))
+    if (missing := KINDS.get((api_version, kind))) is not None:
+        return (f"{kind} is stored without effect: {missing}",)
+    if api_version != known_kinds.POLICY_GROUP or kind not in _POLICIES:
+        return ()
+    return tuple(
+        f"{path} is stored without effect: {missing}"
+        for path, missing in FIELDS.items()
+        if _is_set(value, path)
+    )
+
+
+def with_condition(value: Json) -> Json:
+    """Return the object with a condition that no controller acts on it, unless a client wrote conditions."""
+    kind = str(value.get("kind"))
+    missing = KINDS.get((str(value.get("apiVersion")), kind))
+    status = as_object(value.get("status")) or {}
+    if missing is None or kind not in _CONDITIONS or status.get("conditions"):
+        return value
+    condition: Json = {
+        "type": _CONDITIONS[kind],
+        "status": "False",
+        "reason": "NotSupported",
+        "message": missing,
+        "lastTransitionTime": (as_object(value.get("metadata")) or {}).get("creationTimestamp"),
+    }
+    return {**value, "status": {**status, "conditions": [condition]}}
+
+
+def _is_set(value: Json, path: str) -> bool:
+    *parents, field = path.split(".")
+    return bool((part(value, *parents) or {}).get(field))
