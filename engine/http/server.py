@@ -80,6 +80,9 @@ class _Protocol(HttpToolsProtocol):
         else:
             self._expect_head()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Log nothing: the application answers upgrades (exec, attach, port-forward), and no library is missing."""
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
         super().connection_lost(exc)

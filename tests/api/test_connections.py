@@ -185,3 +185,15 @@ async def test_large_body_is_sent_in_pieces_that_yield_to_the_event_loop(size: i
     assert all(isinstance(body, bytes) and len(body) <= http_server.PIECE_BYTES for body in bodies)
     assert sum(len(body) for body in bodies if isinstance(body, bytes)) == size
     assert [bool(piece.get("more_body")) for piece in pieces] == [True] * (len(pieces) - 1) + [False]
+
+
+async def test_upgrade_is_left_to_the_application_without_a_log_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    async with listening() as port:
+        reader, writer = await opened(port, HALF + upgrade)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.close()
+    assert "upgrade" not in caplog.text.lower()
+    assert "WebSocket" not in caplog.text

@@ -1,6 +1,9 @@
 """ReplicaSets and nodes of members, ``top``, and the limits of ``logs`` and ``exec``."""
 
+from pathlib import Path
+
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.control_planes import on_sqlite
 from tests.kubectl.manifests import BOTH
 
 LARGE = BOTH.replace(
@@ -39,8 +42,21 @@ def test_top_shows_pods_of_one_member_and_of_all_members(kubectl: Kubectl) -> No
     nodes = member("top", "nodes", "--no-headers").splitlines()
     assert len(nodes) == 100
     assert nodes[0].split()[0] == "member1-node-1"
+    for asked in (member, kubectl):
+        asked("top", "pod", "absent", code=1)
+        assert 'Error from server (NotFound): pods "absent" not found' in asked.errors
     kubectl("create", "--raw", path, "-f", "-", given="{}", code=1)
     assert "MethodNotAllowed" in kubectl.errors or "does not allow this method" in kubectl.errors
+
+
+def test_top_leaves_out_clusters_that_have_left(tmp_path: Path) -> None:
+    with on_sqlite(tmp_path) as control_plane:
+        kubectl = control_plane.kubectl(tmp_path)
+        assert "member3-node-1 " in kubectl("top", "nodes")
+        kubectl("delete", "cluster", "member3", "--timeout=60s")
+        nodes = kubectl("top", "nodes")
+        assert "member2-node-1 " in nodes
+        assert "member3-" not in nodes
 
 
 def test_nodes_show_their_capacity(kubectl: Kubectl) -> None:

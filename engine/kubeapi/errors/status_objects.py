@@ -83,7 +83,9 @@ def deleted(resource: Resource, name: str, uid: str) -> Json:
 
 
 def not_found(resource: Resource, name: str) -> StatusError:
-    message = f'{resource.qualified} "{name}" not found'
+    # The metrics server names the missing pod or node itself, not its metrics.
+    qualified = resource.plural if resource.group == "metrics.k8s.io" else resource.qualified
+    message = f'{qualified} "{name}" not found'
     return StatusError(404, "NotFound", message, _named(resource, name))
 
 

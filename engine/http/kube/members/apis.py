@@ -99,9 +99,11 @@ class MemberApis:
         return api
 
     async def figures(self, resource: Resource, namespace: str, fits: Fitting) -> list[Json]:
-        """Resource use in all members of this process that respond."""
+        """Resource use in all members of this process that respond; a cluster that has left is no member."""
         found: list[Json] = []
         for name in self._members.names() if self._members is not None else ():
+            if self._members is None or not self._members.state_of(name).joined:
+                continue
             try:
                 self._api(name)
                 found.extend((await self._planes[name].listed(resource, namespace, fits)).items)
