@@ -3,6 +3,7 @@
 An existing object that is not ours is never changed, unless the policy says Overwrite.
 """
 
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final, Protocol
 
@@ -21,7 +22,6 @@ from events import shapes
 from events.json_values import Json
 from events.shapes import WorkloadRef
 
-_CONFLICT: Final = 409
 _OVERWRITE: Final = "Overwrite"
 _log = diagnostics.logger("agent")
 
@@ -53,6 +53,7 @@ class ActionExecutor:
         gate: Gate,
         known_kinds: kinds.Kinds,
         scaled: Scaled,
+        create_namespace: Callable[[str], Awaitable[None]],
     ) -> None:
         self._cluster = cluster
         self._control = control
@@ -60,6 +61,7 @@ class ActionExecutor:
         self._gate = gate
         self._kinds = known_kinds
         self._scaled = scaled
+        self._create_namespace = create_namespace
 
     async def apply(self, entry: Entry, *, is_drift: bool) -> Resource:
         """Apply the work of an entry and record the result in the entry; return the object's kind.
@@ -178,16 +180,5 @@ class ActionExecutor:
         except RefusedError as error:
             if error.code != HTTPStatus.NOT_FOUND or not namespace:
                 raise
-        await self._make_namespace(namespace)
+        await self._create_namespace(namespace)
         return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
-
-    async def _make_namespace(self, name: str) -> None:
-        resource = await self._kinds.find(*kinds.NAMESPACES)
-        if resource is None:
-            raise Fault("the cluster serves no namespaces")
-        manifest: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        try:
-            await self._gate.call(lambda: self._api.create(resource, manifest))
-        except RefusedError as error:
-            if error.code != _CONFLICT:
-                raise

@@ -46,6 +46,10 @@ class Control:
         query = {"key": key, "term": str(version[0]), "step": str(version[1])}
         return await self._request("GET", "/manifest", messages.Manifest, query=query)
 
+    async def namespaces(self) -> messages.Namespaces:
+        """The namespaces that the cluster gets."""
+        return await self._request("GET", "/namespaces", messages.Namespaces)
+
     async def report(self, batch_id: str, reports: Sequence[messages.Report]) -> messages.Cluster:
         """Send reports; a repeated ``batch_id`` has no second effect."""
         body = msgspec.json.encode(messages.Reports(id=batch_id, reports=tuple(reports)))

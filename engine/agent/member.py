@@ -31,6 +31,7 @@ from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.ledger import Ledger, Place
 from engine.agent.member_api import MemberApi
+from engine.agent.namespaces import NamespaceSync
 from engine.agent.orphan_search import orphans
 from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
@@ -93,8 +94,15 @@ class MemberAgent:
         self._reporter = Reporter(self._control, self._ledger, self._on_answer, counts)
         self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.report)
         self._scalers = watch_receivers.Scalers(self._rescaled)
+        self._namespaces = NamespaceSync(self._name, self._control, self._api, self._gate, self._kinds)
         self._executor = ActionExecutor(
-            self._name, self._control, self._api, self._gate, self._kinds, self._scalers
+            self._name,
+            self._control,
+            self._api,
+            self._gate,
+            self._kinds,
+            self._scalers,
+            self._namespaces.create,
         )
         self._nodes = watch_receivers.Nodes(self._on_capacity_change)
         self._pods = watch_receivers.Pods(self._on_capacity_change)
@@ -123,7 +131,7 @@ class MemberAgent:
                     self._report_capacity,
                 ):
                     tasks.start_soon(task)
-                for task in (self._follow_works, self._discover):
+                for task in (self._follow_works, self._discover, self._namespaces.run):
                     self._start(task)
                 self._follow_capacity()
                 for key, entry in self._ledger.entries():
@@ -161,6 +169,8 @@ class MemberAgent:
                     self._waiting.put(work.key)
             if line.is_listed:
                 await self._settle_list(listed)
+            if line.namespaces is not None:
+                self._namespaces.changed(line.namespaces)
             if line.position is not None:
                 self._ledger.move(line.position)
 

@@ -55,12 +55,14 @@ class Line(Shape, frozen=True, kw_only=True):
     """One line of the feed of works.
 
     ``position`` is the offset to continue from after this line; absent during the initial list. ``is_listed``
-    ends that list: workloads that it did not contain must be removed.
+    ends that list: workloads that it did not contain must be removed. ``namespaces`` is the number of the last
+    change of a namespace, on the first line after the list and when it changes.
     """
 
     position: int | None = None
     work: Work | None = None
     is_listed: bool = False
+    namespaces: int | None = None
 
 
 class Manifest(Shape, frozen=True, kw_only=True):
@@ -72,6 +74,13 @@ class Manifest(Shape, frozen=True, kw_only=True):
     manifest: msgspec.Raw
     fault: str = ""
     conflict_resolution: ConflictResolution = "Abort"
+
+
+class Namespaces(Shape, frozen=True, kw_only=True):
+    """The namespaces that a cluster gets, with their marks; ``keeps_others``: those that it no longer gets stay."""
+
+    manifests: tuple[msgspec.Raw, ...] = ()
+    keeps_others: bool = False
 
 
 class Cluster(Shape, frozen=True, kw_only=True):

@@ -56,7 +56,7 @@ def prepared(manifest: msgspec.Raw | bytes, owner: Owner) -> Json:
     """The object to apply. Raises msgspec.MsgspecError or RecursionError if the manifest is not a JSON object."""
     value = msgspec.json.decode(manifest, type=dict[str, object])
     value.pop("status", None)
-    _prune_metadata(value)
+    value["metadata"] = kept_metadata(value)
     _prune_kind(value)
     _mark(value, owner)
     return value
@@ -158,7 +158,8 @@ def _owned(path: Path) -> Path:
     return tuple(f"f:{name}" for name in path)
 
 
-def _prune_metadata(value: Json) -> None:
+def kept_metadata(value: Json) -> Json:
+    """The metadata to apply: names, labels, and annotations but for those that other clients set."""
     metadata = as_object(value.get("metadata"))
     kept = {name: metadata[name] for name in _KEPT if name in metadata}
     annotations = as_object(kept.get("annotations"))
@@ -166,7 +167,7 @@ def _prune_metadata(value: Json) -> None:
         kept["annotations"] = {
             name: text for name, text in annotations.items() if name not in _ANNOTATIONS_OF_OTHERS
         }
-    value["metadata"] = kept
+    return kept
 
 
 def _prune_kind(value: Json) -> None:

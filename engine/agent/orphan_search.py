@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncGenerator
 
-from engine.agent import messages, object_preparation
+from engine.agent import kinds, messages, object_preparation
 from engine.agent.api_errors import RefusedError
 from engine.agent.call_limits import Gate
-from engine.agent.kinds import Kinds
 from engine.agent.ledger import Ledger
 from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
@@ -16,12 +15,13 @@ from events.shapes import WorkloadRef
 
 
 async def orphans(
-    cluster: str, api: MemberApi, gate: Gate, kinds: Kinds, ledger: Ledger
+    cluster: str, api: MemberApi, gate: Gate, known_kinds: kinds.Kinds, ledger: Ledger
 ) -> AsyncGenerator[Entry]:
     """Entries of removed works, one for each object with our marks that no work names; raises ApiError."""
-    await kinds.refresh()
-    for resource in kinds.served():
-        if not resource.watched:
+    await known_kinds.refresh()
+    for resource in known_kinds.served():
+        # Namespaces have no works here; ``namespaces`` removes them.
+        if not resource.watched or (resource.api_version, resource.kind) == kinds.NAMESPACES:
             continue
         try:
             listed = await gate.call(lambda kind=resource: api.list(kind, f"{marks.MANAGED}=true"))

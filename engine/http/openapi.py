@@ -37,6 +37,7 @@ def document() -> Json:
         messages.Cluster,
         messages.Token,
         messages.Manifest,
+        messages.Namespaces,
         messages.Line,
         messages.Reports,
     ]

@@ -19,6 +19,7 @@ from engine import loop_share
 from engine.agent import messages
 from engine.http import bodies
 from engine.http.agents import marked_manifests, tokens
+from engine.http.agents.namespace_changes import NamespaceChanges
 from engine.http.agents.reports import Reporting
 from engine.http.errors import RefusalError
 from engine.http.query import parameters
@@ -64,7 +65,7 @@ class AgentRoute(Struct, frozen=True, kw_only=True):
     path: str
     operation: str
     summary: str
-    gives: Literal["Cluster", "Token", "Line", "Manifest"]
+    gives: Literal["Cluster", "Token", "Line", "Manifest", "Namespaces"]
     query: type[parameters.Query] | None = None
     request: type[Struct] | None = None
     is_feed: bool = False
@@ -103,6 +104,13 @@ ROUTES: Final = (
         query=ManifestQuery,
     ),
     AgentRoute(
+        method="GET",
+        path="/agents/{name}/namespaces",
+        operation="getAgentsNameNamespaces",
+        summary="The namespaces that a cluster gets.",
+        gives="Namespaces",
+    ),
+    AgentRoute(
         method="POST",
         path="/agents/{name}/reports",
         operation="postAgentsNameReports",
@@ -116,7 +124,14 @@ ROUTES: Final = (
 def routes(services: Services) -> list[Route]:
     """The routes of agents. Each checks the token itself, because an agent's token is valid for these routes only."""
     agents = _Agents(services)
-    answers = (agents.cluster, agents.token, agents.works, agents.manifest, agents.reports)
+    answers = (
+        agents.cluster,
+        agents.token,
+        agents.works,
+        agents.manifest,
+        agents.namespaces,
+        agents.reports,
+    )
     return [agents.route(route, answer) for route, answer in zip(ROUTES, answers, strict=True)]
 
 
@@ -126,6 +141,7 @@ class _Agents:
         self._reader = Reader(services)
         self._reporting = Reporting(services.write_api)
         self._maker = manifests.Renderer(services.log)
+        self._namespace_changes = NamespaceChanges(services)
         self._followers = 0
 
     def route(self, route: AgentRoute, answer: _Answer) -> Route:
@@ -184,6 +200,12 @@ class _Agents:
         )
         return _json(message)
 
+    async def namespaces(self, _request: Request, name: str, cluster: Cluster | None) -> Response:
+        found = await self._reader.read(None, lambda rows: agent_queries.namespaces_of(rows, name))
+        manifests_found = tuple(msgspec.Raw(_encode(each.manifest)) for each in found)
+        keeps_others = cluster is None or bool(cluster.leaving_ms)
+        return _json(messages.Namespaces(manifests=manifests_found, keeps_others=keeps_others))
+
     async def reports(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         said = await _parsed_reports(request)
         await self._reporting.report(name, said, is_member=cluster is not None)
@@ -238,8 +260,12 @@ class _Agents:
         """Lines of works as they are appended, and lines with only the position during silence."""
         partition = keys.shard_of(name)
         sent_s = anyio.current_time()
+        namespaces: int | None = None
         while True:
             seen = self._services.views.folded
+            if (last := await self._namespace_changes.last()) != namespaces:
+                namespaces, sent_s = last, anyio.current_time()
+                yield _line(messages.Line(position=after, namespaces=namespaces))
             while after < self._end(name):
                 batch = await self._services.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
                 if not batch:

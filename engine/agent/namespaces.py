@@ -1,0 +1,136 @@
+"""Namespaces of the control plane in the member: created with our marks, kept up to date, and deleted with theirs.
+
+A namespace that exists already and is not ours is left alone. While the cluster leaves, and after that, all stay:
+with a namespace Kubernetes deletes everything in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from engine import diagnostics
+from engine.agent import kinds, object_preparation
+from engine.agent.call_limits import Gate
+from engine.agent.gateway_client import Control
+from engine.agent.member_api import MemberApi
+from engine.agent.untrusted_json import as_object, as_text, at
+from engine.domain import marks
+from events.json_values import Json
+
+_AGAIN_S: Final = 60.0
+"""Interval at which namespaces are compared without a change, because other clients of the member change them too."""
+
+_log = diagnostics.logger("agent")
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Namespaces to apply, and those to delete as (name, uid)."""
+
+    applied: tuple[Json, ...]
+    deleted: tuple[tuple[str, str], ...]
+
+
+def plan(wanted: Mapping[str, Json], live: Sequence[Json], cluster: str, *, keeps_others: bool) -> Plan:
+    """Return what to do, given the member's managed namespaces; ``keeps_others``: delete none."""
+    ours = {
+        as_text(at(value, "metadata", "name")): value
+        for value in live
+        if object_preparation.has_our_marks(value, cluster)
+    }
+    applied = tuple(wanted[name] for name in sorted(wanted) if not _has_texts(ours.get(name), wanted[name]))
+    deleted = tuple(
+        (name, as_text(at(ours[name], "metadata", "uid")))
+        for name in sorted(ours.keys() - wanted.keys())
+        if not at(ours[name], "metadata", "deletionTimestamp")
+    )
+    return Plan(applied=applied, deleted=() if keeps_others else deleted)
+
+
+class NamespaceSync:
+    """Brings the namespaces of the control plane to one member."""
+
+    def __init__(
+        self, cluster: str, control: Control, api: MemberApi, gate: Gate, known_kinds: kinds.Kinds
+    ) -> None:
+        self._cluster = cluster
+        self._control = control
+        self._api = api
+        self._gate = gate
+        self._kinds = known_kinds
+        self._number: int | None = None
+        self._change = anyio.Event()
+
+    def changed(self, number: int) -> None:
+        """Compare all namespaces soon if ``number``, that of their last change, is a new one."""
+        if number != self._number:
+            self._number = number
+            self._change.set()
+
+    async def run(self) -> None:
+        """Compare all namespaces after each change, and once a minute; raises ApiError."""
+        # Nothing is known of the control plane's namespaces before its feed names a change.
+        await self._change.wait()
+        while True:
+            self._change = anyio.Event()
+            await self._sync()
+            with anyio.move_on_after(_AGAIN_S):
+                await self._change.wait()
+
+    async def create(self, name: str) -> None:
+        """Create a namespace that an object needs: with our marks if it is one of the control plane's."""
+        wanted, _keeps_others = await self._wanted()
+        plain: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        await self._apply(wanted.get(name, plain))
+
+    async def _sync(self) -> None:
+        resource = await self._kinds.find(*kinds.NAMESPACES)
+        if resource is None:
+            return
+        wanted, keeps_others = await self._wanted()
+        live = await self._gate.call(lambda: self._api.list(resource, f"{marks.MANAGED}=true"))
+        todo = plan(wanted, live.items, self._cluster, keeps_others=keeps_others)
+        for manifest in todo.applied:
+            await self._apply(manifest)
+        for name, uid in todo.deleted:
+            # The uid as a precondition: the name may belong to another namespace by now.
+            await self._gate.call(lambda name=name, uid=uid: self._api.delete(resource, "", name, uid))
+            _log.info("namespace removed", cluster=self._cluster, namespace=name)
+
+    async def _wanted(self) -> tuple[dict[str, Json], bool]:
+        """Return the control plane's namespaces by name, and whether others with our marks stay."""
+        message = await self._control.namespaces()
+        found = [_prepared(raw) for raw in message.manifests]
+        return {as_text(at(value, "metadata", "name")): value for value in found}, message.keeps_others
+
+    async def _apply(self, manifest: Json) -> None:
+        """Create or update a namespace, unless it exists and is not ours."""
+        resource = await self._kinds.find(*kinds.NAMESPACES)
+        name = as_text(at(manifest, "metadata", "name"))
+        if resource is None:
+            return
+        live = await self._gate.call(lambda: self._api.get(resource, "", name))
+        if live is not None and not object_preparation.has_our_marks(live, self._cluster):
+            return
+        # Not forced if it did not exist: another client may have created it since.
+        await self._gate.call(lambda: self._api.apply(resource, manifest, force=live is not None))
+        _log.info("namespace applied", cluster=self._cluster, namespace=name)
+
+
+def _prepared(raw: msgspec.Raw) -> Json:
+    """The namespace to apply; raises msgspec.MsgspecError if it is not a JSON object."""
+    value = msgspec.json.decode(raw, type=dict[str, object])
+    metadata = object_preparation.kept_metadata(value)
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": marks.listed(metadata)}
+
+
+def _has_texts(live: Json | None, wanted: Json) -> bool:
+    """Whether a namespace has all labels and annotations that we set."""
+    if live is None or at(live, "metadata", "deletionTimestamp"):
+        return False
+    return all(
+        as_object(at(wanted, "metadata", field)).items() <= as_object(at(live, "metadata", field)).items()
+        for field in ("labels", "annotations")
+    )

@@ -1,0 +1,67 @@
+"""Namespaces of the control plane in a cluster with an agent."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.agent import namespaces
+from engine.domain import marks
+from tests.agent.conftest import Installation
+from tests.agent.servers import eventually, join, serving
+from tests.builders.manifests import manifest
+
+Json = dict[str, Any]
+
+
+def namespace(name: str, **labels: str) -> Json:
+    return manifest("v1", "Namespace", name, metadata={"labels": labels})
+
+
+def ours(name: str, **labels: str) -> Json:
+    value = namespace(name, **{marks.MANAGED: "true", **labels})
+    value["metadata"] |= {"uid": f"uid-{name}", "annotations": {marks.WORK_NAMESPACE: "karmada-es-one"}}
+    return value
+
+
+def test_missing_and_changed_namespaces_are_applied_and_former_ones_deleted() -> None:
+    wanted = {"new": ours("new"), "same": ours("same"), "changed": ours("changed", team="red")}
+    live = [ours("same", theirs="kept"), ours("changed", team="blue"), ours("former"), namespace("theirs")]
+    todo = namespaces.plan(wanted, live, "one", keeps_others=False)
+    assert [each["metadata"] for each in todo.applied] == [
+        wanted[name]["metadata"] for name in ("changed", "new")
+    ]
+    assert todo.deleted == (("former", "uid-former"),)
+    assert namespaces.plan(wanted, live, "one", keeps_others=True).deleted == ()
+    assert namespaces.plan({}, live, "two", keeps_others=False).deleted == ()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_namespace_follows_that_of_the_control_plane(installation: Installation, tmp_path: Path) -> None:
+    control, member = installation.control, installation.member
+    theirs = "/api/v1/namespaces/space-theirs"
+    member.post("/api/v1/namespaces", namespace("space-theirs"))
+
+    def labels(name: str) -> Json | None:
+        found = member.get(f"/api/v1/namespaces/{name}")
+        return None if found is None else found["metadata"]["labels"]
+
+    def team(name: str) -> str | None:
+        return (labels(name) or {}).get("team")
+
+    control.apply(namespace("space", team="blue"), namespace("space-theirs", team="blue"))
+    with serving(tmp_path, join(control, "spaces", member.kubeconfig, tmp_path)) as agent:
+        eventually(lambda: team("space") == "blue", "the namespace")
+        control.apply(namespace("space", team="red"), namespace("space-later"))
+        eventually(lambda: team("space") == "red" and labels("space-later") is not None, "the changes")
+        agent.kill()
+        for path in tmp_path.glob("agent.sqlite*"):
+            path.unlink()
+        control.delete("namespace", "space-later")
+        control.delete("namespace", "space-theirs")
+        agent.start()
+        eventually(lambda: labels("space-later") is None, "the removal")
+        assert team("space") == "red", "an agent without its checkpoint keeps it"
+        assert member.get(theirs) is not None, "it is not ours"
+        assert "team" not in (labels("space-theirs") or {})
