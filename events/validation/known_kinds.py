@@ -1,8 +1,7 @@
 """The kinds that the engine knows, and the route of an object of any kind.
 
-A kind is identified by apiVersion and kind. An unlisted kind is a template and is propagated unchanged. Kinds
-of the control plane's API groups that the engine derives or does not implement are refused, not stored
-without effect.
+A kind is identified by apiVersion and kind. An unlisted kind is a template and is propagated unchanged. Other
+kinds of the control plane's own API groups are refused, not stored without effect.
 """
 
 from typing import Final, Literal
@@ -137,7 +136,10 @@ DERIVED: Final[tuple[Kind, ...]] = (
 """Kinds whose objects the engine derives from the log; clients cannot write them."""
 
 _BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
-_CONTROL_PLANE: Final = (".karmada.io", ".reballast.io")
+_OWN_GROUPS: Final = {
+    kind.group for kind in (*KINDS, *DERIVED) if kind.group.endswith((".karmada.io", ".reballast.io"))
+}
+"""Groups of the control plane. Other groups may end in the same way and belong to users."""
 
 
 def known(api_version: str, kind: str) -> Kind | None:
@@ -176,7 +178,7 @@ def refused(api_version: str, kind: str) -> str:
     group = api_version.partition("/")[0]
     if any(kind == derived.kind and group == derived.group for derived in DERIVED):
         return f"a {kind} is made by the engine; write a template and a policy instead"
-    if not f".{group}".endswith(_CONTROL_PLANE):
+    if group not in _OWN_GROUPS:
         return ""
     versions = [entry.api_version for entry in KINDS if entry.kind == kind and entry.group == group]
     if versions:

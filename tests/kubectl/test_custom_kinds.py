@@ -64,6 +64,20 @@ spec: {crew: {size: 6, captain: Jason}}
 MEMBERS: Final = ("member1", "member2")
 
 
+def test_custom_kind_in_a_group_below_karmadas_domain_is_writable(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=DEFINITION.replace("sea.example.io", "sea.example.karmada.io"))
+    try:
+        kubectl.until_true(
+            lambda: "ships.sea.example.karmada.io" in kubectl("api-resources", "-o", "name"),
+            lambda: "no ships",
+        )
+        ship = SHIP.replace("sea.example.io", "sea.example.karmada.io") % "Sailing"
+        assert "created" in kubectl("apply", "-f", "-", given=ship)
+        kubectl("get", "ships.sea.example.karmada.io", "argo")
+    finally:
+        kubectl("delete", "crd", "ships.sea.example.karmada.io")
+
+
 @pytest.fixture
 def ships(kubectl: Kubectl) -> Iterator[Kubectl]:
     """Enable the kind in two members during the test."""
