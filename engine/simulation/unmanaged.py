@@ -11,13 +11,14 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
+from engine.domain import marks
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.simulation import replicas
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Unmanaged, Workload
 from engine.works import templates
 from events import keys, objects, shapes, works
-from events.json_values import Json, as_object
+from events.json_values import Json, as_object, part
 
 CONFLICT: Final = "{} {} exists already and is not managed; conflictResolution is Abort"
 _NAMESPACE: Final = ("v1", "Namespace")
@@ -98,6 +99,15 @@ def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:
 def is_within(item: Unmanaged, ref: shapes.WorkloadRef) -> bool:
     """Whether an object is in a namespace."""
     return (ref.api_version, ref.kind) == _NAMESPACE and item.ref.namespace == ref.name
+
+
+def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
+    """Whether clients wrote objects into a namespace of the control plane, or edited it; not if it is their own."""
+    own = state.unmanaged.get(key_of(ref))
+    if own is not None:
+        metadata = part(msgspec.json.decode(own.manifest, type=dict[str, object]), "metadata")
+        return marks.WORK_NAME in part(metadata, "annotations")
+    return any(is_within(item, ref) for item in state.unmanaged.values())
 
 
 def take_over(state: MemberState, work: works.WorkApplied) -> bool:

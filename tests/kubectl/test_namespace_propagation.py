@@ -36,11 +36,13 @@ def test_namespace_exists_in_every_member_until_it_is_deleted(kubectl: Kubectl) 
 
     kubectl("apply", "-n", name, "-f", "-", given=BOTH)
     kubectl.until(["NAME SCHEDULED FULLYAPPLIED", "web-deployment True True"], "rb", "-n", name)
+    kubectl.on("member1")("create", "deployment", "own", "--image=nginx", "-n", name)
     kubectl("delete", "namespace", name)
     for member in MEMBERS:
         there = kubectl.on(member)
         there.until_true(lambda: there(*label, code=None) == "", lambda: there(*label))  # noqa: B023
     kubectl(*work, code=1)
+    assert kubectl.on("member1")("get", "deployment", "-n", name, "-o", "name") == ""
 
 
 def test_skipped_and_reserved_namespaces_are_not_propagated(kubectl: Kubectl) -> None:

@@ -77,7 +77,7 @@ def create_app(
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms, bounds),
-        WriteRequests(services.write_api, plane, clock_ms, authorizer),
+        WriteRequests(services.write_api, plane, clock_ms, authorizer, proxied.namespace_gone),
         clock_ms,
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,

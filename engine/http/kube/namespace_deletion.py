@@ -7,15 +7,17 @@ one.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
+from engine.domain import namespaces
 from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing.mutations import Action, Problem, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.targets import Target
 from engine.writing.write_api import WriteApi
+from events.json_values import part
 from projections.port import Rows
 
 SOURCE: Final = "/reballast/api"
@@ -26,12 +28,19 @@ SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_ver
 
 
 class Namespaces:
-    """Delete namespaces with their contents."""
+    """Delete namespaces with their contents; ``on_gone`` deletes what clients of simulated members put into them."""
 
-    def __init__(self, write_api: WriteApi, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        write_api: WriteApi,
+        plane: ControlPlane,
+        clock_ms: Callable[[], int],
+        on_gone: Callable[[str], Awaitable[None]],
+    ) -> None:
         self._write_api = write_api
         self._plane = plane
         self._clock_ms = clock_ms
+        self._on_gone = on_gone
         self._held: set[str] = set()
         """Terminating namespaces that contain protected objects, as far as this process deleted them."""
 
@@ -49,7 +58,14 @@ class Namespaces:
             return False
         target = Target(api_version="v1", kind="Namespace", namespace="", name=name)
         answer = await self._remove(target, is_final=True)
-        return isinstance(answer, Problem) or answer.mutated.action == Action.DELETED
+        if isinstance(answer, Problem):
+            return True
+        if answer.mutated.action != Action.DELETED:
+            return False
+        labels = part(answer.mutated.value, "metadata", "labels")
+        if namespaces.is_propagated(name, {label: str(text) for label, text in labels.items()}):
+            await self._on_gone(name)
+        return True
 
     async def _remove(
         self,

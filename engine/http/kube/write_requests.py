@@ -1,7 +1,7 @@
 """Write requests of the Kubernetes API: compute the change, submit it, respond with the object as stored."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from msgspec import structs
@@ -65,13 +65,18 @@ class WriteRequests:
     """Handle write requests. All public methods raise StatusError."""
 
     def __init__(
-        self, write_api: WriteApi, plane: ControlPlane, clock_ms: Callable[[], int], authorizer: Authorizer
+        self,
+        write_api: WriteApi,
+        plane: ControlPlane,
+        clock_ms: Callable[[], int],
+        authorizer: Authorizer,
+        on_namespace_gone: Callable[[str], Awaitable[None]],
     ) -> None:
         self._write_api = write_api
         self._plane = plane
         self._authorizer = authorizer
         self._parsing = Parsing(clock_ms, plane.last_number, write_api.tolerated)
-        self._namespaces = Namespaces(write_api, plane, clock_ms)
+        self._namespaces = Namespaces(write_api, plane, clock_ms, on_namespace_gone)
         self._clock_ms = clock_ms
 
     async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:

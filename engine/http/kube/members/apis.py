@@ -7,6 +7,7 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from engine.domain import namespaces
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.members.plane import MemberPlane, Members
 from engine.http.kube.members.watches import MemberWatches
@@ -16,6 +17,8 @@ from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
+from engine.simulation import unmanaged
+from events import clusters, shapes
 from events.json_values import Json
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import object_tables
@@ -97,6 +100,14 @@ class MemberApis:
             self._apis[name] = api
             self._planes[name] = plane
         return api
+
+    async def namespace_gone(self, name: str) -> None:
+        """Delete from the members what their clients put into a namespace that the control plane no longer has."""
+        api_version, kind = namespaces.KIND
+        ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name=name)
+        for member in self._members.names() if self._members is not None else ():
+            if self._members is not None and unmanaged.fills(self._members.state_of(member), ref):
+                await self._members.write(member, clusters.MemberObjectDeleted(name=member, object=ref))
 
     async def figures(self, resource: Resource, namespace: str, fits: Fitting) -> list[Json]:
         """Resource use in all members of this process that respond; a cluster that has left is no member."""
