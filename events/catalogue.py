@@ -58,6 +58,7 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "cluster-untainted": clusters.ClusterUntainted,
         "capacity-reported": clusters.CapacityReported,
         "cluster-health-changed": clusters.ClusterHealthChanged,
+        "cluster-apis-reported": clusters.ClusterApisReported,
         "cluster-conditions-reported": clusters.ClusterConditionsReported,
         "member-object-applied": clusters.MemberObjectApplied,
         "member-object-deleted": clusters.MemberObjectDeleted,

@@ -194,6 +194,12 @@ class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):
     heard_ms: shapes.Instant = 0
 
 
+class ClusterApisReported(ClusterEvent, frozen=True, kw_only=True):
+    """All kinds that a cluster serves; they replace the previous ones."""
+
+    apis: tuple[ApiKind, ...]
+
+
 class ClusterConditionsReported(ClusterEvent, frozen=True, kw_only=True):
     """Conditions of a cluster that clients report; they replace the previously reported ones.
 

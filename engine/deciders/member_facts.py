@@ -64,6 +64,8 @@ def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> man
             return replace(old, metadata=replace(old.metadata, deletion_timestamp=stamp))
         case clusters.ClusterLabelled(labels=labels):
             return replace(old, metadata=replace(old.metadata, labels=labels))
+        case clusters.ClusterApisReported(apis=apis):
+            return replace(old, status=replace(old.status, api_enablements=_enablements(apis)))
         case clusters.ClusterDescribed(provider=provider, region=region, zones=zones):
             return replace(old, spec=replace(old.spec, provider=provider, region=region, zones=zones))
         case clusters.ClusterTainted(taint=taint):
@@ -80,13 +82,6 @@ def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> man
 def _joined(
     old: manifests.ClusterManifest | None, data: clusters.ClusterJoined, at_ms: int
 ) -> manifests.ClusterManifest:
-    enabled = tuple(
-        manifests.ApiEnablement(
-            group_version=api.group_version,
-            resources=tuple(manifests.ApiResource(kind=kind) for kind in api.kinds),
-        )
-        for api in data.apis
-    )
     models = tuple(
         manifests.ResourceModel(
             grade=model.grade,
@@ -110,8 +105,19 @@ def _joined(
             sync_mode=data.sync_mode,
         ),
         status=manifests.ClusterStatus(
-            api_enablements=enabled, resource_summary=old.status.resource_summary if old else None
+            api_enablements=_enablements(data.apis),
+            resource_summary=old.status.resource_summary if old else None,
         ),
+    )
+
+
+def _enablements(apis: Iterable[clusters.ApiKind]) -> tuple[manifests.ApiEnablement, ...]:
+    return tuple(
+        manifests.ApiEnablement(
+            group_version=api.group_version,
+            resources=tuple(manifests.ApiResource(kind=kind) for kind in api.kinds),
+        )
+        for api in apis
     )
 
 

@@ -125,6 +125,8 @@ def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
             edited_spec = replace(spec, labels=labels)
         case clusters.ClusterDescribed():
             edited_spec = replace(spec, provider=data.provider, region=data.region, zones=data.zones)
+        case clusters.ClusterApisReported(apis=apis):
+            return replace(spec, apis=apis)
         case clusters.ClusterTainted(taint=taint):
             edited_spec = replace(spec, taints=with_taint(spec.taints, since(taint, at_ms)))
         case clusters.ClusterUntainted(key=key, effect=effect):

@@ -8,7 +8,7 @@ once; rolling updates are not simulated.
 
 import heapq
 
-from engine.simulation import capacity, pod_priorities, replicas, reports, unmanaged
+from engine.simulation import capacity, pod_priorities, replicas, reports, served_kinds, unmanaged
 from engine.simulation.state import (
     TOMBSTONES_MAX,
     Cohort,
@@ -131,6 +131,7 @@ def _apply(
     state.gone.pop(work.key, None)
     replicas.run(state, workload, workload.replicas or 0, template, at_ms)
     record_priority_class(state, workload)
+    served_kinds.record(state, workload)
     state.dirty[work.key] = None
 
 
@@ -167,6 +168,7 @@ def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, 
         if workload is not None:
             replicas.shrink(state, workload, workload.admitted + workload.pending)
             del state.workloads[key]
+            state.definitions.pop(key, None)
             if workload.ref.kind == PRIORITY_CLASS:
                 state.ranks.pop(workload.ref.name, None)
         record_removal(state, key, version)

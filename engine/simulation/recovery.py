@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.simulation import capacity as simulation_capacity
-from engine.simulation import cluster, replicas, unmanaged
+from engine.simulation import cluster, replicas, served_kinds, unmanaged
 from engine.simulation.state import (
     Cohort,
     Conflict,
@@ -84,6 +84,7 @@ class History(Struct):
     ready: bool | None = None
     down_since: int = 0
     capacity: clusters.CapacityReported | None = None
+    apis: tuple[clusters.ApiKind, ...] | None = None
 
 
 def take_cluster(history: History, data: object, number: int) -> None:
@@ -93,7 +94,9 @@ def take_cluster(history: History, data: object, number: int) -> None:
             history.joined = history.was_joined = True
         case clusters.ClusterLeft():
             history.joined = False
-            history.capacity = history.ready = None
+            history.capacity = history.ready = history.apis = None
+        case clusters.ClusterApisReported(apis=apis):
+            history.apis = apis
         case clusters.CapacityReported() as report:
             history.capacity = report
         case clusters.ClusterHealthChanged(ready=ready):
@@ -175,6 +178,7 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
     state.joined = history.joined
     state.reported_capacity = history.capacity
     state.reported_ready = history.ready
+    state.reported_apis = history.apis
     state.faults.down = history.down_since > 0
     for key, past in history.workloads.items():
         report = history.reports.get(key)
@@ -188,6 +192,7 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
             state.conflicts[key] = Conflict(past.conflict, templates.get(key, EMPTY), past.cause)
     for key, item in history.unmanaged.items():
         state.unmanaged[key] = item
+        served_kinds.record_manifest(state, key, item.ref.kind, item.manifest)
         workload = unmanaged.run(state, key, item, at_ms)
         if workload is not None:
             # What a client of the member runs is not reported; take it as ready.
@@ -228,6 +233,7 @@ def _restore_workload(
         workload.replicas = past.kept.replicas
     state.workloads[applied.key] = workload
     cluster.record_priority_class(state, workload)
+    served_kinds.record(state, workload)
     state.dirty[applied.key] = None
     if isinstance(report, health.WorkloadReported):
         workload.reported = report

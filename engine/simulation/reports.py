@@ -12,7 +12,7 @@ from msgspec import structs
 
 from engine.kubeapi.values import quantity
 from engine.objects import status_fields, workloads
-from engine.simulation import capacity, statuses
+from engine.simulation import capacity, served_kinds, statuses
 from engine.simulation.state import MemberState, ReportCause, Workload
 from events import clusters, health, shapes
 
@@ -50,6 +50,9 @@ def collect(state: MemberState, at_ms: int) -> list[Report]:
     if state.shift_ms is not None and at_ms >= state.shift_ms:
         state.capacity_changed = True
     batch = collect_health(state)
+    if state.joined and (apis := served_kinds.report(state)) is not None:
+        state.reported_apis = apis.apis
+        batch.append(Report(apis, state.spec.name, NO_WORK))
     for key in list(itertools.islice(state.dirty, REPORTS_MAX)):
         del state.dirty[key]
         if not _report_workload(state, key, batch):
@@ -77,6 +80,7 @@ def set_joined(state: MemberState, *, joined: bool) -> None:
     """Record that the member joined or left; when it joins again it reports its own state from scratch."""
     if state.joined and not joined:
         state.reported_capacity = state.reported_ready = state.shift_ms = None
+        state.reported_apis = None
     state.joined = joined
     state.capacity_changed = True
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.kubeapi.schema.resources import Resource
 from engine.simulation import capacity, specs
 from engine.works.templates import EMPTY, Rank, Template
 from events import clusters, health, shapes, tracing, works
@@ -146,6 +147,7 @@ class MemberState(Struct, kw_only=True):
     """State of a member.
 
     - ``unmanaged``: objects of its own clients, by binding key; ``conflicts``: works for such objects.
+    - ``definitions``: the kinds of its CustomResourceDefinitions, by the definition's key.
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
     - ``unplaced``, ``waiting``: workloads with pending replicas: not tried yet, or without capacity.
@@ -153,7 +155,7 @@ class MemberState(Struct, kw_only=True):
     - ``dirty``: workloads that may have changed since their last report.
     - ``lost``: workloads whose report was lost; sent again at ``retry_ms``.
     - ``shift_ms``: time of the capacity report that was held back (see ``reports``).
-    - ``reported_capacity``, ``reported_ready``: the last reports in the log; None for none.
+    - ``reported_capacity``, ``reported_ready``, ``reported_apis``: the last reports in the log; None for none.
     """
 
     spec: specs.MemberSpec
@@ -162,6 +164,7 @@ class MemberState(Struct, kw_only=True):
     workloads: dict[str, Workload] = {}
     unmanaged: dict[str, Unmanaged] = {}
     conflicts: dict[str, Conflict] = {}
+    definitions: dict[str, tuple[Resource, ...]] = {}
     ranks: dict[str, Rank] = {}
     is_ranked: bool = False
     refused: dict[str, Workload] = {}
@@ -180,6 +183,7 @@ class MemberState(Struct, kw_only=True):
     shift_ms: int | None = None
     reported_capacity: clusters.CapacityReported | None = None
     reported_ready: bool | None = None
+    reported_apis: tuple[clusters.ApiKind, ...] | None = None
 
 
 def initial_state(spec: specs.MemberSpec) -> MemberState:

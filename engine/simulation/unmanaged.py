@@ -14,7 +14,7 @@ from msgspec import structs
 from engine.domain import marks
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
-from engine.simulation import replicas
+from engine.simulation import replicas, served_kinds
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Unmanaged, Workload
 from engine.works import templates
 from events import keys, objects, shapes, works
@@ -50,6 +50,7 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
         return
     item = revised(state.unmanaged.get(key) or _released(state, key), manifest, uid, at_ms)
     state.unmanaged[key] = item
+    served_kinds.record_manifest(state, key, ref.kind, manifest)
     run(state, key, item, at_ms)
 
 
@@ -208,6 +209,7 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
 
 def _forget(state: MemberState, key: str) -> None:
     state.unmanaged.pop(key, None)
+    state.definitions.pop(key, None)
     for each in (UNMANAGED + key, key):
         workload = state.workloads.get(each)
         if workload is not None and (workload.is_unmanaged or workload.preserved):

@@ -22,7 +22,7 @@ def needs_template(work: works.WorkApplied) -> bool:
     has_content = (
         work.replicas is not None
         or work.reading is not None
-        or work.template.kind == templates.PRIORITY_CLASS
+        or work.template.kind in {templates.PRIORITY_CLASS, templates.DEFINITION}
     )
     return has_content and not work.overrides
 

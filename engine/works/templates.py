@@ -11,6 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.admission import built_in_defaults
+from engine.kubeapi.schema import custom_kinds
+from engine.kubeapi.schema.openapi_schemas import DefinitionError
+from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
@@ -19,6 +22,7 @@ from events.json_values import Json, part
 
 _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
+DEFINITION: Final = "CustomResourceDefinition"
 _NEVER: Final = "Never"
 _POD: Final = "Pod"
 STATUS: Final = "simulation.reballast.io/status"
@@ -38,7 +42,7 @@ class Template(Struct, frozen=True, gc=False):
 
     ``priority_class`` is the class that the pods name; ``rank`` the content if the template itself is a
     PriorityClass. ``containers`` are the container names of a Pod. ``status`` is a JSON object to show as the
-    simulated status, or empty.
+    simulated status, or empty. ``served`` are the kinds that a CustomResourceDefinition defines.
     """
 
     amounts: Amounts
@@ -48,6 +52,7 @@ class Template(Struct, frozen=True, gc=False):
     rank: Rank | None = None
     status: bytes = b""
     containers: tuple[str, ...] = ()
+    served: tuple[Resource, ...] = ()
 
 
 class _Container(Struct, frozen=True):
@@ -128,7 +133,17 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         _rank(decoded),
         (decoded.metadata.annotations or {}).get(STATUS, "").encode(),
         containers,
+        _served(decoded, manifest),
     )
+
+
+def _served(decoded: _Manifest, manifest: bytes | msgspec.Raw) -> tuple[Resource, ...]:
+    if decoded.kind != DEFINITION:
+        return ()
+    try:
+        return custom_kinds.read(_ANY.decode(manifest))
+    except (DefinitionError, ValueError):
+        return ()
 
 
 def _pod_template(manifest: bytes | msgspec.Raw) -> Json:

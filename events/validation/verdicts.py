@@ -137,6 +137,7 @@ _CLUSTER_WRITES: Final = (
     clusters.ClusterDescribed,
     clusters.ClusterTainted,
     clusters.ClusterUntainted,
+    clusters.ClusterApisReported,
 )
 _CLUSTER: Final = objects.Manifest()
 """An empty manifest for clusters, which have none and are identified by their key alone."""

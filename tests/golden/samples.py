@@ -179,6 +179,10 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
         silent=True,
         heard_ms=AT_MS,
     ),
+    clusters.ClusterApisReported(
+        name="member1",
+        apis=(clusters.ApiKind(group_version="sea.example.io/v1", kinds=("Ship",), names=("fleet",)),),
+    ),
     clusters.ClusterConditionsReported(
         name="member1",
         conditions=(

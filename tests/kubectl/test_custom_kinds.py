@@ -64,6 +64,57 @@ spec: {crew: {size: 6, captain: Jason}}
 MEMBERS: Final = ("member1", "member2")
 
 
+DEFINITION_POLICY: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterPropagationPolicy
+metadata: {name: boats}
+spec:
+  resourceSelectors:
+  - {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, name: boats.lake.example.io}
+  placement: {clusterAffinity: {clusterNames: [member1, member2]}}
+"""
+
+
+def test_propagated_definition_makes_members_serve_its_kind(kubectl: Kubectl) -> None:
+    """The objects of the kind are scheduled to these members only, and shown there."""
+    renamed = (("sea.example.io", "lake.example.io"), ("ships", "boats"), ("Ship", "Boat"))
+
+    def boats(text: str) -> str:
+        for old, new in renamed:
+            text = text.replace(old, new)
+        return text
+
+    def served(name: str) -> bool:
+        enabled = _status(kubectl, "cluster", name)["apiEnablements"]
+        kind = {"groupVersion": "lake.example.io/v1", "resources": [{"kind": "Boat", "name": "boats"}]}
+        return kind in cast("list[object]", enabled)
+
+    everywhere = boats(POLICY).replace(
+        "clusterAffinity: {clusterNames: [member1, member2]}", "clusterAffinity: {}"
+    )
+    kubectl("apply", "-f", "-", given=boats(DEFINITION))
+    try:
+        kubectl.until_true(lambda: "boats" in kubectl("api-resources", "-o", "name"), lambda: "no boats")
+        kubectl("apply", "-f", "-", given=everywhere.partition("    replicaScheduling")[0])
+        kubectl("apply", "-f", "-", given=boats(SHIP) % "Sailing")
+        assert "boats" not in kubectl.on("member1")("api-resources", "-o", "name")
+        kubectl("apply", "-f", "-", given=DEFINITION_POLICY)
+        kubectl.until_true(lambda: served("member1") and served("member2"), lambda: "not served")
+        assert not served("member3")
+        for name in MEMBERS:
+            member = kubectl.on(name)
+            kubectl.until_true(
+                lambda member=member: "argo" in member("get", "boats", code=None), lambda: "no boat"
+            )
+        scheduled = kubectl("get", "rb", "argo-boat", "-o", "jsonpath={.spec.clusters[*].name}")
+        assert scheduled.split() == list(MEMBERS)
+    finally:
+        kubectl("delete", "clusterpropagationpolicy", "boats", "--ignore-not-found")
+        kubectl("delete", "boat", "argo", "--ignore-not-found")
+        kubectl("delete", "crd", "boats.lake.example.io")
+    kubectl.until_true(lambda: not served("member1"), lambda: "still served")
+
+
 def test_custom_kind_in_a_group_below_karmadas_domain_is_writable(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=DEFINITION.replace("sea.example.io", "sea.example.karmada.io"))
     try:

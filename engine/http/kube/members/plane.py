@@ -73,15 +73,22 @@ class MemberPlane:
         self._name = name
         self._services = services
         self._last_number = 0
+        self._defined: tuple[tuple[Resource, ...], ...] = ()
+        self._catalogue = built_in()
         self._manifests: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._maker = manifests.Renderer(services.log)
         self._last: dict[str, Snapshot] = {}
         self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
 
     async def catalogue(self) -> Catalogue:
-        """The kinds that every cluster serves."""
-        self.state()
-        return built_in()
+        """The kinds that every cluster serves, and those of the member's definitions."""
+        definitions = tuple(self.state().definitions.values())
+        if len(definitions) != len(self._defined) or any(
+            new is not old for new, old in zip(definitions, self._defined, strict=True)
+        ):
+            self._defined = definitions
+            self._catalogue = built_in().with_custom(each for served in definitions for each in served)
+        return self._catalogue
 
     async def resource(self, api_path: ApiPath) -> Resource | None:
         """The kind that a path names; None if it is unknown."""

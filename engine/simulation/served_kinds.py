@@ -1,0 +1,49 @@
+"""The kinds that a member serves: those of its configuration, and those of its CustomResourceDefinitions."""
+
+from engine.simulation.state import MemberState, Workload
+from engine.works import templates
+from events import clusters
+from events.validation import known_kinds
+
+
+def record(state: MemberState, workload: Workload) -> None:
+    """Record the kinds of a CustomResourceDefinition; those of an unreadable one are not served."""
+    if workload.ref.kind == templates.DEFINITION:
+        state.definitions[workload.object_key] = workload.template.served
+
+
+def record_manifest(state: MemberState, key: str, kind: str, manifest: bytes) -> None:
+    """Record the kinds of a CustomResourceDefinition that a client of the member wrote."""
+    if kind == templates.DEFINITION:
+        state.definitions[key] = templates.read(manifest).served
+
+
+def report(state: MemberState) -> clusters.ClusterApisReported | None:
+    """Return a report of all served kinds; None if they are those of the last report."""
+    if not state.definitions and state.reported_apis is None:
+        return None
+    apis = _served(state)
+    previous = state.spec.apis if state.reported_apis is None else state.reported_apis
+    return None if apis == previous else clusters.ClusterApisReported(name=state.spec.name, apis=apis)
+
+
+def _served(state: MemberState) -> tuple[clusters.ApiKind, ...]:
+    resources = [each for key in sorted(state.definitions) for each in state.definitions[key]]
+    if not resources:
+        return state.spec.apis
+    names = {
+        api.group_version: {kind: known_kinds.plural_of(api.group_version, kind) for kind in api.kinds}
+        for api in state.spec.apis
+    }
+    for each in resources:
+        names.setdefault(each.api_version, {}).setdefault(each.kind, each.plural)
+    return tuple(_api(group, names[group]) for group in sorted(names))
+
+
+def _api(group: str, names: dict[str, str]) -> clusters.ApiKind:
+    """The kinds of a group; names that follow from the kinds are left out."""
+    kinds = tuple(sorted(names))
+    derived = all(names[kind] == known_kinds.plural_of(group, kind) for kind in kinds)
+    return clusters.ApiKind(
+        group_version=group, kinds=kinds, names=() if derived else tuple(names[kind] for kind in kinds)
+    )
