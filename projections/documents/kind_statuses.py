@@ -43,10 +43,7 @@ def over_all(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus])
     kind = ref.api_version, ref.kind
     reported = [member.values for member in members]
     if kind in _BALANCED:
-        # An entry without a host name gets the cluster's name, to show where its address is.
-        return _balanced(
-            [{"hostname": member.cluster, **entry} for member in members for entry in _ingress(member.values)]
-        )
+        return _balanced([entry for member in members for entry in _ingress(member.values)])
     if kind == _CRON_JOB:
         return _cron_job(ref, reported)
     if kind in _PHASES:
