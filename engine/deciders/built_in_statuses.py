@@ -26,6 +26,11 @@ FIELDS: Final[dict[_Kind, tuple[StatusField, ...]]] = {
         "numberUnavailable",
         "updatedNumberScheduled",
     ),
+    ("apps/v1", "StatefulSet"): (
+        *_sums("currentReplicas"),
+        StatusField(json_path=".currentRevision"),
+        StatusField(json_path=".updateRevision"),
+    ),
     ("batch/v1", "Job"): (
         *_sums("active", "failed", "succeeded"),
         StatusField(json_path=job_statuses.STARTED),

@@ -67,6 +67,15 @@ def _replica_status(workload: Workload) -> Json:
     }
     if workload.ref.kind == "Job":
         return {"active": count, "ready": ready, "startTime": since}
+    if workload.ref.kind == "StatefulSet":
+        revision = f"{workload.ref.name}-{workload.template.digest}"
+        return {
+            **counts,
+            "currentReplicas": count,
+            "currentRevision": revision,
+            "updateRevision": revision,
+            "collisionCount": 0,
+        }
     if workload.ref.kind != "Deployment":
         return counts
     missing: Json = {} if enough else {"unavailableReplicas": count - ready}

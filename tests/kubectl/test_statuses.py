@@ -274,6 +274,29 @@ def test_statuses_of_all_members_are_aggregated_by_kind(kubectl: Kubectl) -> Non
     assert kubectl("get", "rb", "shop-service", "-o", member) == "192.0.2.7"
 
 
+def test_stateful_set_shows_current_replicas_and_revisions(kubectl: Kubectl) -> None:
+    spec: dict[str, object] = {
+        "serviceName": "db",
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "db"}},
+        "template": {
+            "metadata": {"labels": {"app": "db"}},
+            "spec": {"containers": [{"name": "main", "image": "nginx"}]},
+        },
+    }
+    placed = policy("db", on("member1", "member2"), {"apiVersion": "apps/v1", "kind": "StatefulSet"})
+    items = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [manifest("apps/v1", "StatefulSet", "db", spec=spec), placed],
+    }
+    kubectl("apply", "-f", "-", given=json.dumps(items))
+    _becomes(kubectl, "4 4", "sts", "db", "-o", "jsonpath={.status.currentReplicas} {.status.replicas}")
+    revisions = "jsonpath={.status.currentRevision} {.status.updateRevision}"
+    current, update = kubectl("get", "sts", "db", "-o", revisions).split()
+    assert current == update == kubectl.on("member1")("get", "sts", "db", "-o", revisions).split()[0]
+
+
 def _becomes(kubectl: Kubectl, wanted: str, *words: str) -> None:
     kubectl.until_true(
         lambda: kubectl("get", *words) == wanted, lambda: kubectl("get", *words[:2], "-o", "yaml")
