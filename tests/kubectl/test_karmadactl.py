@@ -138,11 +138,11 @@ def test_top_is_served_for_members_with_metrics(reading: httpx.Client) -> None:
         assert answer.status_code == (200 if "metrics.k8s.io" in groups else 404)
 
 
-def test_unknown_member_and_write_to_member_are_refused_with_a_status(reading: httpx.Client) -> None:
+def test_unknown_member_and_invalid_write_to_member_are_refused_with_a_status(reading: httpx.Client) -> None:
     nobody = reading.get(f"{CLUSTERS}/nobody/proxy/api")
     assert (nobody.status_code, nobody.json()["kind"]) == (404, "Status")
     post = reading.post(f"{CLUSTERS}/member1/proxy/api/v1/namespaces/default/configmaps", json={})
-    assert (post.status_code, post.json()["kind"]) == (405, "Status")
+    assert (post.status_code, post.json()["kind"]) == (422, "Status")
 
 
 def test_installed_karmadactl_lists_and_cordons_members(

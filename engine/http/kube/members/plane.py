@@ -226,8 +226,11 @@ class MemberPlane:
         return await anyio.to_thread.run_sync(read)
 
     async def _replica_sets(self, state: MemberState) -> list[Json]:
+        # With defaults like their Deployments: kubectl finds the current one by its equal template.
         return [
-            api_objects.replica_set(state, workload, await self._manifest(workload))
+            built_in_defaults.with_defaults(
+                api_objects.replica_set(state, workload, await self._manifest(workload))
+            )
             for workload in list(state.workloads.values())
             if workload.ref.kind == "Deployment" and workload.replicas is not None
         ]
