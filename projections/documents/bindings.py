@@ -17,6 +17,9 @@ _API_VERSION: Final = "work.karmada.io/v1alpha2"
 _APPLIED: Final = "policy.karmada.io/applied-placement"
 _DEPENDENCIES: Final = "resourcebinding.karmada.io/dependencies"
 _FULLY_APPLIED: Final = "FullyApplied"
+_FINALIZER: Final = "karmada.io/binding-controller"
+_CLUSTER_FINALIZER: Final = "karmada.io/cluster-resource-binding-controller"
+_SCHEDULER: Final = "default-scheduler"
 
 
 class _Cluster(Struct, frozen=True, gc=False):
@@ -93,7 +96,7 @@ def _metadata(binding: Binding, applied: bytes | None) -> Json:
         "labels": labels,
         **({"annotations": annotations} if annotations else {}),
         "ownerReferences": [owner],
-        "finalizers": ["karmada.io/binding-controller"],
+        "finalizers": [_FINALIZER if template.namespace else _CLUSTER_FINALIZER],
     }
 
 
@@ -103,7 +106,10 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
     if binding.replicas is not None:
         spec["replicas"] = binding.replicas
     if binding.requests is not None:
-        spec["replicaRequirements"] = {"resourceRequest": binding.requests}
+        spec["replicaRequirements"] = {
+            "resourceRequest": binding.requests,
+            **({"namespace": binding.template.namespace} if binding.template.namespace else {}),
+        }
     if placement is not None:
         spec["placement"] = msgspec.Raw(placement)
     if binding.replicas is None:
@@ -124,7 +130,7 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
 
 def _claimed(claim: Claim) -> Json:
     """Fields of the spec that come from the policy, beside the placement."""
-    spec: Json = {"conflictResolution": claim.conflict_resolution}
+    spec: Json = {"conflictResolution": claim.conflict_resolution, "schedulerName": _SCHEDULER}
     if claim.propagate_deps:
         spec["propagateDeps"] = True
     if claim.preserve_on_deletion:
@@ -214,7 +220,7 @@ def _status(binding: Binding) -> Json:
     if binding.scheduled_ms:
         status["lastScheduledTime"] = instant(binding.scheduled_ms)
     if binding.affinity:
-        status["schedulerObservedAffinityName"] = binding.affinity
+        status["schedulerObservingAffinityName"] = binding.affinity
     if binding.status is not None:
         status["aggregatedStatus"] = _aggregated(binding.status, binding)
     return status
@@ -246,9 +252,9 @@ def _fully_applied(status: Status) -> Json:
         "type": _FULLY_APPLIED,
         "status": "True" if done else "False",
         "reason": "FullyAppliedSuccess" if done else "FullyAppliedFailed",
-        "message": "All works have been applied."
+        "message": "All works have been successfully applied"
         if done
-        else "Some works are not applied; see aggregatedStatus.",
+        else "Failed to apply all works, see status.aggregatedStatus for details",
         "lastTransitionTime": instant(status.since_ms),
     }
 

@@ -1,7 +1,9 @@
 """get, describe, explain and api-resources, as kubectl prints them."""
 
 import json
+import time
 
+from events.json_values import condition, part
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
 
@@ -58,6 +60,41 @@ def test_describe_prints_scheduling_events(kubectl: Kubectl) -> None:
         assert "default-scheduler" in line
     told = kubectl("get", "events", "--field-selector", "involvedObject.kind=ResourceBinding")
     assert "resourcebinding/web-deployment" in told
+
+
+def test_events_of_an_earlier_object_of_this_name_are_not_shown(kubectl: Kubectl) -> None:
+    def rows() -> list[str]:
+        listed = kubectl("get", "events", "--no-headers", "--field-selector", "involvedObject.name=web")
+        return [line for line in listed.splitlines() if "ScheduleBindingSucceed" in line]
+
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl.until(READY, "deploy")
+    assert len(rows()) == 1
+    kubectl("delete", "deploy", "web")
+    kubectl.until_true(lambda: kubectl.table("rb") == [], lambda: kubectl("get", "rb"))
+    kubectl("delete", "pp", "web")
+    time.sleep(1)
+    kubectl("create", "deployment", "web", "--image=nginx")
+    assert rows() == []
+
+
+def test_binding_has_the_fields_of_a_karmada_binding(kubectl: Kubectl) -> None:
+    placement = """
+    clusterAffinities:
+    - {affinityName: first, clusterNames: [member1]}
+    - {affinityName: second, clusterNames: [member2]}
+"""
+    start, _, rest = BOTH.partition("    clusterAffinity:\n")
+    named = start + placement.lstrip("\n") + rest.partition("\n")[2]
+    limited = named.replace("image: nginx", "image: nginx\n        resources: {requests: {cpu: 10m}}")
+    kubectl("apply", "-f", "-", given=limited)
+    kubectl.until(READY, "deploy")
+    binding = kubectl.json("rb", "web-deployment")
+    assert part(binding, "status")["schedulerObservingAffinityName"] == "first"
+    assert part(binding, "spec")["schedulerName"] == "default-scheduler"
+    assert part(binding, "spec", "replicaRequirements")["namespace"] == kubectl.namespace
+    applied = condition(binding, "FullyApplied")
+    assert applied["message"] == "All works have been successfully applied"
 
 
 def test_get_of_a_missing_object_reports_not_found(kubectl: Kubectl) -> None:

@@ -70,7 +70,10 @@ async def test_binding_is_shown_as_a_resource_binding(pen: Pen) -> None:
         "member2",
         "member3",
     ]
-    assert binding["spec"]["replicaRequirements"] == {"resourceRequest": {"cpu": "100m"}}
+    assert binding["spec"]["replicaRequirements"] == {
+        "resourceRequest": {"cpu": "100m"},
+        "namespace": "default",
+    }
     (scheduled,) = binding["status"]["conditions"]
     assert scheduled["status"] == "True"
     assert scheduled["message"] == "Binding has been scheduled successfully."
@@ -89,6 +92,7 @@ async def test_binding_without_namespace_or_replicas_omits_them(pen: Pen) -> Non
 
     assert binding["kind"] == "ClusterResourceBinding"
     assert "namespace" not in binding["metadata"]
+    assert binding["metadata"]["finalizers"] == ["karmada.io/cluster-resource-binding-controller"]
     assert "replicas" not in binding["spec"]
     assert binding["spec"]["clusters"] == [{"name": "member1"}]
 

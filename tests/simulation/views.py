@@ -185,7 +185,7 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
         clusters=[(target["name"], target.get("replicas", 0)) for target in spec["clusters"]],
         reason=reason,
         message="" if reason == "Success" else scheduled.get("message", ""),
-        affinity=status.get("schedulerObservedAffinityName", ""),
+        affinity=status.get("schedulerObservingAffinityName", ""),
         policy=marks,
         placement=claimed.get("placement"),
         applied=msgspec.json.decode(applied),

@@ -118,7 +118,8 @@ def _messages_of_record(
     if not isinstance(key, str):
         return
     binding = binding_of(key)
-    if binding is None:
+    # Events of an earlier object with this name are not those of the current one.
+    if binding is None or times.from_text(record.headers["ce_time"]) < binding.created_ms:
         return
     for message in (
         *_messages(decoded.data, binding),
