@@ -27,15 +27,13 @@ def fleet_of(clusters: recordings.Fleet) -> fleet.Fleet:
 def question_of(decision: Decision) -> schedule_input.Input:
     """The question of `reballast schedule` for the basis of a recorded decision."""
     basis = msgspec.json.decode(decision.basis, type=dict[str, msgspec.Raw])
-    metadata = msgspec.json.decode(basis["metadata"], type=recordings.Metadata)
-    applied = metadata.annotations.get("policy.karmada.io/applied-placement")
     fields = {
         "clusters": msgspec.Raw(b"[]"),
         "spec": basis["spec"],
         "status": basis.get("status", msgspec.Raw(b"{}")),
     }
-    if applied is not None:
-        fields["appliedPlacement"] = msgspec.Raw(applied.encode())
+    if decision.applied:
+        fields["appliedPlacement"] = msgspec.Raw(decision.applied.encode())
     return msgspec.json.decode(msgspec.json.encode(fields), type=schedule_input.Input)
 
 
@@ -46,12 +44,9 @@ def agrees(decision: Decision, ours: decisions.Decision) -> bool:
     if ours.reason != condition.reason:
         return False
     # The reference runs its filters in the order of a map, so which of them a message counts is open.
-    cut = ":" if condition.reason == "NoClusterFit" else None
-    return (
-        ours.message.split(cut)[0] == condition.message.split(cut)[0]
-        if cut
-        else ours.message == condition.message
-    )
+    if condition.reason == "NoClusterFit":
+        return ours.message.partition(":")[0] == condition.message.partition(":")[0]
+    return ours.message == condition.message
 
 
 def mismatch(recording: str, decision: Decision) -> str:

@@ -109,10 +109,14 @@ class Line(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """A recorded decision: its basis, the clusters from then until it was written, and its result."""
+    """A recorded decision: its basis, the clusters from then until it was written, and its result.
+
+    ``basis`` is the binding as JSON, ``applied`` the placement that the decision before it used, as JSON or empty.
+    """
 
     name: str
     basis: bytes
+    applied: str
     fleets: tuple[Fleet, ...]
     version: int
     placed: dict[str, int]
@@ -170,6 +174,7 @@ def _decision(history: list[tuple[Binding, bytes]], fleets: list[tuple[int, Flee
     return Decision(
         name=final.metadata.name,
         basis=history[basis][1],
+        applied=versions[basis].applied,
         fleets=tuple(fleet for version, fleet in fleets[first:] if version <= final.version),
         version=final.version,
         placed=placed,
