@@ -54,7 +54,7 @@ def workload_object(
             metadata[name] = {**dict(texts), **(as_object(metadata.get(name)) or {})}
     result: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
     result.pop("status", None)
-    if workload.replicas is not None:
+    if workload.replicas is not None and ref.kind not in templates.COUNTED_BY_MEMBERS:
         path = workloads.replicas_path(ref.api_version, ref.kind, declared_replicas_path(workload.reading))
         result = workloads.with_field(result, path, workload.replicas)
     if status := statuses.status(workload):
@@ -223,6 +223,8 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> Json:
 
 def _pod_status(pod: lists.Pod, names: list[str], since: str) -> Json:
     state: Json = {"running": {"startedAt": since}} if pod.ready else {"waiting": {}}
+    if pod.phase == lists.SUCCEEDED:
+        state = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": since}}
     containers = [
         {"name": name, "ready": pod.ready, "restartCount": pod.restarts, "started": pod.ready, "state": state}
         for name in names

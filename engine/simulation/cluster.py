@@ -122,8 +122,8 @@ def _apply(
     workload.version = workload.known = version
     workload.shard, workload.offset = work.shard, work.offset
     workload.ref, workload.cause = work.template, cause
-    workload.desired = work.replicas
-    workload.replicas = work.replicas if workload.kept.replicas is None else workload.kept.replicas
+    workload.desired = replicas.desired(state, work.template, work.replicas, template)
+    workload.replicas = workload.desired if workload.kept.replicas is None else workload.kept.replicas
     workload.overrides, workload.fault = work.overrides, ""
     workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading
     workload.suspended = workload.preserved = False
@@ -198,6 +198,7 @@ def _start_due(state: MemberState, at_ms: int) -> None:
                 capacity.add(state.capacity.running, workload.template.amounts, cohort.count)
                 state.capacity_changed = True
         replicas.merge(workload)
+        replicas.finish(state, workload, at_ms)
         state.dirty[key] = None
 
 

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.kubeapi.values import selectors
 from engine.simulation.state import MemberState, Workload
@@ -17,13 +17,14 @@ from events import shapes
 LISTED_MAX: Final = 10_000
 """Maximum length of a list, whatever limit is requested."""
 
+SUCCEEDED: Final = "Succeeded"
 _SUFFIX_LETTERS: Final = 5
 
 
 class Pod(Struct, frozen=True, kw_only=True, rename="camel"):
     """One replica.
 
-    ``phase`` is Running or Pending; ``ready_ms`` is when it is or will be ready, None if not admitted.
+    ``phase`` is Running, Pending or Succeeded; ``ready_ms`` is when it is or will be ready, None if not admitted.
     """
 
     cluster: str
@@ -58,6 +59,11 @@ class WorkloadStatus(Struct, frozen=True, kw_only=True, rename="camel"):
 def pods_of(state: MemberState, workload: Workload) -> Iterator[Pod]:
     """Yield the pods of a workload, oldest first."""
     index = 0
+    for _ in range(workload.succeeded):
+        yield structs.replace(
+            _pod(state, workload, index, workload.created_ms, None, running=False), phase=SUCCEEDED
+        )
+        index += 1
     for cohort in workload.cohorts:
         for _ in range(cohort.count):
             yield _pod(state, workload, index, cohort.created_ms, cohort.ready_ms, running=cohort.running)

@@ -25,11 +25,12 @@ from engine.simulation.state import (
     Workload,
 )
 from engine.works.templates import EMPTY, Template
-from events import clusters, health, objects, shapes, works
+from events import clusters, health, job_statuses, objects, shapes, times, works
 
 Report = health.WorkloadReported | health.WorkloadGone
 
 
+_SUCCEEDED: Final = ".succeeded"
 EARLIER_MAX: Final = 16
 """Number of earlier works kept per workload, in case newer ones could not be applied."""
 
@@ -208,6 +209,7 @@ def _restore_workload(
     at_ms: int,
 ) -> None:
     newest = past.newest or applied
+    count = replicas.desired(state, applied.template, applied.replicas, template)
     workload = Workload(
         key=applied.key,
         ref=applied.template,
@@ -216,8 +218,8 @@ def _restore_workload(
         created_ms=past.created_ms,
         shard=applied.shard,
         offset=applied.offset,
-        replicas=applied.replicas,
-        desired=applied.replicas,
+        replicas=count,
+        desired=count,
         overrides=applied.overrides,
         labels=tuple(sorted(applied.labels.items())),
         reading=newest.reading,
@@ -238,11 +240,21 @@ def _restore_workload(
     if isinstance(report, health.WorkloadReported):
         workload.reported = report
         ready = report.ready
+        workload.succeeded, workload.ended_ms = _ended(report)
     else:
         # A preserved workload stopped reporting when it was given up; take it as ready.
-        ready = (applied.replicas or 0) if past.preserved else 0
-    replicas.add_replicas(state, workload, workload.replicas or 0, at_ms)
+        ready = (count or 0) if past.preserved else 0
+    replicas.run(state, workload, workload.replicas or 0, template, at_ms)
     _admit(state, workload, past.ages, ready)
+
+
+def _ended(report: health.WorkloadReported) -> tuple[int, int]:
+    """Return how many pods of a Job have succeeded, and when it was complete (0: not yet)."""
+    count, time = report.values.get(_SUCCEEDED, ""), report.values.get(job_statuses.COMPLETED, "")
+    try:
+        return int(count) if count.isdecimal() else 0, times.from_text(time) if time else 0
+    except ValueError:
+        return 0, 0
 
 
 def _admit(state: MemberState, workload: Workload, ages: list[tuple[int, int]], ready: int) -> None:
@@ -250,11 +262,13 @@ def _admit(state: MemberState, workload: Workload, ages: list[tuple[int, int]], 
     ready = simulation_capacity.replicas_that_fit(
         state.capacity, workload.template.amounts, min(ready, workload.pending)
     )
-    for count, created_ms in ages:
+    started = [*ages, (ready - sum(count for count, _ in ages), workload.created_ms)]
+    for count, created_ms in started:
         running = min(count, ready)
         ready -= running
-        if running:
-            replicas.admit(state, workload, Cohort(running, created_ms, created_ms, running=True))
+        if running > 0:
+            ready_ms = created_ms + (state.spec.startup_ms if workload.template.run_ms else 0)
+            replicas.admit(state, workload, Cohort(running, created_ms, ready_ms, running=True))
 
 
 def _restore_refusal(

@@ -5,7 +5,8 @@ from typing import Final
 
 from engine.simulation import capacity
 from engine.simulation.state import Cohort, MemberState, Workload
-from engine.works.templates import Template
+from engine.works.templates import COUNTED_BY_MEMBERS, Template
+from events import shapes
 
 _COHORTS_MAX: Final = 64
 """Maximum number of cohorts per workload.
@@ -18,7 +19,9 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
     """Bring a workload to a number of replicas of a pod template; a changed template replaces all of them at once."""
     if template.digest != workload.template.digest:
         shrink(state, workload, workload.admitted + workload.pending)
+        workload.succeeded = 0
     workload.template = template
+    replicas = min(replicas, still_to_run(workload, replicas))
     missing = replicas - workload.admitted - workload.pending
     if missing > 0:
         add_replicas(state, workload, missing, at_ms)
@@ -26,9 +29,43 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
         shrink(state, workload, -missing)
 
 
+def desired(state: MemberState, ref: shapes.WorkloadRef, count: int | None, template: Template) -> int | None:
+    """Return the replicas that a member runs of an object; ``count`` are those that were assigned to it, if any."""
+    if count is not None or ref.kind not in COUNTED_BY_MEMBERS:
+        return count
+    return sum(group.count for group in state.spec.nodes) if ref.kind == "DaemonSet" else template.count
+
+
+def completions(workload: Workload, parallelism: int) -> int:
+    """Return how many pods of a Job must succeed here: its share, if its parallelism is divided over clusters."""
+    total = workload.template.completions
+    return parallelism if total is None else -(-total * parallelism // max(workload.template.count, 1))
+
+
+def still_to_run(workload: Workload, replicas: int) -> int:
+    """Return how many more pods a Job runs until it is complete; ``replicas`` for kinds that don't end."""
+    return completions(workload, replicas) - workload.succeeded if workload.template.run_ms else replicas
+
+
+def finish(state: MemberState, workload: Workload, at_ms: int) -> None:
+    """End the pods of a Job whose time is over, and start those that are still to run."""
+    run_ms = workload.template.run_ms
+    ended = [cohort for cohort in workload.cohorts if cohort.running and cohort.ready_ms + run_ms <= at_ms]
+    if not run_ms or not ended:
+        return
+    workload.cohorts = [cohort for cohort in workload.cohorts if cohort not in ended]
+    for cohort in ended:
+        capacity.add(state.capacity.running, workload.template.amounts, -cohort.count)
+        workload.succeeded += cohort.count
+        workload.ended_ms = cohort.ready_ms + run_ms
+    state.capacity_changed = state.capacity_freed = True
+    run(state, workload, workload.replicas or 0, workload.template, at_ms)
+
+
 def restart(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
     """Replace all replicas of a workload by ``count`` new ones."""
     shrink(state, workload, workload.admitted + workload.pending)
+    workload.succeeded = 0
     if count:
         add_replicas(state, workload, count, at_ms)
 
@@ -55,6 +92,8 @@ def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
     else:
         capacity.add(state.capacity.starting, amounts, cohort.count)
         heapq.heappush(state.starts, (cohort.ready_ms, workload.key))
+    if workload.template.run_ms:
+        heapq.heappush(state.starts, (cohort.ready_ms + workload.template.run_ms, workload.key))
     state.capacity_changed = True
 
 

@@ -4,11 +4,14 @@ from typing import Final
 
 import msgspec
 
+from engine.simulation import replicas
 from engine.simulation.state import Workload
 from events import times
 from events.json_values import Json
 
 _POD: Final = ("v1", "Pod")
+_SCHEDULED: Final = ("currentNumberScheduled", "desiredNumberScheduled", "updatedNumberScheduled")
+_AVAILABLE: Final = ("numberReady", "numberAvailable")
 _PHASES: Final[dict[tuple[str, str], Json]] = {
     ("v1", "Namespace"): {"phase": "Active"},
     ("v1", "PersistentVolume"): {"phase": "Available"},
@@ -24,6 +27,30 @@ def status(workload: Workload) -> Json:
     kind = workload.ref.api_version, workload.ref.kind
     built_in = _pod_status(workload) if kind == _POD else _PHASES.get(kind, {})
     return built_in | _decode(workload.template.status) | _decode(workload.kept.status)
+
+
+def _job_status(workload: Workload) -> Json:
+    active = workload.admitted + workload.pending
+    status: Json = {"ready": workload.ready, "startTime": times.to_seconds_text(workload.created_ms)}
+    if active:
+        status["active"] = active
+    if workload.succeeded:
+        status["succeeded"] = workload.succeeded
+    if workload.replicas and replicas.still_to_run(workload, workload.replicas) <= 0 and not active:
+        ended = times.to_seconds_text(workload.ended_ms)
+        status["completionTime"] = ended
+        status["conditions"] = [
+            {
+                "type": kind,
+                "status": "True",
+                "reason": "CompletionsReached",
+                "message": "Reached expected number of succeeded pods",
+                "lastProbeTime": ended,
+                "lastTransitionTime": ended,
+            }
+            for kind in ("SuccessCriteriaMet", "Complete")
+        ]
+    return status
 
 
 def _pod_status(workload: Workload) -> Json:
@@ -66,7 +93,14 @@ def _replica_status(workload: Workload) -> Json:
         "availableReplicas": ready,
     }
     if workload.ref.kind == "Job":
-        return {"active": count, "ready": ready, "startTime": since}
+        return _job_status(workload)
+    if workload.ref.kind == "DaemonSet":
+        numbers = dict.fromkeys(_SCHEDULED, count) | dict.fromkeys(_AVAILABLE, ready)
+        return {**numbers, "numberMisscheduled": 0, "observedGeneration": 1}
+    if workload.ref.kind == "ReplicaSet":
+        return {name: item for name, item in counts.items() if name != "updatedReplicas"} | {
+            "fullyLabeledReplicas": count
+        }
     if workload.ref.kind == "StatefulSet":
         revision = f"{workload.ref.name}-{workload.template.digest}"
         return {

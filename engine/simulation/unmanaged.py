@@ -187,7 +187,8 @@ def _released(state: MemberState, key: str) -> Unmanaged | None:
 def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload | None:
     """Run the replicas of an unmanaged object; return None if its kind has none."""
     ref = item.ref
-    count = replicas_of(ref, item.manifest)
+    template = templates.read(item.manifest)
+    count = replicas.desired(state, ref, replicas_of(ref, item.manifest), template)
     if count is None:
         return None
     workload = running(state, key)
@@ -203,7 +204,7 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
         )
         state.workloads[workload.key] = workload
     workload.replicas = count
-    replicas.run(state, workload, count, templates.read(item.manifest), at_ms)
+    replicas.run(state, workload, count, template, at_ms)
     return workload
 
 

@@ -22,7 +22,8 @@ def needs_template(work: works.WorkApplied) -> bool:
     has_content = (
         work.replicas is not None
         or work.reading is not None
-        or work.template.kind in {templates.PRIORITY_CLASS, templates.DEFINITION}
+        or work.template.kind
+        in {templates.PRIORITY_CLASS, templates.DEFINITION, *templates.COUNTED_BY_MEMBERS}
     )
     return has_content and not work.overrides
 

@@ -29,6 +29,17 @@ STATUS: Final = "simulation.reballast.io/status"
 """Annotation with the status of an object in simulated members, in addition to its replicas."""
 
 
+RUN_SECONDS: Final = "simulation.reballast.io/run-seconds"
+"""Annotation of a Job: how long each of its pods runs in simulated members until it succeeds."""
+
+COUNTED_BY_MEMBERS: Final = ("DaemonSet", "ReplicaSet", "ReplicationController")
+"""Kinds whose replicas the control plane does not divide: each member runs those of its nodes or of the manifest."""
+
+_RUN_MS: Final = 5_000
+_SECONDS_DIGITS_MAX: Final = 9
+_JOB: Final = ("batch/v1", "Job")
+
+
 class Rank(Struct, frozen=True, gc=False):
     """Priority of a PriorityClass; ``preempts``: whether its pods may preempt others."""
 
@@ -42,7 +53,9 @@ class Template(Struct, frozen=True, gc=False):
 
     ``priority_class`` is the class that the pods name; ``rank`` the content if the template itself is a
     PriorityClass. ``containers`` are the container names of a Pod. ``status`` is a JSON object to show as the
-    simulated status, or empty. ``served`` are the kinds that a CustomResourceDefinition defines.
+    simulated status, or empty. ``served`` are the kinds that a CustomResourceDefinition defines. ``count`` is the
+    number of replicas in the manifest; of a Job, ``completions`` its completions and ``run_ms`` how long a pod runs
+    until it succeeds (0 for kinds that don't end).
     """
 
     amounts: Amounts
@@ -53,6 +66,9 @@ class Template(Struct, frozen=True, gc=False):
     status: bytes = b""
     containers: tuple[str, ...] = ()
     served: tuple[Resource, ...] = ()
+    count: int = 1
+    completions: int | None = None
+    run_ms: int = 0
 
 
 class _Container(Struct, frozen=True):
@@ -75,6 +91,9 @@ class _PodTemplate(Struct, frozen=True):
 class _Spec(Struct, frozen=True):
     template: msgspec.Raw = msgspec.Raw(b"{}")
     containers: msgspec.Raw = msgspec.Raw(b"[]")
+    replicas: int | None = None
+    parallelism: int | None = None
+    completions: int | None = None
 
 
 class _Metadata(Struct, frozen=True):
@@ -82,6 +101,7 @@ class _Metadata(Struct, frozen=True):
 
 
 class _Manifest(Struct, frozen=True, rename="camel"):
+    api_version: str = ""
     kind: str = ""
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
@@ -125,16 +145,27 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
     digest = letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
+    annotations, is_job = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind) == _JOB
+    count = decoded.spec.parallelism if is_job else decoded.spec.replicas
     return Template(
         amounts,
         pod.metadata.labels,
         digest,
         pod.spec.priority_class_name,
         _rank(decoded),
-        (decoded.metadata.annotations or {}).get(STATUS, "").encode(),
+        annotations.get(STATUS, "").encode(),
         containers,
         _served(decoded, manifest),
+        count=1 if count is None else count,
+        completions=decoded.spec.completions,
+        run_ms=_run_ms(annotations.get(RUN_SECONDS, "")) if is_job else 0,
     )
+
+
+def _run_ms(seconds: str) -> int:
+    """How long the pods of a Job run, in milliseconds; the default if the annotation is no number of seconds."""
+    is_number = seconds.isascii() and seconds.isdecimal() and len(seconds) <= _SECONDS_DIGITS_MAX
+    return max(int(seconds) * 1000, 1) if is_number else _RUN_MS
 
 
 def _served(decoded: _Manifest, manifest: bytes | msgspec.Raw) -> tuple[Resource, ...]:

@@ -112,6 +112,56 @@ def test_members_may_own_the_replicas_of_a_template(kubectl: Kubectl) -> None:
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 4/4 4 4"], "deploy")
 
 
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: once
+  annotations: {simulation.reballast.io/run-seconds: "1"}
+spec:
+  completions: 2
+  parallelism: 2
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: busybox}]
+"""
+AGENT = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: main, image: busybox}]}
+"""
+ALL_IN_MEMBER1 = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all}
+spec:
+  resourceSelectors:
+  - {apiVersion: batch/v1, kind: Job}
+  - {apiVersion: apps/v1, kind: DaemonSet}
+  placement: {clusterAffinity: {clusterNames: [member1]}}
+"""
+
+
+def test_propagated_job_completes_and_daemon_set_runs_on_every_node(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=f"{JOB}---{AGENT}---{ALL_IN_MEMBER1}")
+    kubectl("wait", "--for=condition=complete", "job/once", "--timeout=60s")
+    assert part(kubectl.json("job", "once"), "status")["succeeded"] == 2
+    member = kubectl.on("member1")
+    assert member.table("job") == ["NAME STATUS COMPLETIONS DURATION", "once Complete 2/2 1s"]
+    assert [line.split()[2] for line in member.table("pods")[1:] if "once" in line] == ["Completed"] * 2
+    nodes = len(member("get", "nodes", "-o", "name").splitlines())
+    kubectl.until_true(
+        lambda: part(kubectl.json("daemonset", "agent"), "status").get("numberReady") == nodes,
+        lambda: kubectl("get", "daemonset", "agent", "-o", "yaml"),
+    )
+
+
 def test_object_with_a_finalizer_waits_for_it(kubectl: Kubectl) -> None:
     member = _member(kubectl)
     member("create", "configmap", "settings")

@@ -8,6 +8,7 @@ from engine.simulation.reports import SHIFT_MS
 from engine.works import templates
 from events import clusters, codec, health, keys, records, shapes, times, topics, works
 from events.envelope import Envelope
+from events.json_values import Json
 from tests.builders import inputs, manifests
 from tests.builders.manifests import raw
 from tests.projections.logs import Pen
@@ -110,6 +111,10 @@ class Stage:
         manifest = manifests.deployment(name, replicas, "default", image=image, requests=requests)
         stored = await self._write(inputs.applied(manifest), key_of(name))
         return stored.offset
+
+    async def submit_template(self, manifest: Json, key: str) -> records.StoredRecord:
+        """Apply a template of any kind."""
+        return await self._write(inputs.applied(manifest), key)
 
     async def work(self, *wanted: works.WorkApplied | works.WorkRemoved | works.WorkSuspended) -> None:
         """Append works, each in a step of a shard."""

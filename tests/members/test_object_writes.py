@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from engine.simulation import unmanaged
+from engine.simulation import specs, statuses, unmanaged
 from engine.simulation.state import MemberState, Workload
 from events import clusters, health, shapes
+from events.json_values import Json, condition
 from tests.builders import manifests
 from tests.members import examples
 
@@ -108,6 +109,83 @@ async def test_deleted_managed_object_is_created_again() -> None:
     assert workload.ready == 0
     await stage.settle()
     assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
+
+
+async def _run_by_client(kind: str, spec: dict[str, object], nodes: int = 1) -> examples.Stage:
+    """A member in which a client has created an object named nginx."""
+    group = specs.NodeGroup(count=nodes, allocatable={"cpu": "1", "memory": "1Gi", "pods": "10"})
+    stage = examples.Stage(structs.replace(examples.member(), nodes=(group,)))
+    await stage.turn()
+    pod = {
+        "metadata": {"labels": {"app": "nginx"}},
+        "spec": {"containers": [{"name": "a", "image": "nginx"}]},
+    }
+    await _write(
+        stage,
+        msgspec.json.encode(
+            {
+                "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
+                "kind": kind,
+                "metadata": {"name": "nginx", "namespace": "default"},
+                "spec": {**spec, "template": pod},
+            }
+        ),
+    )
+    return stage
+
+
+def _status(stage: examples.Stage, kind: str) -> Json:
+    workload = unmanaged.running(_state(stage), examples.key_of("nginx", kind))
+    assert workload is not None
+    return statuses.status(workload)
+
+
+async def test_job_ends_after_its_completions() -> None:
+    stage = await _run_by_client("Job", {"parallelism": 2, "completions": 3})
+    await stage.turn(after_ms=examples.STARTUP_MS)
+    assert (_status(stage, "Job")["active"], _status(stage, "Job")["ready"]) == (2, 2)
+    await stage.turn(after_ms=5_000)
+    assert (_status(stage, "Job")["active"], _status(stage, "Job")["succeeded"]) == (1, 2)
+    await stage.turn(after_ms=examples.STARTUP_MS)
+    await stage.turn(after_ms=5_000)
+    ended = _status(stage, "Job")
+    assert (ended["succeeded"], "active" in ended) == (3, False)
+    assert condition({"status": ended}, "Complete")["status"] == "True"
+    assert _state(stage).capacity.running.get("pods", 0) == 0
+    assert [pod.phase for pod in stage.members.pods()] == ["Succeeded"] * 3
+    assert await stage.turn(after_ms=60_000) == []
+
+
+async def test_job_that_ended_stays_ended_after_a_restart() -> None:
+    stage, _ = await _joined()
+    job = examples.applied("nginx", 1, kind="Job")
+    job_reading = shapes.Reading(values=(".succeeded", ".completionTime"))
+    manifest = manifests.manifest(
+        "batch/v1", "Job", "nginx", "default", spec={"template": manifests.pod_template("nginx")}
+    )
+    offset = (await stage.submit_template(manifest, job.key)).offset
+    await stage.work(structs.replace(job, offset=offset, reading=job_reading))
+    await stage.settle()
+    await stage.turn(after_ms=5_000)
+    before = _state(stage).workloads[job.key]
+    assert (before.succeeded, before.admitted) == (1, 0)
+    rebuilt = stage.restarted()
+    assert await rebuilt.turn(after_ms=60_000) == []
+    after = _state(rebuilt).workloads[job.key]
+    assert (after.succeeded, after.admitted, after.pending) == (1, 0, 0)
+
+
+async def test_daemon_set_runs_one_pod_on_each_node() -> None:
+    stage = await _run_by_client("DaemonSet", {}, nodes=4)
+    await stage.turn(after_ms=examples.STARTUP_MS)
+    status = _status(stage, "DaemonSet")
+    assert (status["desiredNumberScheduled"], status["numberReady"]) == (4, 4)
+
+
+async def test_replica_set_runs_the_replicas_of_its_manifest() -> None:
+    stage = await _run_by_client("ReplicaSet", {"replicas": 3})
+    await stage.turn(after_ms=examples.STARTUP_MS)
+    assert _status(stage, "ReplicaSet")["readyReplicas"] == 3
 
 
 def _described(state: MemberState) -> object:
