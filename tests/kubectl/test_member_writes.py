@@ -85,6 +85,25 @@ def test_existing_object_is_a_conflict_unless_the_policy_overwrites(kubectl: Kub
     assert _uids(member) == before, "migration restarts no pod"
 
 
+def test_promoted_deployment_is_spread_without_a_restart(kubectl: Kubectl) -> None:
+    """`karmadactl promote` writes the object of the member with an annotation, and a policy for that member."""
+    member = _member(kubectl)
+    member("apply", "-f", "-", given=DEPLOYMENT)
+    member.until(READY, "deploy")
+    before = _uids(member)
+    promoted = DEPLOYMENT.replace(
+        "  name: web\n", "  name: web\n  annotations: {work.karmada.io/conflict-resolution: overwrite}\n", 1
+    )
+    kubectl("apply", "-f", "-", given=f"{promoted}---{IN_MEMBER1}")
+    kubectl.until(READY, "deploy")
+    assert _uids(member) == before
+    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl("scale", "deploy", "web", "--replicas=6")
+    kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 6/6 6 6"], "deploy")
+    assert before.keys() <= _uids(member).keys()
+    assert _uids(kubectl.on("member2"))
+
+
 def test_drift_in_a_member_is_put_right(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     member = kubectl.on("member1")
