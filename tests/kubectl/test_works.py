@@ -112,6 +112,12 @@ def test_work_shows_the_dispatch_and_the_status_of_its_object(kubectl: Kubectl) 
     assert (
         work_in(kubectl, "member1")["metadata"]["annotations"][f"{WORK}/conflict-resolution"] == "overwrite"
     )
+    # What a policy preserves stays in the members and takes capacity from the tests that follow.
+    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl.until_true(
+        lambda: not work_in(kubectl, "member1")["spec"]["preserveResourcesOnDeletion"],
+        lambda: str(work_in(kubectl, "member1")),
+    )
 
 
 def test_work_exists_and_follows_its_template_while_dispatching_is_suspended(kubectl: Kubectl) -> None:
