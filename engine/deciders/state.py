@@ -53,7 +53,7 @@ class Template(Struct, frozen=True, gc=False):
     priority_class: PriorityClass | None = None
     """Content of the class if the template is a PriorityClass."""
     overwrites: bool = False
-    """The template asks to take over objects that exist in its clusters, whatever its policy says."""
+    """Works of the template take over existing objects, whatever conflictResolution the policy has."""
 
 
 class Declared(Struct, frozen=True, gc=False):

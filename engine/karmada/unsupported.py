@@ -1,6 +1,6 @@
 """Kinds and fields of Karmada that are stored and validated, but on which no controller acts.
 
-Each write of one is answered with a warning; kinds with conditions show one that says so.
+Each write of such an object returns a warning. A kind that has conditions also gets one with the reason.
 """
 
 from typing import Final

@@ -1,7 +1,8 @@
 """Derived fields of rendered objects, which are never stored.
 
 Objects of built-in kinds get their API defaults, works the result of override policies, definitions an
-Established status, token Secrets a signed token, and kinds without a controller a condition that says so.
+Established status, and token Secrets a signed token. Objects of kinds without a controller get a condition with
+the reason.
 """
 
 import base64
