@@ -20,9 +20,6 @@ from engine.objects.workloads import Path
 from events import shapes
 from events.json_values import Json, as_objects
 
-RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
-"""Label of templates whose number of replicas the member decides."""
-
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 _ANNOTATIONS_OF_OTHERS: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
@@ -97,7 +94,7 @@ def _with(value: Json, path: Path, new: object) -> Json:
 
 def retains(manifest: Json) -> bool:
     """Whether the template leaves the number of replicas to the member."""
-    return at(manifest, "metadata", "labels", RETAIN_REPLICAS) == "true"
+    return at(manifest, "metadata", "labels", marks.RETAIN_REPLICAS) == "true"
 
 
 def replicas_path(value: Json, reading: shapes.Reading | None) -> Path:

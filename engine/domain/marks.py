@@ -18,6 +18,9 @@ MANAGED: Final = "karmada.io/managed"
 WORK_NAME: Final = "work.karmada.io/name"
 WORK_NAMESPACE: Final = "work.karmada.io/namespace"
 CONFLICT_RESOLUTION: Final = "work.karmada.io/conflict-resolution"
+RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
+"""Label of templates whose number of replicas the member decides."""
+
 _ABORT: Final = "abort"
 OVERWRITE: Final = "overwrite"
 

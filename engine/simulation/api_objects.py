@@ -66,15 +66,10 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
     """Return an object that clients of the member wrote, with its status and the metadata that an API server sets."""
     value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
     ref = item.ref
-    workload = unmanaged.running(state, key) or Workload(
-        key=key,
-        ref=ref,
-        version=(0, 0),
-        known=(0, 0),
-        created_ms=item.created_ms,
-        template=templates.read(item.manifest),
-        uid=item.uid,
-    )
+    workload = unmanaged.running(state, key)
+    if workload is None:
+        workload = unmanaged.workload_of(key, item)
+        workload.template = templates.read(item.manifest)
     metadata: Json = {
         **(as_object(value.get("metadata")) or {}),
         "uid": uid_of(state, workload),
@@ -86,7 +81,7 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
         metadata["labels"] = labels
     result: Json = {**value, "metadata": metadata}
     status = {**(as_object(value.get("status")) or {}), **statuses.status(workload)}
-    if workload.is_unmanaged and "observedGeneration" in status:
+    if "observedGeneration" in status and workload.replicas is not None:
         status["observedGeneration"] = item.generation
     if status:
         result["status"] = status

@@ -318,10 +318,7 @@ def _take_deletion(history: History, ref: shapes.WorkloadRef, at_ms: int) -> Non
         return
     if past is not None and past.preserved:
         past.applied, past.preserved = None, False
-    for each in [
-        key,
-        *(other for other, item in history.unmanaged.items() if unmanaged.is_within(item, ref)),
-    ]:
+    for each in (key, *unmanaged.contained(history.unmanaged, ref)):
         history.unmanaged.pop(each, None)
         history.ages.pop(each, None)
         waiting = history.workloads.get(each)

@@ -6,12 +6,13 @@ object is created again.
 """
 
 import heapq
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 from msgspec import structs
 
-from engine.domain import marks
+from engine.domain import marks, namespaces
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.simulation import replicas, served_kinds
@@ -21,7 +22,6 @@ from events import keys, objects, shapes, works
 from events.json_values import Json, as_object, part
 
 CONFLICT: Final = "{} {} exists already and is not managed; conflictResolution is Abort"
-_NAMESPACE: Final = ("v1", "Namespace")
 
 
 def key_of(ref: shapes.WorkloadRef) -> str:
@@ -38,6 +38,19 @@ def managed(state: MemberState, key: str) -> Workload | None:
 def running(state: MemberState, key: str) -> Workload | None:
     """Return the workload that runs an unmanaged object; None if it has no replicas."""
     return state.workloads.get(UNMANAGED + key)
+
+
+def workload_of(key: str, item: Unmanaged) -> Workload:
+    """Return a workload for an unmanaged object, which runs nothing yet."""
+    return Workload(
+        key=UNMANAGED + key,
+        ref=item.ref,
+        version=(0, 0),
+        known=(0, 0),
+        created_ms=item.created_ms,
+        uid=item.uid,
+        is_unmanaged=True,
+    )
 
 
 def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
@@ -64,9 +77,8 @@ def delete(state: MemberState, ref: shapes.WorkloadRef, at_ms: int) -> list[Conf
         replicas.restart(state, workload, workload.desired or 0, at_ms)
         state.dirty[key] = None
         return []
-    contained = [key, *(each for each, item in state.unmanaged.items() if is_within(item, ref))]
     waiting: list[Conflict] = []
-    for each in contained:
+    for each in (key, *contained(state.unmanaged, ref)):
         _forget(state, each)
         conflict = state.conflicts.pop(each, None)
         if conflict is not None:
@@ -97,9 +109,11 @@ def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:
         return None
 
 
-def is_within(item: Unmanaged, ref: shapes.WorkloadRef) -> bool:
-    """Whether an object is in a namespace."""
-    return (ref.api_version, ref.kind) == _NAMESPACE and item.ref.namespace == ref.name
+def contained(items: Mapping[str, Unmanaged], ref: shapes.WorkloadRef) -> list[str]:
+    """Return the keys of the objects in a namespace; none if ``ref`` is another object."""
+    if (ref.api_version, ref.kind) != namespaces.KIND:
+        return []
+    return [key for key, item in items.items() if item.ref.namespace == ref.name]
 
 
 def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
@@ -108,7 +122,7 @@ def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
     if own is not None:
         metadata = part(msgspec.json.decode(own.manifest, type=dict[str, object]), "metadata")
         return marks.WORK_NAME in part(metadata, "annotations")
-    return any(is_within(item, ref) for item in state.unmanaged.values())
+    return bool(contained(state.unmanaged, ref))
 
 
 def take_over(state: MemberState, work: works.WorkApplied) -> bool:
@@ -123,14 +137,9 @@ def take_over(state: MemberState, work: works.WorkApplied) -> bool:
         return False
     del state.unmanaged[work.key]
     state.conflicts.pop(work.key, None)
-    workload = state.workloads.pop(UNMANAGED + work.key, None)
-    if workload is None:
-        workload = Workload(
-            key=work.key, ref=own.ref, version=(0, 0), known=(0, 0), created_ms=own.created_ms
-        )
-    else:
-        _rename(state, workload, work.key)
-    workload.uid, workload.is_unmanaged = own.uid, False
+    workload = state.workloads.pop(UNMANAGED + work.key, None) or workload_of(work.key, own)
+    _rename(state, workload, work.key)
+    workload.is_unmanaged = False
     workload.kept = taken_over(own)
     state.workloads[work.key] = workload
     return True
@@ -191,18 +200,8 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
     count = replicas.desired(state, ref, replicas_of(ref, item.manifest), template)
     if count is None:
         return None
-    workload = running(state, key)
-    if workload is None:
-        workload = Workload(
-            key=UNMANAGED + key,
-            ref=ref,
-            version=(0, 0),
-            known=(0, 0),
-            created_ms=item.created_ms,
-            uid=item.uid,
-            is_unmanaged=True,
-        )
-        state.workloads[workload.key] = workload
+    workload = running(state, key) or workload_of(key, item)
+    state.workloads[workload.key] = workload
     workload.replicas = count
     replicas.run(state, workload, count, template, at_ms)
     return workload

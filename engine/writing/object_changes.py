@@ -52,7 +52,7 @@ class Change(Struct, frozen=True, kw_only=True):
         version = stored.head.version
         # A namespace is deleted by the namespace controller once it is empty, not by a client's last
         # finalizer.
-        if self.target.route != "namespace" and _is_finalized(edited.value):
+        if self.target.route != "namespace" and is_finalized(edited.value):
             return _mutated(Action.DELETED, value, edited, object_events.deleted(self.target, version))
         return _mutated(Action.CONFIGURED, value, edited, object_events.applied(self.target, raw, version))
 
@@ -152,9 +152,7 @@ class Removal(Struct, frozen=True, kw_only=True):
         if not stays:
             event = object_events.deleted(self.target, version)
             return Mutated(action=Action.DELETED, value=live, events=(event,))
-        stamp = times.to_seconds_text(self.now_ms)
-        marked = {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0}
-        value = {**live, "metadata": marked}
+        value = marked(live, self.now_ms)
         event = object_events.applied(self.target, manifest(value), version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
@@ -238,7 +236,18 @@ def _check_name(target: Target, stored: StoredObject | None) -> None:
         raise StatusError(409, "Conflict", message)
 
 
-def _is_finalized(value: Json) -> bool:
+def marked(value: Json, now_ms: int) -> Json:
+    """The object as being deleted from now on; it waits for its finalizers."""
+    stamp = times.to_seconds_text(now_ms)
+    metadata = as_object(value.get("metadata")) or {}
+    return {
+        **value,
+        "metadata": {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0},
+    }
+
+
+def is_finalized(value: Json) -> bool:
+    """Whether an object is being deleted and has no finalizers left."""
     metadata = as_object(value.get("metadata")) or {}
     return "deletionTimestamp" in metadata and not as_list(metadata.get("finalizers"))
 

@@ -109,12 +109,11 @@ class Stage:
     async def template(self, name: str, replicas: int, *, image: str = "nginx", **requests: str) -> int:
         """Apply a template, and return its offset."""
         manifest = manifests.deployment(name, replicas, "default", image=image, requests=requests)
-        stored = await self._write(inputs.applied(manifest), key_of(name))
-        return stored.offset
+        return await self.submit_template(manifest, key_of(name))
 
-    async def submit_template(self, manifest: Json, key: str) -> records.StoredRecord:
-        """Apply a template of any kind."""
-        return await self._write(inputs.applied(manifest), key)
+    async def submit_template(self, manifest: Json, key: str) -> int:
+        """Apply a template of any kind, and return its offset."""
+        return (await self._write(inputs.applied(manifest), key)).offset
 
     async def work(self, *wanted: works.WorkApplied | works.WorkRemoved | works.WorkSuspended) -> None:
         """Append works, each in a step of a shard."""

@@ -163,7 +163,7 @@ async def test_job_that_ended_stays_ended_after_a_restart() -> None:
     manifest = manifests.manifest(
         "batch/v1", "Job", "nginx", "default", spec={"template": manifests.pod_template("nginx")}
     )
-    offset = (await stage.submit_template(manifest, job.key)).offset
+    offset = await stage.submit_template(manifest, job.key)
     await stage.work(structs.replace(job, offset=offset, reading=job_reading))
     await stage.settle()
     await stage.turn(after_ms=5_000)

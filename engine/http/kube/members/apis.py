@@ -103,17 +103,23 @@ class MemberApis:
 
     async def namespace_gone(self, name: str) -> None:
         """Delete from the members what their clients put into a namespace that the control plane no longer has."""
+        members = self._members
+        if members is None:
+            return
         api_version, kind = namespaces.KIND
         ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name=name)
-        for member in self._members.names() if self._members is not None else ():
-            if self._members is not None and unmanaged.fills(self._members.state_of(member), ref):
-                await self._members.write(member, clusters.MemberObjectDeleted(name=member, object=ref))
+        for member in members.names():
+            if unmanaged.fills(members.state_of(member), ref):
+                await members.write(member, clusters.MemberObjectDeleted(name=member, object=ref))
 
     async def figures(self, resource: Resource, namespace: str, fits: Fitting) -> list[Json]:
         """Resource use in all members of this process that respond; a cluster that has left is no member."""
         found: list[Json] = []
-        for name in self._members.names() if self._members is not None else ():
-            if self._members is None or not self._members.state_of(name).joined:
+        members = self._members
+        if members is None:
+            return found
+        for name in members.names():
+            if not members.state_of(name).joined:
                 continue
             try:
                 self._api(name)

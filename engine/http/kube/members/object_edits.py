@@ -5,43 +5,23 @@ annotations that the control plane does not set, a status, and the replicas of a
 members (``engine.simulation.unmanaged``).
 """
 
-from typing import Final
-
 import msgspec
 
+from engine.domain import marks
 from engine.simulation.state import Kept, Unmanaged
 from engine.writing import object_changes
 from events import clusters
-from events.json_values import Json, as_list, as_object
-
-RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
+from events.json_values import Json, as_object
 
 
 def written(
     cluster: str, item: Unmanaged | None, value: Json, *, has_status: bool
 ) -> clusters.MemberObjectApplied:
     """Return the event that writes an unmanaged object; ``has_status``: ``value`` has a new status."""
-    manifest: Json = msgspec.json.decode(object_changes.manifest(value), type=dict[str, object])
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.get("status") if has_status else before.get("status")
+    manifest: Json = msgspec.json.decode(object_changes.manifest(value), type=dict[str, object])
     return _event(cluster, {**manifest, "status": status} if status else manifest)
-
-
-def marked(cluster: str, value: Json, stamp: str) -> clusters.MemberObjectApplied:
-    """Return the event that marks an object as being deleted at a time; it waits for its finalizers."""
-    metadata = as_object(value.get("metadata")) or {}
-    ending = {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0}
-    manifest: Json = msgspec.json.decode(
-        object_changes.manifest({**value, "metadata": ending}), type=dict[str, object]
-    )
-    status = value.get("status")
-    return _event(cluster, {**manifest, "status": status} if status else manifest)
-
-
-def is_released(value: Json) -> bool:
-    """Whether an object is being deleted and has no finalizers left."""
-    metadata = as_object(value.get("metadata")) or {}
-    return "deletionTimestamp" in metadata and not as_list(metadata.get("finalizers"))
 
 
 def kept(
@@ -59,7 +39,7 @@ def kept(
         manifest["status"] = value.get("status") or {}
     elif before.status:
         manifest["status"] = msgspec.json.decode(before.status)
-    if (as_object(old.get("labels")) or {}).get(RETAIN_REPLICAS) == "true":
+    if (as_object(old.get("labels")) or {}).get(marks.RETAIN_REPLICAS) == "true":
         count = (as_object(value.get("spec")) or {}).get("replicas")
         manifest["spec"] = {"replicas": count}
     return _event(cluster, manifest)

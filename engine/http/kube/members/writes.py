@@ -21,15 +21,15 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import unmanaged
 from engine.simulation.api_objects import BUILT_IN_NAMESPACES
+from engine.writing import object_changes
 from engine.writing.mutations import Edited
-from engine.writing.object_changes import Preconditions
-from events import clusters, shapes, times
+from events import clusters, shapes
 from events.json_values import Json, as_list, as_object
 
 _PLAIN: Final = rendering.Form()
 _DERIVED: Final = frozenset({"nodes", "nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
 _NAMESPACES: Final = "namespaces"
-_DEFAULT: Final = "default"
+_IDENTITY: Final = ("resourceVersion", "uid", "generation")
 
 
 class MemberWrites:
@@ -105,19 +105,17 @@ class MemberWrites:
         except versions.ConversionError as error:
             raise status_objects.bad_request(str(error)) from None
         has_status = write.path.part == STATUS or resource.subresource(STATUS) is None
-        key = unmanaged.key_of(_reference(resource, write.writer.namespace, write.writer.name))
+        ref = _reference(resource, write.writer.namespace, write.writer.name)
+        key = unmanaged.key_of(ref)
         workload = unmanaged.managed(state, key)
+        event: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
         if workload is not None and live is not None:
-            await self._record(
-                object_edits.kept(self._name, workload.kept, live, value, has_status=has_status)
-            )
-        elif live is not None and object_edits.is_released(value):
-            ref = _reference(resource, write.writer.namespace, write.writer.name)
-            await self._record(clusters.MemberObjectDeleted(name=self._name, object=ref))
+            event = object_edits.kept(self._name, workload.kept, live, value, has_status=has_status)
+        elif live is not None and object_changes.is_finalized(value):
+            event = clusters.MemberObjectDeleted(name=self._name, object=ref)
         else:
-            await self._record(
-                object_edits.written(self._name, state.unmanaged.get(key), value, has_status=has_status)
-            )
+            event = object_edits.written(self._name, state.unmanaged.get(key), value, has_status=has_status)
+        await self._record(event)
 
     async def _remove(
         self, resource: Resource, namespace: str, name: str, conditions: Json, *, dry_run: bool
@@ -131,14 +129,16 @@ class MemberWrites:
             message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": _NAMESPACES})
         uid, version = (str(conditions.get(field) or "") for field in ("uid", "resourceVersion"))
-        Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
+        object_changes.Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
         metadata = as_object(live.get("metadata")) or {}
         ref = _reference(resource, namespace, name)
-        is_managed = unmanaged.managed(self._plane.state(), unmanaged.key_of(ref)) is not None
-        if as_list(metadata.get("finalizers")) and not is_managed:
+        state, key = self._plane.state(), unmanaged.key_of(ref)
+        if as_list(metadata.get("finalizers")) and unmanaged.managed(state, key) is None:
             if "deletionTimestamp" not in metadata and not dry_run:
-                stamp = times.to_seconds_text(self._clock_ms())
-                await self._record(object_edits.marked(self._name, versions.kept(resource, live), stamp))
+                value = object_changes.marked(versions.kept(resource, live), self._clock_ms())
+                await self._record(
+                    object_edits.written(self._name, state.unmanaged.get(key), value, has_status=False)
+                )
             return await self._plane.get(resource, namespace, name) or live
         if not dry_run:
             await self._record(clusters.MemberObjectDeleted(name=self._name, object=ref))
@@ -153,8 +153,9 @@ class MemberWrites:
         """Raise StatusError (403) for objects that the simulation derives."""
         state = self._plane.state()
         key = unmanaged.key_of(_reference(resource, namespace, name))
-        is_stored = key in state.unmanaged or key in state.workloads
-        if resource.qualified in _DERIVED or (live is not None and not is_stored and not _is_open(resource)):
+        # A namespace may exist because objects are in it, and be written nevertheless.
+        is_open = key in state.unmanaged or key in state.workloads or resource.qualified == _NAMESPACES
+        if resource.qualified in _DERIVED or (live is not None and not is_open):
             message = f'{resource.qualified} "{name}" is forbidden: the simulation of {self._name} derives it'
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": resource.plural})
 
@@ -179,25 +180,15 @@ class MemberWrites:
         value = edited.value
         if current is not None:
             # A managed object may be put right by now; clients get what they wrote, with the newest version.
-            metadata = {
-                **(as_object(current.get("metadata")) or {}),
-                **(as_object(value.get("metadata")) or {}),
-            }
             newest = as_object(current.get("metadata")) or {}
-            metadata |= {
-                name: newest[name] for name in ("resourceVersion", "uid", "generation") if name in newest
-            }
+            derived = {name: newest[name] for name in _IDENTITY if name in newest}
+            metadata = {**newest, **(as_object(value.get("metadata")) or {}), **derived}
             value = {**current, **value, "metadata": metadata}
         warnings = (*write.warnings, *edited.warnings)
         if isinstance(edit, ScaleReplacement | ScalePatch | ScaleApplication):
             return rendering.answer(scales.scale_of(resource, value), warnings=warnings)
         code = 201 if live is None else 200
         return rendering.answer(rendering.one(resource, value, write.form, self._clock_ms()), code, warnings)
-
-
-def _is_open(resource: Resource) -> bool:
-    """Whether a derived object of the kind may be written: a namespace that exists because objects are in it."""
-    return resource.qualified == _NAMESPACES
 
 
 def _reference(resource: Resource, namespace: str, name: str) -> shapes.WorkloadRef:
