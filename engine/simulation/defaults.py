@@ -10,9 +10,12 @@ APIS: Final = (
         group_version="v1",
         kinds=(
             "ConfigMap",
+            "LimitRange",
             "Namespace",
+            "PersistentVolume",
             "PersistentVolumeClaim",
             "Pod",
+            "ResourceQuota",
             "Secret",
             "Service",
             "ServiceAccount",
@@ -22,13 +25,14 @@ APIS: Final = (
     ApiKind(group_version="apps/v1", kinds=("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")),
     ApiKind(group_version="autoscaling/v2", kinds=("HorizontalPodAutoscaler",)),
     ApiKind(group_version="batch/v1", kinds=("CronJob", "Job")),
-    ApiKind(group_version="networking.k8s.io/v1", kinds=("Ingress", "NetworkPolicy")),
+    ApiKind(group_version="networking.k8s.io/v1", kinds=("Ingress", "IngressClass", "NetworkPolicy")),
     ApiKind(group_version="policy/v1", kinds=("PodDisruptionBudget",)),
     ApiKind(
         group_version="rbac.authorization.k8s.io/v1",
         kinds=("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
     ),
     ApiKind(group_version="scheduling.k8s.io/v1", kinds=("PriorityClass",)),
+    ApiKind(group_version="storage.k8s.io/v1", kinds=("StorageClass",)),
 )
 """The built-in kinds of Kubernetes that members serve."""
 

@@ -41,6 +41,19 @@ def test_objects_can_be_created_changed_and_deleted_in_a_member(kubectl: Kubectl
     assert member("delete", "serviceaccounts", "--all") == 'serviceaccount "robot" deleted\n'
 
 
+def test_clusters_report_quotas_limits_volumes_and_classes(kubectl: Kubectl) -> None:
+    kinds = kubectl(
+        "get", "cluster", "member1", "-o", "jsonpath={.status.apiEnablements[*].resources[*].kind}"
+    )
+    assert set(kinds.split()) >= {
+        "IngressClass",
+        "LimitRange",
+        "PersistentVolume",
+        "ResourceQuota",
+        "StorageClass",
+    }
+
+
 def test_deployment_of_a_member_runs_scales_and_ends_there(kubectl: Kubectl) -> None:
     member = _member(kubectl)
     member("apply", "-f", "-", given=DEPLOYMENT)
