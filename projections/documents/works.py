@@ -45,6 +45,13 @@ def name_for(ref: shapes.WorkloadRef) -> str:
     return marks.work_name(ref.kind, ref.namespace, ref.name)
 
 
+def dispatching_message(*, is_suspended: bool) -> str:
+    """Return the message of the condition Dispatching."""
+    if is_suspended:
+        return "Work dispatching is in a suspended state."
+    return "Work is being dispatched to member clusters."
+
+
 def propagation(cluster: str, work: Work, template_uid: str, generation: int) -> marks.Propagation:
     """Return the facts from which the marks of the work's object follow; an empty uid for a deleted template."""
     return marks.Propagation(
@@ -195,9 +202,7 @@ def _status(work: Work) -> Json:
         "type": "Dispatching",
         "status": "False" if work.suspended else "True",
         "reason": "SuspendDispatching" if work.suspended else "Dispatching",
-        "message": "Work dispatching is in a suspended state."
-        if work.suspended
-        else "Work is being dispatched to member clusters.",
+        "message": dispatching_message(is_suspended=work.suspended),
         "lastTransitionTime": instant(work.dispatching_ms),
     }
     member = work.member

@@ -111,6 +111,10 @@ def test_condition_that_a_client_writes_is_shown_and_taints_the_cluster(kubectl:
                 lambda: kubectl("get", "cluster", "member3", "-o", "yaml"),
             )
         kubectl("wait", "--for=condition=NetworkReady", "cluster/member3", "--timeout=60s")
+        described = " ".join(kubectl("describe", "cluster", "member3").split())
+        taint = "{Key:network,Effect:NoSchedule}"
+        for change in ("added", "removed"):
+            assert f"cluster-controller Taint cluster succeed: {change} {taint}." in described
     finally:
         kubectl("delete", "clustertaintpolicy", "network")
         patch = json.dumps({"status": {"conditions": before}})

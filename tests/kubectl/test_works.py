@@ -2,6 +2,8 @@
 
 from typing import Any, Final, cast
 
+import pytest
+
 from engine.domain import marks
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, POLICY
@@ -150,3 +152,73 @@ def test_work_exists_and_follows_its_template_while_dispatching_is_suspended(kub
     kubectl("delete", "deploy", "web")
     kubectl.until_true(lambda: kubectl(*name, code=None) == "", lambda: kubectl.errors)
     assert kubectl.on("member1").table("deploy") == []
+
+
+def list_events(kubectl: Kubectl, *words: str) -> list[dict[str, Any]]:
+    return cast("list[dict[str, Any]]", kubectl.json("events", *words)["items"])
+
+
+def events_of(kubectl: Kubectl, *words: str) -> dict[str, tuple[str, str]]:
+    """The Events of an object by reason, with their messages and sources."""
+    listed = list_events(kubectl, *words)
+    return {each["reason"]: (each["message"], each["source"]["component"]) for each in listed}
+
+
+@pytest.mark.parametrize("kind", ["", ",involvedObject.kind=Work"])
+def test_events_tell_the_dispatch_the_application_and_the_health_of_a_work(
+    kubectl: Kubectl, kind: str
+) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    until_ready(kubectl)
+    name, here, space = name_of_work(kubectl), kubectl.namespace, "karmada-es-member1"
+    expected = {
+        "WorkDispatching": ("Work is being dispatched to member clusters.", "execution-controller"),
+        "SyncSucceed": (f"Sync work({space}/{name}) to cluster(member1) successful.", "execution-controller"),
+        "ReflectStatusSucceed": (
+            f"Reflect status for object(Deployment/{here}/web) succeed.",
+            "work-status-controller",
+        ),
+        "InterpretHealthSucceed": (
+            f"Interpret health of object(Deployment/{here}/web) as healthy.",
+            "work-status-controller",
+        ),
+    }
+    selected = ("-n", space, "--field-selector", f"involvedObject.name={name}{kind}")
+    kubectl.until_true(
+        lambda: events_of(kubectl, *selected) == expected, lambda: str(events_of(kubectl, *selected))
+    )
+    names = [each["metadata"]["name"] for each in list_events(kubectl, *selected)]
+    assert len(set(names)) == len(names)
+
+
+def test_events_of_a_template_tell_its_replicas_and_its_application_in_members(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    until_ready(kubectl)
+    of_template = events_of(
+        kubectl, "--field-selector", "involvedObject.name=web,involvedObject.kind=Deployment"
+    )
+    assert of_template["SyncSucceed"][1] == "execution-controller"
+    assert of_template["GetReplicasSucceed"] == (
+        f"Get replicas(3) of Deployment({kubectl.namespace}/web) succeed.",
+        "resource-detector",
+    )
+
+
+def test_event_tells_that_dispatching_is_suspended(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH.replace(POLICY, SUSPENDED))
+    selected = (
+        "-n",
+        "karmada-es-member1",
+        "--field-selector",
+        f"involvedObject.name={name_of_work(kubectl)}",
+    )
+    expected = {"WorkDispatching": ("Work dispatching is in a suspended state.", "execution-controller")}
+    kubectl.until_true(
+        lambda: events_of(kubectl, *selected) == expected, lambda: str(events_of(kubectl, *selected))
+    )
+
+
+def test_events_tell_of_a_cluster_that_joined(kubectl: Kubectl) -> None:
+    described = kubectl("describe", "cluster", "member1")
+    assert "Created execution space(karmada-es-member1) for cluster(member1)." in described
+    assert "SyncImpersonationConfigSucceed" in described

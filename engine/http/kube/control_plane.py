@@ -13,7 +13,7 @@ import msgspec
 
 from engine.http.kube.bootstrap_objects import BootstrapObjects, has_bootstrap_objects
 from engine.http.kube.derived_fields import Showing
-from engine.http.kube.event_lists import Events
+from engine.http.kube.kubernetes_events.lists import Events
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.requests import Query

@@ -6,7 +6,9 @@ from typing import Final
 import anyio.to_thread
 from starlette.responses import Response
 
-from engine.http.kube import decision_events, rendering
+from engine.http.kube import rendering
+from engine.http.kube.kubernetes_events import merging
+from engine.http.kube.kubernetes_events.subjects import Subjects
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.requests import Query
@@ -17,15 +19,18 @@ from engine.log.port import LogCutError
 from events import keys
 from events.json_values import Json, as_object
 from events.records import StoredRecord
-from projections import bindings, query
-from projections.bindings import Binding
+from projections import query, works
+from projections.documents.works import cluster_of, name_of
+from projections.port import Rows
 
 _OF_ONE_MAX: Final = 400
 _OF_ALL_MAX: Final = 20_000
 _BATCH: Final = 256
 _WATCHERS_MAX: Final = 64
 _BOUND: Final = ("ResourceBinding", "ClusterResourceBinding")
-_BINDING: Final = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
+_WORKS: Final = """
+SELECT k.key, w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id WHERE c.key = ?
+"""
 
 
 class Events:
@@ -87,48 +92,51 @@ class Events:
             self._watchers -= 1
 
     async def _records(self, namespace: str, fits: Fitting, number: int) -> list[StoredRecord]:
-        key = _key(namespace, fits)
-        if not key:
+        numbers = await anyio.to_thread.run_sync(self._timeline, namespace, fits)
+        if numbers is None:
             start = max(number - _OF_ALL_MAX, 0)
             newest = await self._services.log.read_all(start, number - start) if number else []
             return [record for record in newest if record.number <= number]
-        numbers = await anyio.to_thread.run_sync(self._timeline, key)
         records: list[StoredRecord] = []
         for each in numbers:
             records.extend(await self._services.log.read_all(each - 1, 1))
         return records
 
-    def _timeline(self, key: str) -> list[int]:
+    def _timeline(self, namespace: str, fits: Fitting) -> list[int] | None:
+        """The newest records about the one object that a field selector names; None if it names none."""
         with self._services.views.store.reading() as rows:
-            return query.newest(rows, key, limit=_OF_ONE_MAX)
+            key = _key(rows, namespace, fits)
+            return query.newest(rows, key, limit=_OF_ONE_MAX) if key else None
 
     async def _shown(self, resource: Resource, records: Iterable[StoredRecord]) -> list[Json]:
         return await anyio.to_thread.run_sync(self._within, resource, list(records))
 
     def _within(self, resource: Resource, records: list[StoredRecord]) -> list[Json]:
-        known: dict[str, Binding | None] = {}
         with self._services.views.store.reading() as rows:
-
-            def binding_of(key: str) -> Binding | None:
-                if key not in known:
-                    found = rows.select(_BINDING, (key,))
-                    known[key] = bindings.decode(found[0][0]) if found else None
-                return known[key]
-
-            happened = decision_events.happened(records, binding_of)
-        return [decision_events.event(each, resource.api_version) for each in happened]
+            occurred = merging.occurred(records, Subjects(rows))
+        return [merging.event(each, resource.api_version) for each in occurred]
 
 
-def _key(namespace: str, fits: Fitting) -> str:
-    """The binding key of the one object that a field selector names; empty if it names none."""
+def _key(rows: Rows, namespace: str, fits: Fitting) -> str:
+    """The key of the timeline of the one object that a field selector names; empty if it names none."""
     for prefix in ("involvedObject", "regarding"):
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:
             event_namespace = namespace or fits.fields.exact(f"{prefix}.namespace") or ""
             if kind in _BOUND:
                 return f"{event_namespace}/{name}" if kind == _BOUND[0] else name
+            if kind == "Cluster":
+                return keys.cluster_key(name)
+            if kind == "Work":
+                return _key_of_work(rows, cluster_of(event_namespace) or "", name)
             return keys.binding_key(kind, event_namespace, name)
     return ""
+
+
+def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
+    """The key of the binding of a work; that of no binding if the cluster has no work with this name."""
+    found = rows.select(_WORKS, (keys.cluster_key(cluster),))
+    return next((key for key, body in found if name_of(works.decode(body)) == name), name)
 
 
 def _is_in(value: Json, namespace: str) -> bool:

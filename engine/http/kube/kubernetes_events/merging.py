@@ -1,0 +1,96 @@
+"""Kubernetes Events from records: repeated ones about an object are merged and counted."""
+
+import zlib
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from engine.http.kube.kubernetes_events import of_bindings, of_clusters, of_works
+from engine.http.kube.kubernetes_events.message import Message, Said
+from engine.http.kube.kubernetes_events.subjects import Subjects
+from events import codec, times
+from events.json_values import Json
+from events.records import StoredRecord
+
+
+class Occurrence(Struct, frozen=True, kw_only=True):
+    """One Event: the object it is about (``involved``), its text, and how often and when it occurred."""
+
+    involved: Json
+    message: Message
+    count: int
+    first_number: int
+    last_number: int
+    first: str
+    last: str
+
+
+def occurred(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurrence]:
+    """Derive Events from records, merging repeated ones; ordered by their last occurrence."""
+    merged: dict[tuple[str, str, str, str], Occurrence] = {}
+    for record, said in _said(records, subjects):
+        message, involved = said
+        time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
+        identity = (str(involved["kind"]), str(involved["uid"]), message.reason, message.message)
+        before = merged.pop(identity, None)
+        merged[identity] = Occurrence(
+            involved=involved,
+            message=message,
+            count=before.count + 1 if before else 1,
+            first_number=before.first_number if before else record.number,
+            last_number=record.number,
+            first=before.first if before else time,
+            last=time,
+        )
+    return list(merged.values())
+
+
+def event(occurrence: Occurrence, api_version: str) -> Json:
+    """The Event as an object of the core group or of ``events.k8s.io``."""
+    involved, message = occurrence.involved, occurrence.message
+    # One record can cause several Events about an object.
+    text = zlib.crc32(f"{message.reason} {message.message}".encode())
+    metadata: Json = {
+        "name": f"{involved['name']}.{occurrence.first_number:08x}{text:08x}",
+        "namespace": str(involved.get("namespace", "default")),
+        "uid": f"{text:08x}-0000-4000-8000-{occurrence.first_number:012x}",
+        "resourceVersion": str(occurrence.last_number),
+        "creationTimestamp": occurrence.first,
+    }
+    head: Json = {"apiVersion": api_version, "kind": "Event", "metadata": metadata, "type": message.type}
+    if api_version == "v1":
+        return {
+            **head,
+            "involvedObject": involved,
+            "reason": message.reason,
+            "message": message.message,
+            "source": {"component": message.reporter},
+            "reportingComponent": message.reporter,
+            "reportingInstance": "",
+            "firstTimestamp": occurrence.first,
+            "lastTimestamp": occurrence.last,
+            "eventTime": None,
+            "count": occurrence.count,
+        }
+    return {
+        **head,
+        "regarding": involved,
+        "reason": message.reason,
+        "note": message.message,
+        "reportingController": message.reporter,
+        "deprecatedSource": {"component": message.reporter},
+        "deprecatedFirstTimestamp": occurrence.first,
+        "deprecatedLastTimestamp": occurrence.last,
+        "deprecatedCount": occurrence.count,
+        "eventTime": None,
+    }
+
+
+def _said(records: Iterable[StoredRecord], subjects: Subjects) -> Iterator[tuple[StoredRecord, Said]]:
+    sources = (of_bindings.Bindings(subjects), of_works.Works(subjects), of_clusters.Clusters(subjects))
+    for record in records:
+        decoded = codec.decode(record)
+        if isinstance(decoded, codec.Decoded):
+            for source in sources:
+                for said in source.take(record, decoded.data):
+                    yield record, said

@@ -1,0 +1,26 @@
+"""The text of a Kubernetes Event, and the object that it is about."""
+
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from events.json_values import Json
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """Reason, message and reporter of an Event; the reporter is Karmada's controller with this job."""
+
+    reason: str
+    message: str
+    reporter: str
+    type: str = NORMAL
+
+
+class Said(NamedTuple):
+    """A message about an object; ``involved`` is the reference to the object."""
+
+    message: Message
+    involved: Json

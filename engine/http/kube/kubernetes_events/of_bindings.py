@@ -1,0 +1,158 @@
+"""Kubernetes Events about bindings and templates, from the decisions in the log.
+
+Reasons, messages and reporters are Karmada's.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from engine.http import summaries
+from engine.http.kube.kubernetes_events import override_outcomes
+from engine.http.kube.kubernetes_events.message import NORMAL, WARNING, Message, Said
+from engine.http.kube.kubernetes_events.subjects import Subjects, of_binding, of_template
+from events import decisions, keys, shapes
+from events.records import StoredRecord
+from projections.bindings import Binding
+
+_DETECTOR: Final = "resource-detector"
+_SCHEDULER: Final = "default-scheduler"
+_DISTRIBUTOR: Final = "dependencies-distributor"
+_EVICTORS: Final = {"TaintManager": "taint-manager"}
+"""Reporters of evictions by the task's producer, where their names differ."""
+
+
+class _Saying(Struct, frozen=True):
+    """A message, and which of binding and template it is about."""
+
+    message: Message
+    of_binding: bool = True
+    of_template: bool = True
+
+
+class Bindings:
+    """Derives Events from records about bindings, in log order."""
+
+    def __init__(self, subjects: Subjects) -> None:
+        self._subjects = subjects
+        self._overrides = override_outcomes.Overrides()
+
+    def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[Said]:
+        """Yield the Events of the next record."""
+        key: object = getattr(data, "key", None)
+        binding = self._subjects.binding(key, record) if isinstance(key, str) else None
+        if binding is None:
+            return
+        for saying in (*_sayings(data, binding), *_ranked(data), *_overridden(data, self._overrides)):
+            if saying.of_binding:
+                yield Said(saying.message, of_binding(binding))
+            if saying.of_template:
+                yield Said(saying.message, of_template(binding))
+
+
+def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> Iterator[_Saying]:
+    """Events of override policies; as in Karmada, success is reported on the template only."""
+    for done, text in overrides.take(data):
+        message = Message(
+            reason=f"ApplyOverridePolicy{'Succeed' if done else 'Failed'}",
+            message=text,
+            reporter="override-manager",
+            type=NORMAL if done else WARNING,
+        )
+        yield _Saying(message, of_binding=not done)
+
+
+def _ranked(data: shapes.Event) -> Iterator[_Saying]:
+    """Events about priorities and preemption."""
+    match data:
+        case decisions.PriorityResolved(fault=fault) if fault:
+            text = f"{fault}; until then the scheduling priority is 0."
+            yield _warning("PriorityClassNotFound", text, _DETECTOR)
+        case decisions.CapacityWanted(missing=missing):
+            text = f"{missing} replicas find no room: all shards are asked who of lower priority has some."
+            yield _normal("CapacityWanted", text, _SCHEDULER)
+        case decisions.PreemptionDecided(victims=victims, reason=reason):
+            left = "; ".join(
+                f"{victim.key} leaves {victim.cluster} ({victim.replicas})" for victim in victims
+            )
+            text = f"Preempted: {left}." if left else f"Nobody is preempted: {summaries.NOBODY[reason]}."
+            yield _normal("PreemptionSucceed" if left else "PreemptionFailed", text, _SCHEDULER)
+        case decisions.EvictionStarted(cluster=cluster, replicas=replicas, by=by) if by:
+            text = f"Preempted by {by} in cluster {cluster}: {replicas} replicas leave it."
+            yield _warning("Preempted", text, _SCHEDULER)
+        case _:
+            return
+
+
+def _sayings(data: shapes.Event, binding: Binding) -> Iterator[_Saying]:
+    ref = binding.template
+    name = keys.binding_name(ref.kind, ref.name)
+    kind, full_name = (
+        ("ResourceBinding", f"{ref.namespace}/{name}") if ref.namespace else ("ClusterResourceBinding", name)
+    )
+    match data:
+        case decisions.BindingDeclared(replicas=replicas) if replicas is not None:
+            text = f"Get replicas({replicas}) of {ref.kind}({_full_name(ref)}) succeed."
+            yield _normal("GetReplicasSucceed", text, _DETECTOR, of_binding=False)
+        case decisions.ScheduleDecided(clusters=clusters):
+            chosen = ", ".join(f"{target.name}:{target.replicas}" for target in clusters)
+            colon = ":" if ref.namespace else ""
+            text = f"Binding has been scheduled successfully. Result{colon} {{{chosen}}}"
+            yield _normal("ScheduleBindingSucceed", text, _SCHEDULER)
+        case decisions.ScheduleFailed(message=text):
+            yield _warning("ScheduleBindingFailed", text, _SCHEDULER)
+        case decisions.BindingClaimed(policy=policy):
+            text = f"Apply policy({_full_name(policy)}) succeed"
+            yield _normal("ApplyPolicySucceed", text, _DETECTOR, of_binding=False)
+        case decisions.BindingDispatched():
+            reporter = "binding-controller" if ref.namespace else "cluster-resource-binding-controller"
+            yield _normal("SyncWorkSucceed", f"Sync work of {kind}({full_name}) successful.", reporter)
+        case decisions.EvictionStarted(cluster=cluster, not_preserved=missing, by=""):
+            lost = "".join(f" {label} is not preserved: {missing[label]}." for label in sorted(missing))
+            reporter = _EVICTORS.get(data.producer, data.producer)
+            text = f"Evict from cluster {cluster} succeed.{lost}"
+            yield _normal("EvictWorkloadFromClusterSucceed", text, reporter)
+        case decisions.DependenciesDistributed(dependencies=dependencies):
+            yield from _distributed(dependencies)
+        case decisions.StatusAggregated():
+            yield from _aggregated(kind, full_name, ref.namespace)
+        case _:
+            return
+
+
+def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> Iterator[_Saying]:
+    refs = " ".join(
+        f"{{APIVersion:{ref.api_version} Kind:{ref.kind} Namespace:{ref.namespace} Name:{ref.name} "
+        "LabelSelector:<nil>}"
+        for ref in dependencies
+    )
+    text = f"Get dependencies([{refs}]) succeed."
+    yield _normal("GetDependenciesSucceed", text, _DISTRIBUTOR, of_binding=False)
+    text = "Sync schedule results to dependencies succeed."
+    yield _normal("SyncScheduleResultToDependenciesSucceed", text, _DISTRIBUTOR, of_template=False)
+
+
+def _aggregated(kind: str, full_name: str, namespace: str) -> Iterator[_Saying]:
+    reporter = (
+        "resource-binding-status-controller" if namespace else "cluster-resource-binding-status-controller"
+    )
+    reason = "AggregateStatusSucceed"
+    text = f"Update {kind}({full_name}) with AggregatedStatus successfully."
+    yield _normal(reason, text, reporter, of_template=False)
+    text = "Update Resource with AggregatedStatus successfully."
+    yield _normal(reason, text, reporter, of_binding=False)
+
+
+def _full_name(ref: shapes.WorkloadRef | shapes.PolicyRef) -> str:
+    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+
+
+def _normal(
+    reason: str, text: str, reporter: str, *, of_binding: bool = True, of_template: bool = True
+) -> _Saying:
+    return _Saying(Message(reason=reason, message=text, reporter=reporter), of_binding, of_template)
+
+
+def _warning(reason: str, text: str, reporter: str) -> _Saying:
+    return _Saying(Message(reason=reason, message=text, reporter=reporter, type=WARNING))

@@ -1,0 +1,90 @@
+"""The objects that Kubernetes Events are about, as the views know them now."""
+
+from events import keys, times, vocabulary
+from events.json_values import Json
+from events.records import StoredRecord
+from projections import bindings, clusters, works
+from projections.bindings import Binding
+from projections.clusters import Cluster
+from projections.documents.works import API_VERSION as WORK_VERSION
+from projections.documents.works import name_of
+from projections.port import Rows
+from projections.works import Work
+
+_BINDING_VERSION = "work.karmada.io/v1alpha2"
+_CLUSTER_VERSION = "cluster.karmada.io/v1alpha1"
+_BINDING = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
+_CLUSTER = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
+_WORK = """
+SELECT w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id WHERE c.key = ? AND k.key = ?
+"""
+
+
+class Subjects:
+    """Looks objects up in one read of the views; each object once."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._bindings: dict[str, Binding | None] = {}
+        self._works: dict[tuple[str, str], Work | None] = {}
+        self._clusters: dict[str, Cluster | None] = {}
+
+    def binding(self, key: str, record: StoredRecord) -> Binding | None:
+        """Return the binding that a record is about; None if there is none, or if it was created later."""
+        if key not in self._bindings:
+            found = self._rows.select(_BINDING, (key,))
+            self._bindings[key] = bindings.decode(found[0][0]) if found else None
+        binding = self._bindings[key]
+        return None if binding is None or _time_ms(record) < binding.created_ms else binding
+
+    def work(self, cluster: str, key: str, record: StoredRecord) -> Work | None:
+        """Return the work of a binding in a cluster that a record is about, like ``binding``."""
+        where = (keys.cluster_key(cluster), key)
+        if where not in self._works:
+            found = self._rows.select(_WORK, where)
+            self._works[where] = works.decode(found[0][0]) if found else None
+        work = self._works[where]
+        return None if work is None or _time_ms(record) < work.created_ms else work
+
+    def cluster(self, name: str, record: StoredRecord) -> Cluster | None:
+        """Return the cluster that a record is about, like ``binding``."""
+        if name not in self._clusters:
+            found = self._rows.select(_CLUSTER, (keys.cluster_key(name),))
+            self._clusters[name] = clusters.decode(found[0][0]) if found else None
+        cluster = self._clusters[name]
+        return None if cluster is None or _time_ms(record) < cluster.head.created_ms else cluster
+
+
+def of_binding(binding: Binding) -> Json:
+    """Return the reference to a binding."""
+    ref = binding.template
+    kind = "ResourceBinding" if ref.namespace else "ClusterResourceBinding"
+    return _reference(
+        _BINDING_VERSION, kind, ref.namespace, keys.binding_name(ref.kind, ref.name), binding.uid
+    )
+
+
+def of_template(binding: Binding) -> Json:
+    """Return the reference to the template of a binding."""
+    ref = binding.template
+    return _reference(ref.api_version, ref.kind, ref.namespace, ref.name, binding.template_uid)
+
+
+def of_work(cluster: str, work: Work) -> Json:
+    """Return the reference to the Work object of a work."""
+    namespace = f"{vocabulary.EXECUTION_NAMESPACE_PREFIX}{cluster}"
+    return _reference(WORK_VERSION, "Work", namespace, name_of(work), work.uid)
+
+
+def of_cluster(cluster: Cluster) -> Json:
+    """Return the reference to a Cluster."""
+    return _reference(_CLUSTER_VERSION, "Cluster", "", cluster.name, cluster.head.uid)
+
+
+def _reference(api_version: str, kind: str, namespace: str, name: str, uid: str) -> Json:
+    reference: Json = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    return {**reference, "namespace": namespace} if namespace else reference
+
+
+def _time_ms(record: StoredRecord) -> int:
+    return times.from_text(record.headers["ce_time"])
