@@ -25,6 +25,7 @@ from events import codec, decisions, keys
 from events import topics as names
 from events.records import Record
 from tests.builders import inputs, log_records
+from tests.builders.log_records import record_of_bytes
 from tests.scaleout import checker, history
 from tests.scaleout.logs import followed, owned, prepared, verified
 
@@ -35,6 +36,8 @@ SHARD: Final = keys.shard_of(KEY)
 LOOK_S: Final = 1.2
 """An owner looks for what others wrote once a second."""
 LOST_S: Final = 120.0
+HIDDEN_S: Final = 1.5
+"""Longer than until the owner makes the brokers compute the visible end again."""
 
 INPUTS: Final = [
     *((topic, 0) for topic in names.FACT_TOPICS),
@@ -142,6 +145,41 @@ async def test_transactions_alone_hide_what_a_stale_owner_already_sent(address: 
     # Its bytes are in the partition, followed by those of the next owner.
     assert [entry.offset > sent[0] for entry in found.of("decisions")] == [False, True]
     assert steps(found) == [(1, 1), (2, 2)]
+    assert wrong == []
+
+
+async def test_takeover_waits_for_steps_that_an_open_transaction_hides(address: Address) -> None:
+    slot = (names.DECISIONS, SHARD)
+    async with owner(address) as (worker, _, log), owner(address) as (other, _, its):
+        await worker.recover()
+        foreign = await clients.started(clients.producer(address, address.topic("foreign")))
+        try:
+            await foreign.begin_transaction()
+            await appending.send(foreign, address, [record_of_bytes(names.DECISIONS, {}, b"{", KEY)])
+            foreign_end = (await its.written([slot]))[slot]
+            await log.append(
+                [log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)]
+            )
+            await log.level()
+            turn = asyncio.create_task(worker.turn())
+            async with asyncio.timeout(LOST_S):
+                while (await its.written([slot]))[slot] == foreign_end:  # noqa: ASYNC110  # brokers do not signal it
+                    await asyncio.sleep(LOOK_S / 10)
+            # By then the step is committed, and the owner reads what the other producer wrote before it.
+            await asyncio.sleep(HIDDEN_S)
+            assert not turn.done()
+
+            recovering = asyncio.create_task(other.recover())
+            await asyncio.sleep(HIDDEN_S)
+            assert not recovering.done()
+
+            await foreign.abort_transaction()
+            await recovering
+            await turn
+        finally:
+            await clients.stopped(foreign)
+    found, wrong = await proved(address)
+    assert steps(found) == [(1, 1), (2, 1), (3, 2)]
     assert wrong == []
 
 

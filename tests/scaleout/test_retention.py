@@ -134,8 +134,8 @@ def take_over_without(
 
 
 def refuse_views(running: Installation) -> None:
-    """New views cannot be built without the first records."""
-    asyncio.run(retention.throw_away(running.servers, f"{running.prefix}.clusters", 0))
+    """New views cannot be built without the first record, which all running replicas have read."""
+    asyncio.run(retention.throw_away(running.servers, f"{running.prefix}.clusters", 0, before=1))
     data = running.directory / "new" / "data"
     projector = Process("new", running.log, running.directory, "projector", "--data", str(data))
     projector.launch()

@@ -1,9 +1,10 @@
 """Ownership of shards on Kafka: one producer per shard, with the shard's name as transactional id.
 
-Starting the producer fences the former owner and ends its open transaction; its committed steps can then be
-read. A step is one transaction. In addition, an owner knows the offsets of its own output: between two of its
-steps there is only a control record. If there is more, the owner reads it, and a foreign step that counts
-ends its ownership, even if the brokers should allow two writers (design section 5).
+Starting the producer fences the former owner and ends its open transaction; its committed steps can be read
+once everything that is written in the shard's decisions is visible. A step is one transaction. In addition, an
+owner knows the offsets of its own output: between two of its steps there is only a control record. If there is
+more, the owner reads it, and a foreign step that counts ends its ownership, even if the brokers should allow two
+writers (design section 5).
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -11,6 +12,7 @@ ends its ownership, even if the brokers should allow two writers (design section
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -32,6 +34,12 @@ _MARK: Final = 1
 
 _LOOK_S: Final = 1.0
 """Interval in seconds of the check for foreign writes; the owner's commits detect them earlier."""
+
+_HIDDEN_S: Final = 0.02
+"""Interval in seconds of the queries while a part of the decisions is not visible."""
+
+_STALE_S: Final = 1.0
+"""Seconds after which the brokers are made to compute the visible end again."""
 
 _FENCED: Final = (ProducerFenced, InvalidProducerEpoch)
 _log = diagnostics.logger(__name__)
@@ -77,7 +85,7 @@ class Shards:
                 raise failed
         # Only now: reads before the producers have started could miss the last steps of the former owners.
         await self._log.follow(_inputs(self._owned))
-        for slot, end in (await self._log.unfollowed_ends(_decisions(taken))).items():
+        for slot, end in (await self._visible_ends(taken)).items():
             self._owned[slot[1]].end = end
 
     async def release(self, shards: Iterable[int]) -> None:
@@ -145,6 +153,46 @@ class Shards:
 
     async def _started(self, shard: int) -> clients.Producer:
         return await clients.started(clients.producer(self._address, self._address.topic(f"shard-{shard}")))
+
+    async def _visible_ends(self, shards: Sequence[int]) -> dict[Slot, int]:
+        """Return the ends of the shards' decisions once all that is written there is visible.
+
+        An owner that took over earlier would not know the last steps of its predecessor and decide again.
+        Raises LogError if something stays hidden, as behind a foreign transaction that is left open.
+        """
+        slots = _decisions(shards)
+        hidden: list[Slot] = []
+        try:
+            async with asyncio.timeout(appending.COMMIT_S):
+                for count in itertools.count():
+                    # Asked first: records that are written in between must not be waited for.
+                    written = await self._log.written(slots)
+                    ends = await self._log.unfollowed_ends(slots)
+                    hidden = [slot for slot in slots if ends[slot] < written[slot]]
+                    if not hidden:
+                        return ends
+                    if count == _STALE_S // _HIDDEN_S:
+                        await asyncio.gather(*(self._write_and_abort(slot) for slot in hidden))
+                    await asyncio.sleep(_HIDDEN_S)
+        except TimeoutError:
+            pass
+        except KafkaError as error:
+            raise clients.failed("the ends of the decisions are not known", error) from error
+        names = ", ".join(f"{topic}/{shard}" for topic, shard in hidden)
+        message = (
+            f"the last records of {names} are hidden by an open transaction; wait for its end, or abort it"
+        )
+        raise port.LogError(message)
+
+    async def _write_and_abort(self, slot: Slot) -> None:
+        """Write a record in a transaction and abort it.
+
+        A broker that restarted may count a finished transaction as open until the partition is written.
+        """
+        producer = self._owned[slot[1]].producer
+        await producer.begin_transaction()
+        await producer.send_and_wait(self._address.topic(slot[0]), key=b"", value=b"", partition=slot[1])
+        await producer.abort_transaction()
 
     async def _commit(self, shard: int, batch: Sequence[Record]) -> int:
         """Commit a step and return the offset of its first record."""
