@@ -348,19 +348,27 @@ class StatusAggregated(BindingDecision, frozen=True, kw_only=True):
 class DependenciesDistributed(BindingDecision, frozen=True, kw_only=True):
     """All objects that the workload depends on, and their clusters; links notify the objects' owner shards.
 
-    Without ``dependencies`` the workload depends on nothing from now on.
+    Without ``dependencies`` the workload depends on nothing from now on. ``overwrites`` and ``preserves`` are as
+    in the links.
     """
 
     dependencies: tuple[shapes.WorkloadRef, ...] = ()
     clusters: tuple[str, ...] = ()
+    overwrites: bool = False
+    preserves: bool = False
 
 
 class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
-    """A binding that depends on the object, and the clusters where it needs the object; none if it no longer does."""
+    """A binding that depends on the object, and the clusters where it needs the object; none if it no longer does.
+
+    ``overwrites`` and ``preserves`` are those of its policy.
+    """
 
     namespace: str
     name: str
     clusters: tuple[str, ...] = ()
+    overwrites: bool = False
+    preserves: bool = False
 
     @property
     def by(self) -> str:
@@ -376,11 +384,11 @@ class BindingRequired(BindingDecision, frozen=True, kw_only=True):
 
     required_by: tuple[RequiredBy, ...]
 
-    def fold(self, required: dict[str, tuple[str, ...]]) -> None:
-        """Apply the changes to ``required``, which maps keys of dependent bindings to their clusters."""
+    def fold(self, required: dict[str, RequiredBy]) -> None:
+        """Apply the changes to ``required``, which holds the needs by the key of the dependent binding."""
         for each in self.required_by:
             if each.clusters:
-                required[each.by] = each.clusters
+                required[each.by] = each
             else:
                 required.pop(each.by, None)
 

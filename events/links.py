@@ -65,10 +65,13 @@ class DependencyNeeded(_DependencyLink, frozen=True, kw_only=True):
     """The clusters in which a workload needs an object of its namespace; replaces its earlier needs of that object.
 
     ``by`` is the key of the workload's binding, ``number`` the step of its shard: the highest number of a
-    binding counts.
+    binding counts. ``overwrites`` and ``preserves`` are those of the workload's policy: whether works take over
+    objects that exist already, and whether a deleted object stays in its clusters.
     """
 
     clusters: tuple[str, ...]
+    overwrites: bool = False
+    preserves: bool = False
 
 
 class DependencyDropped(_DependencyLink, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import bindings as domain
-from events import decisions, ids, shapes
+from events import decisions, enums, ids, shapes
 from events.envelope import Envelope
 from projections.placements import Placements
 from projections.port import Row, Rows
@@ -43,8 +43,8 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     last one that changed the rendered template. ``replicas`` is None for kinds without replicas.
     ``condition_since_ms`` is when the condition Scheduled last changed between success and failure,
     ``observed_generation`` the generation that it describes. ``dependencies`` are the objects that the
-    template refers to and that were distributed with it; ``required`` are the clusters in which other
-    bindings need the template, by their keys.
+    template refers to and that were distributed with it; ``required`` are the needs of other bindings for the
+    template, by their keys.
     """
 
     template: shapes.WorkloadRef
@@ -61,13 +61,30 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     observed_generation: int = 0
     status: Status | None = None
     dependencies: tuple[shapes.WorkloadRef, ...] = ()
-    required: dict[str, tuple[str, ...]] = {}
+    required: dict[str, decisions.RequiredBy] = {}
 
     @property
     def placement(self) -> str:
         """Digest of the placement in the binding's spec; empty if there is none."""
         claim = self.last_claim
         return claim.placement if claim else ""
+
+    @property
+    def conflict_resolution(self) -> str:
+        """The rule for existing objects: that of its policy, else of the bindings that need the template."""
+        claim = self.last_claim
+        if claim is not None:
+            return claim.conflict_resolution
+        overwrites = any(need.overwrites for need in self.required.values())
+        return enums.ConflictResolution.OVERWRITE if overwrites else enums.ConflictResolution.ABORT
+
+    @property
+    def preserves(self) -> bool:
+        """Whether members keep the object when it is deleted, by its policy or the bindings that need the template."""
+        claim = self.last_claim
+        if claim is not None:
+            return claim.preserve_on_deletion
+        return any(need.preserves for need in self.required.values())
 
 
 _OF_TEMPLATE: Final = (decisions.BindingClaimed, decisions.BindingReleased, decisions.StatusAggregated)
@@ -180,7 +197,7 @@ def on(binding: Binding) -> str:
     Clusters in which only other bindings need it come last.
     """
     assigned = [name for name, _ in binding.clusters]
-    others = {name for clusters in binding.required.values() for name in clusters}.difference(assigned)
+    others = {name for need in binding.required.values() for name in need.clusters}.difference(assigned)
     return "".join((",", *(f"{name}," for name in assigned), *(f"{name}," for name in sorted(others))))
 
 

@@ -255,11 +255,11 @@ def _is_of_namespace(work: Work | None) -> bool:
 
 def claim_of(binding: Binding | None) -> marks.Claim:
     """Return the parts of a binding's claim that its works show."""
-    last = None if binding is None else binding.last_claim
-    if binding is None or last is None:
+    if binding is None:
         return marks.NO_CLAIM
-    policy, policy_id = (last.policy, last.permanent_id) if binding.claim is not None else (None, "")
-    return marks.Claim(policy, policy_id, last.preserve_on_deletion)
+    claim = binding.claim
+    policy, policy_id = (claim.policy, claim.permanent_id) if claim is not None else (None, "")
+    return marks.Claim(policy, policy_id, binding.preserves)
 
 
 def _continued(
@@ -285,8 +285,7 @@ def _unsent(data: events.WorkSuspended, binding: Binding | None) -> Work | None:
         return None
     count = dict(binding.clusters).get(data.cluster, binding.replicas or 0)
     replicas = _replicas(binding, count)
-    last = binding.last_claim
-    overwrites = last is not None and last.conflict_resolution == enums.ConflictResolution.OVERWRITE
+    overwrites = binding.conflict_resolution == enums.ConflictResolution.OVERWRITE
     return Work(0, binding.template, 0, 0, "", data.term, data.step, replicas, overwrites=overwrites)
 
 

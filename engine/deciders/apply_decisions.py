@@ -14,6 +14,7 @@ from engine.deciders.state import (
     Declared,
     Dispatched,
     ShardState,
+    Terms,
     Want,
 )
 from engine.domain import bindings, rebalancers
@@ -159,9 +160,10 @@ def _apply_dependencies(
             binding.distributed = data if data.dependencies else None
         case decisions.BindingRequired():
             bindings.apply(binding, data)
-            needs.apply(
-                shard, data.key, ((required_by.by, required_by.clusters) for required_by in data.required_by)
+            terms = (
+                (each.by, Terms(each.clusters, each.overwrites, each.preserves)) for each in data.required_by
             )
+            needs.apply(shard, data.key, terms)
 
 
 def _withdraw(binding: Binding, data: decisions.BindingWithdrawn) -> None:

@@ -13,7 +13,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
 from engine.objects import interpreters
 from engine.objects.dependencies import Dependency
-from events import decisions, json_paths, limits, links, shapes, vocabulary
+from events import decisions, enums, json_paths, limits, links, shapes, vocabulary
 from events.validation import names
 
 
@@ -27,18 +27,31 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preser
     clusters = _clusters(binding)
     refs = _current_dependencies(binding, facts, previous_refs) if clusters else ()
     clusters = clusters if refs else ()
-    if refs == previous_refs and (previous is None or previous.clusters == clusters):
-        return
-    distributed = decisions.DependenciesDistributed(key=binding.key, dependencies=refs, clusters=clusters)
-    emit.decide(distributed)
-    unchanged = (
-        frozenset(previous_refs)
-        if previous is not None and previous.clusters == clusters
-        else frozenset[shapes.WorkloadRef]()
+    claim = binding.last_claim if refs else None
+    distributed = decisions.DependenciesDistributed(
+        key=binding.key,
+        dependencies=refs,
+        clusters=clusters,
+        overwrites=claim is not None and claim.conflict_resolution == enums.ConflictResolution.OVERWRITE,
+        preserves=claim is not None and claim.preserve_on_deletion,
     )
+    has_same_terms = previous is not None and previous == msgspec.structs.replace(
+        distributed, dependencies=previous_refs
+    )
+    if refs == previous_refs and (previous is None or has_same_terms):
+        return
+    emit.decide(distributed)
+    unchanged = frozenset(previous_refs if has_same_terms else ())
     for ref in refs:
         if ref not in unchanged:
-            need = links.DependencyNeeded(dependency=ref, by=binding.key, number=emit.step, clusters=clusters)
+            need = links.DependencyNeeded(
+                dependency=ref,
+                by=binding.key,
+                number=emit.step,
+                clusters=clusters,
+                overwrites=distributed.overwrites,
+                preserves=distributed.preserves,
+            )
             emit.send(need)
     kept = frozenset(refs)
     for ref in previous_refs:

@@ -12,7 +12,7 @@ out is found out by the reader of the template), the status values to report, th
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from engine.deciders import required_bindings, state_preservation, step_outputs
+from engine.deciders import needs, required_bindings, state_preservation, step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Declared, Dispatched
 from engine.domain.bindings import Claim, Targets
@@ -44,14 +44,16 @@ def decide(
     leaving = binding.works.keys() & facts.leaving
     for cluster in sorted((binding.works.keys() - assigned.keys() - kept - required) | leaving):
         dispatched.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
-        is_left = cluster in left or (cluster in leaving and binding.preserves)
+        is_left = cluster in left or (cluster in leaving and needs.preserves(emit.shard, binding))
         _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
         selecting = facts.overrides.policies_for(binding.template) if binding.template else ()
         reading = state_preservation.reading(claim, facts.reading(declared.ref))
         ref = declared.ref
         overwrites = (binding.template is not None and binding.template.overwrites) or (
-            claim is not None and claim.conflict_resolution == enums.ConflictResolution.OVERWRITE
+            claim.conflict_resolution == enums.ConflictResolution.OVERWRITE
+            if claim is not None
+            else needs.overwrites(emit.shard, binding)
         )
         is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
         for cluster, count in _targets(binding, declared, required) if required else binding.clusters:

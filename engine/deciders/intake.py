@@ -296,12 +296,18 @@ def _take_need(
     need = Need(
         ref=link.dependency,
         number=link.number,
-        clusters=tuple(sorted(set(link.clusters))) if is_needed else (),
-        preserved=not is_needed and link.preserved,
-        applied=previous.applied if previous else (),
+        terms=_terms(link),
+        preserved=isinstance(link, links.DependencyDropped) and link.preserved,
+        applied=previous.applied if previous else states.NOT_NEEDED,
     )
     needs.put(shard, key, link.by, need)
     touch(shard, key, states.REQUIRED, taken)
+
+
+def _terms(link: links.DependencyNeeded | links.DependencyDropped) -> states.Terms:
+    if isinstance(link, links.DependencyDropped):
+        return states.NOT_NEEDED
+    return states.Terms(tuple(sorted(set(link.clusters))), link.overwrites, link.preserves)
 
 
 def _take_preemption_link(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from engine.deciders.state import Need, ShardState
+from engine.deciders.state import NOT_NEEDED, Binding, Need, ShardState, Terms
 from events.shapes import WorkloadRef
 
 
@@ -24,6 +24,7 @@ class Needs(dict[str, Need]):
         self.changed: set[str] = set()
         self.ref: WorkloadRef | None = None
         self._applied: Counter[str] = Counter()
+        self._overwriting = self._preserving = 0
         for by, need in needs:
             self.put(by, need)
 
@@ -31,7 +32,7 @@ class Needs(dict[str, Need]):
         """Store the current need of a binding."""
         self._count(self.get(by), need)
         self[by] = need
-        if need.clusters == need.applied and need.clusters:
+        if need.terms == need.applied and need.terms.clusters:
             self.changed.discard(by)
         else:
             self.changed.add(by)
@@ -45,12 +46,24 @@ class Needs(dict[str, Need]):
         """Return the clusters in which any binding needs the object, as of the last decisions."""
         return frozenset(self._applied)
 
+    @property
+    def overwrites(self) -> bool:
+        """Whether works of the object take over existing objects: one binding that needs it suffices."""
+        return self._overwriting > 0
+
+    @property
+    def preserves(self) -> bool:
+        """Whether the object stays in its clusters when it is deleted: one binding that needs it suffices."""
+        return self._preserving > 0
+
     def _count(self, old: Need | None, new: Need | None) -> None:
-        before, now = old.applied if old else (), new.applied if new else ()
+        before, now = old.applied if old else NOT_NEEDED, new.applied if new else NOT_NEEDED
         if before == now:
             return
-        self._applied.update(now)
-        for name in before:
+        self._overwriting += now.overwrites - before.overwrites
+        self._preserving += now.preserves - before.preserves
+        self._applied.update(now.clusters)
+        for name in before.clusters:
             self._applied[name] -= 1
             if not self._applied[name]:
                 del self._applied[name]
@@ -74,19 +87,19 @@ def put(shard: ShardState, key: str, by: str, need: Need) -> None:
     needs.put(by, need)
 
 
-def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-    """Record, by binding, the clusters for which its need was decided."""
+def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, Terms]]) -> None:
+    """Record, by binding, the terms on which its need was decided."""
     needs = known(shard, key)
-    for by, clusters in applied if needs is not None else ():
+    for by, terms in applied if needs is not None else ():
         if needs is not None and by in needs:
-            needs.put(by, msgspec.structs.replace(needs[by], applied=clusters))
+            needs.put(by, msgspec.structs.replace(needs[by], applied=terms))
 
 
 def forget_applied(shard: ShardState, key: str) -> None:
     """Reset what was decided: the object's binding is withdrawn, so all needs count as changed if it returns."""
     needs = known(shard, key)
     if needs is not None:
-        apply(shard, key, [(by, ()) for by in needs])
+        apply(shard, key, [(by, NOT_NEEDED) for by in needs])
 
 
 def forget_dropped(shard: ShardState, key: str) -> None:
@@ -94,7 +107,19 @@ def forget_dropped(shard: ShardState, key: str) -> None:
     needs = known(shard, key)
     if needs is None:
         return
-    for by in [by for by in needs.changed if not (needs[by].clusters or needs[by].applied)]:
+    for by in [by for by in needs.changed if not (needs[by].terms.clusters or needs[by].applied.clusters)]:
         needs.drop(by)
     if not needs:
         del shard.needs[key]
+
+
+def overwrites(shard: ShardState, binding: Binding) -> bool:
+    """Return whether works of an object without policy take over existing objects, as bindings that need it ask."""
+    needs = None if binding.last_claim else known(shard, binding.key)
+    return needs is not None and needs.overwrites
+
+
+def preserves(shard: ShardState, binding: Binding) -> bool:
+    """Return whether deleting an object leaves it in its clusters, by its policy or the bindings that need it."""
+    needs = None if binding.last_claim else known(shard, binding.key)
+    return binding.preserves or (needs is not None and needs.preserves)

@@ -6,7 +6,7 @@ withdraws the binding from all clusters. A change of a lazy policy takes effect 
 template.
 """
 
-from engine.deciders import claims, step_outputs
+from engine.deciders import claims, needs, step_outputs
 from engine.deciders import state as states
 from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Template
@@ -49,7 +49,7 @@ def choose(claim: Claim | None, template: Template, facts: Facts) -> tuple[str, 
 def _withdraw(binding: Binding, emit: step_outputs.Emitter) -> bool:
     if binding.declared is None:
         return False
-    preserved = binding.preserves
+    preserved = needs.preserves(emit.shard, binding)
     emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="TemplateDeleted"))
     return preserved
 

@@ -2,7 +2,8 @@
 
 A needed object gets a binding even if no policy selects it, and goes to the clusters of its own policy and to
 all in which it is needed. A need for an object that does not exist yet waits in the state. A binding that
-exists for needs only is withdrawn with the last of them.
+exists for needs only is withdrawn with the last of them. Without a policy of its own, an object is overwritten or
+preserved if one of the bindings that need it asks for that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Final
 from engine.deciders import needs as all_needs
 from engine.deciders import propagation, step_outputs
 from engine.deciders.facts import Facts
-from engine.deciders.state import Binding, Need, ShardState, Template
+from engine.deciders.state import NOT_NEEDED, Binding, Need, ShardState, Template
 from events import decisions, keys
 
 NO_CLUSTERS: Final[frozenset[str]] = frozenset()
@@ -28,10 +29,10 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> frozen
     preserved = frozenset(
         name
         for need in map(needs.__getitem__, examined)
-        if need.preserved and not need.clusters
-        for name in need.applied
+        if need.preserved and not need.terms.clusters
+        for name in need.applied.clusters
     )
-    is_required = any(need.clusters and need.ref == template.ref for need in needs.values())
+    is_required = any(need.terms.clusters and need.ref == template.ref for need in needs.values())
     if is_required:
         propagation.declare(binding, template, facts, emit)
     if binding.declared is None:
@@ -56,10 +57,16 @@ def _changed(
 ) -> Iterator[decisions.RequiredBy]:
     for by in examined:
         need = needs[by]
-        clusters = need.clusters if need.ref == template.ref else ()
-        if clusters != need.applied:
+        terms = need.terms if need.ref == template.ref else NOT_NEEDED
+        if terms != need.applied:
             namespace, name = keys.split(by)
-            yield decisions.RequiredBy(namespace=namespace, name=name, clusters=clusters)
+            yield decisions.RequiredBy(
+                namespace=namespace,
+                name=name,
+                clusters=terms.clusters,
+                overwrites=terms.overwrites,
+                preserves=terms.preserves,
+            )
 
 
 def _portions(changed: tuple[decisions.RequiredBy, ...]) -> Iterator[tuple[decisions.RequiredBy, ...]]:

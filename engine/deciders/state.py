@@ -117,18 +117,29 @@ class RescheduleRequest(Struct, frozen=True, gc=False):
     workload: WorkloadRef
 
 
+class Terms(Struct, frozen=True, gc=False):
+    """The clusters in which a binding needs an object, and whether its policy overwrites and preserves objects."""
+
+    clusters: tuple[str, ...] = ()
+    overwrites: bool = False
+    preserves: bool = False
+
+
+NOT_NEEDED: Final = Terms()
+
+
 class Need(Struct, frozen=True, gc=False):
-    """The clusters in which another binding needs the object, from its newest link; empty if the need was dropped.
+    """The terms on which another binding needs the object, from its newest link; without clusters it was dropped.
 
     ``number`` orders the links of one binding. ``preserved``: a dropped need leaves the object in its
-    clusters. ``applied`` holds the clusters of the last decision on this need.
+    clusters. ``applied`` holds the terms of the last decision on this need.
     """
 
     ref: WorkloadRef
     number: int
-    clusters: tuple[str, ...]
+    terms: Terms
     preserved: bool = False
-    applied: tuple[str, ...] = ()
+    applied: Terms = NOT_NEEDED
 
 
 class Binding(bindings.Binding, kw_only=True, gc=False):

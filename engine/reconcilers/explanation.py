@@ -70,7 +70,7 @@ class _Newest(Struct):
     placed: int | None
     required: recovery.RecordedStep | None
     overrides: dict[str, tuple[str, ...]]
-    required_by: dict[str, tuple[str, ...]]
+    required_by: dict[str, decisions.RequiredBy]
     labels: dict[str, dict[str, str]] = {}
     not_preserved: dict[str, dict[str, str]] = {}
     preemption: preemption_explanation.History = msgspec.field(default_factory=preemption_explanation.History)
@@ -86,14 +86,14 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
     if newest.placed is not None:
         explained = await _recompute(log, key, newest.placed)
     elif newest.required is not None and newest.required_by:
-        names = {name for clusters in newest.required_by.values() for name in clusters}
+        names = {name for need in newest.required_by.values() for name in need.clusters}
         explained = _required_only(key, newest.required, sorted(names))
     if explained is None:
         return None
     return msgspec.structs.replace(
         explained,
         overrides={name: newest.overrides[name] for name in sorted(newest.overrides)},
-        required_by={by: newest.required_by[by] for by in sorted(newest.required_by)},
+        required_by={by: newest.required_by[by].clusters for by in sorted(newest.required_by)},
         labels={name: newest.labels[name] for name in sorted(newest.labels)},
         not_preserved={name: newest.not_preserved[name] for name in sorted(newest.not_preserved)},
         priority=newest.preemption.priority,

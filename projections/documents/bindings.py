@@ -121,11 +121,16 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
     if binding.tasks:
         spec["gracefulEvictionTasks"] = [_task(task) for task in binding.tasks]
     if binding.required:
-        spec["requiredBy"] = [_snapshot(by, binding.required[by]) for by in sorted(binding.required)]
+        spec["requiredBy"] = [_snapshot(binding.required[by]) for by in sorted(binding.required)]
     if binding.rank is not None:
         spec["schedulePriority"] = _priority(binding.rank)
     claim = binding.last_claim
-    return spec if claim is None else {**spec, **_claimed(claim)}
+    if claim is not None:
+        spec |= _claimed(claim)
+    elif binding.required:
+        spec["conflictResolution"] = binding.conflict_resolution
+        spec["preserveResourcesOnDeletion"] = binding.preserves
+    return spec
 
 
 def _claimed(claim: Claim) -> Json:
@@ -147,10 +152,10 @@ def _priority(rank: decisions.PriorityResolved) -> Json:
     return rendered | {"preemptionPolicy": rank.preemption_policy} if rank.preemption_policy else rendered
 
 
-def _snapshot(by: str, clusters: tuple[str, ...]) -> Json:
+def _snapshot(need: decisions.RequiredBy) -> Json:
     """An entry of ``requiredBy``: the dependent binding and its clusters, without its replica counts."""
-    namespace, name = keys.split(by)
-    return {"namespace": namespace, "name": name, "clusters": [{"name": cluster} for cluster in clusters]}
+    clusters = [{"name": cluster} for cluster in need.clusters]
+    return {"namespace": need.namespace, "name": need.name, "clusters": clusters}
 
 
 def _plain(shape: shapes.Shape) -> Json:

@@ -36,11 +36,20 @@ async def three_members(story: Story) -> None:
     await story.submit(*(capacity(name) for name in MEMBERS))
 
 
-def with_deps(*clusters: str, name: str = "p", of: str = "", preserves: bool = False) -> shapes.Event:
+def with_deps(
+    *clusters: str, name: str = "p", of: str = "", preserves: bool = False, conflict: str = "Abort"
+) -> shapes.Event:
     """A policy that places Deployments (or one) on these clusters with their dependencies."""
     selectors = [selector(of)] if of else []
     placement = on(*clusters, scheduling=DUPLICATED)
-    return policy(name, placement, *selectors, propagateDeps=True, preserveResourcesOnDeletion=preserves)
+    return policy(
+        name,
+        placement,
+        *selectors,
+        propagateDeps=True,
+        preserveResourcesOnDeletion=preserves,
+        conflictResolution=conflict,
+    )
 
 
 def settings_map(value: str = "1") -> shapes.Event:
@@ -141,6 +150,41 @@ async def test_preserved_workload_keeps_its_dependencies(story: Story) -> None:
     await story.submit(deleted("web"))
     removed = await story.recorded(works.WorkRemoved, "member1")
     assert {(work.key, work.preserved) for work in removed} == {(WEB, True), (SETTINGS, True)}
+
+
+async def test_dependency_is_overwritten_and_preserved_if_one_of_its_workloads_asks_for_it(
+    story: Story,
+) -> None:
+    await story.submit(
+        with_deps("member1", name="a", of="web", preserves=True, conflict="Overwrite"),
+        with_deps("member1", name="b", of="api"),
+        settings_map(),
+        referring("web", "ConfigMap/settings"),
+        referring("api", "ConfigMap/settings"),
+    )
+    newest = (await story.recorded(works.WorkApplied, "member1"))[-1]
+    assert (newest.key, newest.overwrites) == (SETTINGS, True)
+
+    await story.submit(with_deps("member1", name="a", of="web"))
+    newest = (await story.recorded(works.WorkApplied, "member1"))[-1]
+    assert (newest.key, newest.overwrites) == (SETTINGS, False)
+    assert await story.running(SETTINGS)
+
+    await story.submit(with_deps("member1", name="b", of="api", preserves=True))
+    await story.submit(deleted("settings", CONFIG_MAP))
+    removed = (await story.recorded(works.WorkRemoved, "member1"))[-1]
+    assert (removed.key, removed.preserved) == (SETTINGS, True)
+
+
+async def test_policy_of_the_dependency_itself_decides_how_it_is_kept(story: Story) -> None:
+    own = policy("own", on("member1"), selector("settings", kind=CONFIG_MAP))
+    await story.submit(with_deps("member1", of="web", preserves=True, conflict="Overwrite"), own)
+    await story.submit(settings_map(), referring("web", "ConfigMap/settings"))
+    newest = [each for each in await story.recorded(works.WorkApplied, "member1") if each.key == SETTINGS][-1]
+    assert not newest.overwrites
+    await story.submit(deleted("settings", CONFIG_MAP))
+    removed = (await story.recorded(works.WorkRemoved, "member1"))[-1]
+    assert (removed.key, removed.preserved) == (SETTINGS, False)
 
 
 async def test_unclaimed_workload_keeps_its_dependencies(story: Story) -> None:

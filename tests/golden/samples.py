@@ -379,12 +379,22 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         fully_applied=True,
         fields={".jobStatus.restarts": 3, ".jobStatus.state": "RUNNING"},
     ),
-    decisions.DependenciesDistributed(key=_KEY, dependencies=(_DEPENDENCY,), clusters=("member1", "member2")),
+    decisions.DependenciesDistributed(
+        key=_KEY,
+        dependencies=(_DEPENDENCY,),
+        clusters=("member1", "member2"),
+        overwrites=True,
+        preserves=True,
+    ),
     decisions.BindingRequired(
         key=_KEY,
         required_by=(
             decisions.RequiredBy(
-                namespace="default", name="demo-deployment", clusters=("member1", "member2")
+                namespace="default",
+                name="demo-deployment",
+                clusters=("member1", "member2"),
+                overwrites=True,
+                preserves=True,
             ),
         ),
     ),
@@ -401,7 +411,14 @@ _LINKS: Final[tuple[shapes.Event, ...]] = (
         result="Failed",
         reason="ReferencedBindingNotFound",
     ),
-    links.DependencyNeeded(dependency=_DEPENDENCY, by=_KEY, number=7, clusters=("member1", "member2")),
+    links.DependencyNeeded(
+        dependency=_DEPENDENCY,
+        by=_KEY,
+        number=7,
+        clusters=("member1", "member2"),
+        overwrites=True,
+        preserves=True,
+    ),
     links.DependencyDropped(dependency=_DEPENDENCY, by=_KEY, number=8, preserved=True),
     links.CapacityRequested(shard=3, key=_KEY, number=7, priority=1_000, clusters=("member1", "member2")),
     links.CapacityOffered(key=_KEY, number=7, shard=3, occupants=(_OCCUPANT,)),

@@ -119,6 +119,31 @@ def test_dependencies_follow_their_workload(kubectl: Kubectl) -> None:
     assert required_by(kubectl, "keys-secret") == [("web-deployment", ["member3"])]
 
 
+def test_policies_that_disagree_about_a_shared_dependency_are_merged_and_reported(kubectl: Kubectl) -> None:
+    web, api = WITH_SETTINGS, WITH_SETTINGS.replace("name: web", "name: api", 1)
+    keeps = f"{placed_on('member1')}  conflictResolution: Overwrite\n  preserveResourcesOnDeletion: true\n"
+    plain = placed_on("member1").replace("name: web", "name: api")
+    kubectl("apply", "-f", "-", given=f"{SETTINGS}---{web}---{api}---{keeps}---{plain}")
+    until_in(kubectl, ["member1"], "configmap/settings", "deploy/web", "deploy/api")
+
+    def kept() -> tuple[object, object]:
+        spec = cast("dict[str, object]", kubectl.json("rb", "settings-configmap")["spec"])
+        return spec["conflictResolution"], spec["preserveResourcesOnDeletion"]
+
+    kubectl.until_true(lambda: kept() == ("Overwrite", True), lambda: str(kept()))
+    text = (
+        "Dependency policy conflict detected: ConflictResolution conflicted (Overwrite vs Abort);"
+        " PreserveResourcesOnDeletion conflicted (true vs false)."
+    )
+    described = " ".join(kubectl("describe", "rb", "settings-configmap").split())
+    assert "Warning DependencyPolicyConflict" in described
+    assert f"dependencies-distributor {text}" in described
+
+    kubectl("apply", "-f", "-", given=placed_on("member1") + "  conflictResolution: Abort\n")
+    kubectl("patch", "pp", "web", "--type=merge", "-p", '{"spec":{"preserveResourcesOnDeletion":false}}')
+    kubectl.until_true(lambda: kept() == ("Abort", False), lambda: str(kept()))
+
+
 def test_dependencies_are_removed_with_their_last_dependent(kubectl: Kubectl) -> None:
     api = WEB.replace("name: web", "name: api", 1)
     policies = f"{placed_on('member1')}---{placed_on('member2').replace('name: web', 'name: api')}"

@@ -223,7 +223,9 @@ def _held_binding(shard: states.ShardState, binding: states.Binding, declared: s
         suspended=bool(claim) and (claim.suspended or list(claim.suspended_on) or False),
         propagates=claim is not None and claim.propagate_deps,
         dependencies=[(each.kind, each.name) for each in told.dependencies] if told else [],
-        required_by=[(by, list(needs[by].applied)) for by in sorted(needs) if needs[by].applied],
+        required_by=[
+            (by, list(needs[by].applied.clusters)) for by in sorted(needs) if needs[by].applied.clusters
+        ],
     )
 
 

@@ -37,6 +37,7 @@ class Bindings:
     def __init__(self, subjects: Subjects) -> None:
         self._subjects = subjects
         self._overrides = override_outcomes.Overrides()
+        self._required: dict[str, dict[str, decisions.RequiredBy]] = {}
 
     def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[Said]:
         """Yield the Events of the next record."""
@@ -44,11 +45,41 @@ class Bindings:
         binding = self._subjects.binding(key, record) if isinstance(key, str) else None
         if binding is None:
             return
-        for saying in (*_sayings(data, binding), *_ranked(data), *_overridden(data, self._overrides)):
+        for saying in (
+            *_sayings(data, binding),
+            *_ranked(data),
+            *_overridden(data, self._overrides),
+            *self._conflicts(data),
+        ):
             if saying.of_binding:
                 yield Said(saying.message, of_binding(binding))
             if saying.of_template:
                 yield Said(saying.message, of_template(binding))
+
+    def _conflicts(self, data: shapes.Event) -> Iterator[_Saying]:
+        """An Event if the policies of the workloads that need an object differ in how it is kept."""
+        if isinstance(data, decisions.BindingWithdrawn):
+            self._required.pop(data.key, None)
+        if not isinstance(data, decisions.BindingRequired):
+            return
+        required = self._required.setdefault(data.key, {})
+        data.fold(required)
+        conflicts = (
+            (
+                "ConflictResolution conflicted (Overwrite vs Abort)",
+                {need.overwrites for need in required.values()},
+            ),
+            (
+                "PreserveResourcesOnDeletion conflicted (true vs false)",
+                {need.preserves for need in required.values()},
+            ),
+        )
+        if found := [text for text, values in conflicts if len(values) > 1]:
+            text = f"Dependency policy conflict detected: {'; '.join(found)}."
+            message = Message(
+                reason="DependencyPolicyConflict", message=text, reporter=_DISTRIBUTOR, type=WARNING
+            )
+            yield _Saying(message, of_template=False)
 
 
 def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> Iterator[_Saying]:
