@@ -42,7 +42,8 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     ``number`` is that of the last record that changed the rendered binding, ``template_number`` that of the
     last one that changed the rendered template. ``replicas`` is None for kinds without replicas.
     ``condition_since_ms`` is when the condition Scheduled last changed between success and failure,
-    ``observed_generation`` the generation that it describes. ``dependencies`` are the objects that the
+    ``observed_generation`` the generation that the last success describes. ``template_version`` is the
+    template's resourceVersion when the binding last followed it. ``dependencies`` are the objects that the
     template refers to and that were distributed with it; ``required`` are the needs of other bindings for the
     template, by their keys.
     """
@@ -59,9 +60,18 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     scheduled_ms: int = 0
     condition_since_ms: int = 0
     observed_generation: int = 0
+    template_version: int = 0
     status: Status | None = None
     dependencies: tuple[shapes.WorkloadRef, ...] = ()
     required: dict[str, decisions.RequiredBy] = {}
+
+    @property
+    def scheduled_generation(self) -> int:
+        """The generation up to which scheduling has succeeded; 0 if it never did.
+
+        A step schedules each binding that it changes, also if the decision stays as it is and is not recorded.
+        """
+        return self.generation if self.condition == domain.SUCCESS else self.observed_generation
 
     @property
     def placement(self) -> str:
@@ -92,6 +102,13 @@ _OF_TEMPLATE: Final = (decisions.BindingClaimed, decisions.BindingReleased, deci
 
 _HIDDEN: Final = (decisions.BindingDispatched, decisions.CapacityWanted, decisions.PreemptionDecided)
 """Decisions that change nothing in the rendered binding."""
+
+_AFTER_SCHEDULING: Final = (
+    decisions.ScheduleDecided,
+    decisions.BindingDispatched,
+    decisions.StatusAggregated,
+)
+"""Decisions that come after all changes of the spec in a step: a success covers these changes."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Binding).decode
@@ -130,12 +147,24 @@ class Bindings:
                 _aggregate(binding, at_ms, data)
             case _:
                 _update(binding, data)
+        if isinstance(data, _AFTER_SCHEDULING):
+            binding.observed_generation = binding.scheduled_generation
         if not isinstance(data, _HIDDEN):
             binding.number = number
             if isinstance(data, _OF_TEMPLATE):
                 binding.template_number = number
+            if isinstance(data, decisions.BindingClaimed):
+                # A claim marks the template, which changes its resourceVersion.
+                binding.template_version = number
             self._documents.put(key_id, binding)
         return True
+
+    def follow_template(self, key_id: int, version: int) -> None:
+        """Record the resourceVersion of the template that a binding was just declared from."""
+        binding = self._documents.get(key_id)
+        if binding is not None:
+            binding.template_version = version
+            self._documents.put(key_id, binding)
 
     def flush(self, rows: Rows) -> None:
         deleted: list[Row] = []
@@ -184,7 +213,6 @@ def _schedule(
     *,
     had_succeeded: bool | None,
 ) -> None:
-    binding.observed_generation = binding.generation
     if had_succeeded != (binding.condition == domain.SUCCESS):
         binding.condition_since_ms = at_ms
     if isinstance(data, decisions.ScheduleDecided):

@@ -242,6 +242,8 @@ class Fold:
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
             self._changed_objects.binding_removed(key_id, record.number, before)
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
+            if isinstance(data, decisions.BindingDeclared):
+                self._bindings.follow_template(key_id, self._objects.number(key_id))
             self._changed_objects.binding_changed(key_id, record.number, added=before is None)
             if isinstance(data, decisions.StatusAggregated):
                 self._report_works(key_id, record.number, at_ms, reported)

@@ -55,6 +55,7 @@ SELECT '', kind, namespace, name, api_version, number, version, generation, uid,
     owners
 FROM objects WHERE id = ?
 """
+_NUMBER: Final = "SELECT number FROM objects WHERE id = ?"
 _STATUS: Final = """
 UPDATE objects SET number = max(number, ?), version = max(version, ?), status = ?, owners = ? WHERE id = ?
 """
@@ -83,6 +84,14 @@ class Objects:
             current = None if row is None else _over(current, row)
         status = self._statuses.get(key_id)
         return current if current is None or status is None else _with_status(current, status)
+
+    def number(self, key_id: int) -> int:
+        """Return the number of the record that last wrote the object; 0 if it does not exist."""
+        row = cast("Found | None", self._changed[key_id]) if key_id in self._changed else None
+        if row is not None:
+            return int(row[6])
+        stored = self._rows.select(_NUMBER, (key_id,)) if key_id not in self._changed else ()
+        return int(stored[0][0]) if stored else 0
 
     def put(self, key_id: int, taken: Taken, manifest: objects.Manifest, raw: msgspec.Raw) -> None:
         """Store the object that an input wrote."""

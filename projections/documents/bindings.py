@@ -102,6 +102,8 @@ def _metadata(binding: Binding, applied: bytes | None) -> Json:
 
 def _spec(binding: Binding, placement: bytes | None) -> Json:
     reference = _plain(binding.template) | {"uid": binding.template_uid}
+    if binding.template_version:
+        reference["resourceVersion"] = str(binding.template_version)
     spec: Json = {"resource": reference}
     if binding.replicas is not None:
         spec["replicas"] = binding.replicas
@@ -220,8 +222,8 @@ def _suspension(*, suspended: bool, on: tuple[str, ...]) -> Json:
 
 def _status(binding: Binding) -> Json:
     status: Json = {"conditions": _conditions(binding)}
-    if binding.condition:
-        status["schedulerObservedGeneration"] = binding.observed_generation
+    if binding.scheduled_generation:
+        status["schedulerObservedGeneration"] = binding.scheduled_generation
     if binding.scheduled_ms:
         status["lastScheduledTime"] = instant(binding.scheduled_ms)
     if binding.affinity:
