@@ -71,6 +71,8 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "step-taken": decisions.StepTaken,
         "binding-declared": decisions.BindingDeclared,
         "binding-claimed": decisions.BindingClaimed,
+        "template-marked": decisions.TemplateMarked,
+        "claim-refused": decisions.ClaimRefused,
         "binding-released": decisions.BindingReleased,
         "binding-withdrawn": decisions.BindingWithdrawn,
         "schedule-decided": decisions.ScheduleDecided,

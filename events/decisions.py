@@ -107,7 +107,8 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     Without ``failover`` an unhealthy workload is never evicted. With ``propagate_deps`` the objects it refers
     to are propagated to its clusters. ``preserved`` are the status values kept at a cluster failover. Without
     ``schedule_priority`` the binding has priority 0. With ``deletes_last_copy`` a graceful eviction ends with
-    its grace period even if that deletes the workload's last running copy.
+    its grace period even if that deletes the workload's last running copy. ``preempted`` is the policy that claimed
+    the template before, if this one took it over by preemption.
     """
 
     policy: shapes.PolicyRef
@@ -124,6 +125,31 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     preserved: tuple[shapes.StateRule, ...] = ()
     schedule_priority: SchedulePriority | None = None
     deletes_last_copy: bool = False
+    preempted: shapes.PolicyRef | None = None
+
+
+class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
+    """The template shows the marks of this policy, which will claim it with its next write.
+
+    So a lazy policy preempts: ``preempted`` is the policy that claims the template until then. Without it, the
+    policy that claims the template is shown again.
+    """
+
+    policy: shapes.PolicyRef
+    permanent_id: str
+    preempted: shapes.PolicyRef | None = None
+
+
+class ClaimRefused(BindingDecision, frozen=True, kw_only=True):
+    """A policy selects the template, but can't be applied; what is bound stays as it is.
+
+    ``fault`` is the reason: the PriorityClass that the policy names does not exist.
+    """
+
+    template: shapes.WorkloadRef
+    uid: str
+    policy: shapes.PolicyRef
+    fault: str
 
 
 class PriorityResolved(BindingDecision, frozen=True, kw_only=True):

@@ -97,7 +97,12 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
         return any(need.preserves for need in self.required.values())
 
 
-_OF_TEMPLATE: Final = (decisions.BindingClaimed, decisions.BindingReleased, decisions.StatusAggregated)
+_OF_TEMPLATE: Final = (
+    decisions.BindingClaimed,
+    decisions.BindingReleased,
+    decisions.StatusAggregated,
+    decisions.TemplateMarked,
+)
 """Decisions that change the rendered template too."""
 
 _HIDDEN: Final = (decisions.BindingDispatched, decisions.CapacityWanted, decisions.PreemptionDecided)

@@ -212,6 +212,9 @@ class Fold:
                 self._apply_output(early, record.number)
             return
         match data:
+            case decisions.ClaimRefused():
+                # There may be no binding yet; what is there stays as it is.
+                self._touch(data.key, record.number)
             case decisions.BindingDecision():
                 self._take_placement(record, decoded, data)
             case decisions.RebalancerDecision():
@@ -269,7 +272,7 @@ class Fold:
         if binding is None:
             return
         match data:
-            case decisions.BindingClaimed() | decisions.BindingReleased():
+            case decisions.BindingClaimed() | decisions.BindingReleased() | decisions.BindingRequired():
                 found = self._works.of_key(key_id)
             case decisions.ScheduleDecided() if (claim := binding.claim) is not None and (
                 claim.suspended or claim.suspended_on

@@ -37,6 +37,8 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             | decisions.BindingClaimed()
             | decisions.BindingReleased()
             | decisions.PriorityResolved()
+            | decisions.TemplateMarked()
+            | decisions.ClaimRefused()
         ):
             _apply_claim(shard, shard.bindings[data.key], data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
@@ -116,11 +118,18 @@ def _apply_claim(
     data: decisions.BindingDeclared
     | decisions.BindingClaimed
     | decisions.BindingReleased
-    | decisions.PriorityResolved,
+    | decisions.PriorityResolved
+    | decisions.TemplateMarked
+    | decisions.ClaimRefused,
 ) -> None:
     bindings.apply(binding, data)
     match data:
+        case decisions.ClaimRefused():
+            binding.refused = data
+        case decisions.BindingReleased():
+            binding.refused = None
         case decisions.BindingDeclared():
+            binding.refused = None
             requests = None if data.requests is None else tuple(data.requests.items())
             binding.declared = Declared(
                 data.template,
@@ -132,6 +141,7 @@ def _apply_claim(
                 requests,
             )
         case decisions.BindingClaimed() if binding.claim is not None:
+            binding.refused = None
             shard.placements.setdefault(binding.claim.placement, data.placement)
         case _:
             return
@@ -168,7 +178,7 @@ def _apply_dependencies(
 
 def _withdraw(binding: Binding, data: decisions.BindingWithdrawn) -> None:
     bindings.apply(binding, data)
-    binding.declared = None
+    binding.declared = binding.refused = None
     binding.fresh = False
     _unblock(binding)
     binding.reports = {}

@@ -35,7 +35,7 @@ def decide(
     """Emit all decisions that a binding needs now."""
     before = binding.generation
     preserved = False
-    if flags & _PROPAGATES:
+    if flags & _PROPAGATES or (flags & states.PRIORITY and binding.refused is not None):
         preserved = propagation.decide(binding, flags, facts, emit)
     if flags & _RANKS:
         priority_resolution.decide(binding, facts, emit)

@@ -115,7 +115,7 @@ class Templates:
 class Indexes:
     """Keys by cluster (assigned, evicted or with a work), policy, and placement with affinity group; ``templates``.
 
-    ``blocked`` holds bindings to be retried, ``unranked`` those whose PriorityClass is missing, ``troubled``
+    ``blocked`` holds bindings to be retried, ``unranked`` those whose PriorityClass is or was missing, ``troubled``
     the shard's own clusters that are not ready. ``crowd`` is the newest fact that changed the number of
     clusters in trouble, ``emptied`` the newest that began or ended the emptying of a cluster; both are reset
     by ``affected_keys.touch_troubled``.
@@ -184,7 +184,7 @@ def _entry(binding: Binding) -> _Entry:
         (claim.placement, binding.affinity) if claim else None,
         binding.template,
         binding.blocked,
-        binding.rank is not None and bool(binding.rank.fault),
+        binding.refused is not None or (binding.rank is not None and bool(binding.rank.fault)),
     )
 
 

@@ -1,21 +1,14 @@
 """Scheduling priority: announce PriorityClasses to all shards and resolve the priorities of bindings.
 
 As in the reference, a binding's priority is resolved when its template or policy is written; a later change
-of the class takes effect at the next such write. A binding whose class did not exist is resolved when the
-class is created.
+of the class takes effect at the next such write. A policy whose class does not exist is not applied
+(``propagation``).
 """
 
-from typing import Final
-
-from engine.deciders import propagation, step_outputs
+from engine.deciders import priority_classes, propagation, step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
-from engine.objects import priorities
-from engine.objects.priorities import PriorityClass
 from events import decisions, enums, keys, policies
-
-KUBE: Final = "KubePriorityClass"
-POD: Final = "PodPriorityClass"
 
 
 def announce(key: str, template: Template | None, facts: Facts, emit: step_outputs.Emitter) -> None:
@@ -44,7 +37,17 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
     claim, template = binding.claim, binding.template
     if claim is None or template is None or (claim.schedule_priority is None and binding.rank is None):
         return
-    resolved = _resolve(binding.key, claim.schedule_priority, template, facts)
+    resolved = decisions.PriorityResolved(key=binding.key)
+    if claim.schedule_priority is not None:
+        found = priority_classes.resolve(claim.schedule_priority, template, facts)
+        if isinstance(found, priority_classes.Missing):
+            return
+        resolved = decisions.PriorityResolved(
+            key=binding.key,
+            priority=found.value,
+            preemption_policy=found.preemption_policy,
+            class_name=found.name,
+        )
     if resolved != (binding.rank or decisions.PriorityResolved(key=binding.key)):
         emit.decide(resolved)
 
@@ -55,47 +58,8 @@ def priority_of(binding: Binding, facts: Facts) -> int:
     if binding.rank is not None or template is None or binding.claim is not None:
         return binding.priority
     _, chosen = propagation.choose(None, template, facts)
-    if chosen is None:
-        return 0
-    priority = propagation.schedule_priority(chosen.policy.spec)
-    return _resolve(binding.key, priority, template, facts).priority or 0
-
-
-def _resolve(
-    key: str, source: decisions.SchedulePriority | None, template: Template, facts: Facts
-) -> decisions.PriorityResolved:
+    source = None if chosen is None else propagation.schedule_priority(chosen.policy.spec)
     if source is None:
-        return decisions.PriorityResolved(key=key)
-    if source.source not in {KUBE, POD}:
-        return _unresolved(key, source.name, f"priorityClassSource {source.source} is not supported")
-    name = source.name if source.source == KUBE else template.size.priority_class
-    priority_class = facts.priority_classes.get(name) or priorities.SYSTEM.get(name)
-    if name and priority_class is None:
-        return _unresolved(key, name, f"PriorityClass {name} does not exist")
-    if not name:
-        name, priority_class = _default(facts)
-    if priority_class is None:
-        return decisions.PriorityResolved(key=key, priority=0, preemption_policy=priorities.NEVER)
-    return decisions.PriorityResolved(
-        key=key,
-        priority=priority_class.value,
-        preemption_policy=priority_class.preemption_policy,
-        class_name=name,
-    )
-
-
-def _unresolved(key: str, name: str, fault: str) -> decisions.PriorityResolved:
-    return decisions.PriorityResolved(
-        key=key, priority=0, preemption_policy=priorities.NEVER, class_name=name, fault=fault
-    )
-
-
-def _default(facts: Facts) -> tuple[str, PriorityClass | None]:
-    """Return the global default class; of several the one with the lowest value, as in Kubernetes."""
-    defaults = [
-        (priority_class.value, name)
-        for name, priority_class in facts.priority_classes.items()
-        if priority_class.global_default
-    ]
-    name = min(defaults)[1] if defaults else ""
-    return name, facts.priority_classes.get(name)
+        return 0
+    found = priority_classes.resolve(source, template, facts)
+    return 0 if isinstance(found, priority_classes.Missing) else found.value

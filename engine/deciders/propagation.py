@@ -3,10 +3,11 @@
 A claim holds until its policy is deleted, no longer selects the template, or is preempted. Then the best
 other policy claims it, or the binding is released and its workload keeps running. Deleting the template
 withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
-template.
+template; if it preempts, the template shows its marks at once. A policy whose PriorityClass does not exist is not
+applied: the binding stays as it is, or is declared when the class comes.
 """
 
-from engine.deciders import claims, needs, step_outputs
+from engine.deciders import claims, needs, priority_classes, step_outputs
 from engine.deciders import state as states
 from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Template
@@ -22,8 +23,10 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
     if template is None:
         return _withdraw(binding, emit)
     outcome, chosen = choose(binding.claim, template, facts)
-    if chosen is not None and chosen.policy.spec.is_lazy and not flags & states.SPEC:
+    is_written = flags & states.SPEC or binding.refused is not None
+    if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
         if outcome in {claims.HELD, claims.PREEMPTED}:
+            _mark(binding, chosen if outcome == claims.PREEMPTED else None, emit)
             return False
         chosen = None
     if chosen is None:
@@ -33,9 +36,53 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
             )
             emit.decide(released)
         return False
+    if _is_refused(binding, template, chosen, facts, emit):
+        return False
     declare(binding, template, facts, emit)
-    _claim(binding, chosen, emit)
+    _claim(binding, chosen, emit, is_preemption=outcome == claims.PREEMPTED)
+    if outcome == claims.HELD:
+        _mark(binding, None, emit)
     return False
+
+
+def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter) -> None:
+    """Show the marks of a lazy policy that will take the template over, or again those of its claim."""
+    claim, marked = binding.claim, binding.marked
+    if claim is None:
+        return
+    if lazy is None:
+        if marked is not None:
+            shown = decisions.TemplateMarked(
+                key=binding.key, policy=claim.policy, permanent_id=claim.permanent_id
+            )
+            emit.decide(shown)
+        return
+    policy = claims.reference(lazy.policy)
+    if marked is None or (marked.policy, marked.permanent_id) != (policy, lazy.permanent_id):
+        shown = decisions.TemplateMarked(
+            key=binding.key, policy=policy, permanent_id=lazy.permanent_id, preempted=claim.policy
+        )
+        emit.decide(shown)
+
+
+def _is_refused(
+    binding: Binding, template: Template, chosen: KnownPolicy, facts: Facts, emit: step_outputs.Emitter
+) -> bool:
+    """Whether the policy can't be applied to the template; decides so unless that is known."""
+    source = schedule_priority(chosen.policy.spec)
+    found = None if source is None else priority_classes.resolve(source, template, facts)
+    if not isinstance(found, priority_classes.Missing):
+        return False
+    refused = decisions.ClaimRefused(
+        key=binding.key,
+        template=template.ref,
+        uid=template.uid,
+        policy=claims.reference(chosen.policy),
+        fault=found.reason,
+    )
+    if refused != binding.refused:
+        emit.decide(refused)
+    return True
 
 
 def choose(claim: Claim | None, template: Template, facts: Facts) -> tuple[str, KnownPolicy | None]:
@@ -89,7 +136,7 @@ def _size(template: Template, facts: Facts) -> workloads.Size:
     return workloads.custom_size(template.custom, interpreter.replicas_path, interpreter.requests_path)
 
 
-def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter) -> None:
+def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter, *, is_preemption: bool) -> None:
     previous = binding.claim
     ref = claims.reference(chosen.policy)
     spec = chosen.policy.spec
@@ -122,6 +169,8 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter) ->
         else (),
         schedule_priority=schedule_priority(spec),
         deletes_last_copy=chosen.policy.deletes_last_copy,
+        # A lazy policy has said so when it marked the template.
+        preempted=previous.policy if previous and is_preemption and binding.marked is None else None,
     )
     emit.decide(claimed)
 

@@ -13,7 +13,7 @@ from engine.domain import bindings, rebalancers
 from engine.objects import workloads
 from engine.objects.dependencies import Dependency
 from engine.objects.priorities import PriorityClass
-from events.decisions import ClusterJudged, DependenciesDistributed
+from events.decisions import ClaimRefused, ClusterJudged, DependenciesDistributed
 from events.links import CapacityRequested, PreemptionRequested
 from events.shapes import Occupant, OverrideRef, Reading, WorkloadRef
 from events.tracing import NO_TRACE, Trace
@@ -148,12 +148,14 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     ``fresh``: a rebalancer asked, and no decision has succeeded since. ``blocked``: the last decision failed
     and is to be retried; ``ready_to_retry``: since then a fact changed that may have caused the failure.
     ``distributed`` is the last decision on its dependencies (None: it has none). ``timer_ms`` is the next
-    time at which the passing of time alone may change a decision (0: never).
+    time at which the passing of time alone may change a decision (0: never). ``refused`` is set while a policy
+    that selects the template can't be applied.
     """
 
     key: str
     template: Template | None = None
     declared: Declared | None = None
+    refused: ClaimRefused | None = None
     fresh: bool = False
     blocked: bool = False
     attempts: int = 0

@@ -42,6 +42,13 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
     schedule_priority: decisions.SchedulePriority | None = None
 
 
+class Mark(Struct, frozen=True, array_like=True, gc=False):
+    """The policy whose marks a template shows although it does not claim it yet."""
+
+    policy: shapes.PolicyRef
+    permanent_id: str
+
+
 class EvictionTask(Struct, frozen=True, array_like=True, gc=False):
     """A graceful eviction in progress: the cluster, its replicas and the start.
 
@@ -75,6 +82,7 @@ class Binding(Struct):
 
     - ``generation``: number of changes of the binding's spec.
     - ``released``: the last claim while no policy claims the template.
+    - ``marked``: the lazy policy that will claim the template with its next write; None if there is none.
     - ``applied``: digest of the placement that the last decision used.
     - ``condition``, ``message``: SUCCESS, or why the binding could not be scheduled; empty before the first
       decision.
@@ -84,6 +92,7 @@ class Binding(Struct):
     generation: int = 0
     claim: Claim | None = None
     released: Claim | None = None
+    marked: Mark | None = None
     rank: decisions.PriorityResolved | None = None
     clusters: Targets = ()
     tasks: tuple[EvictionTask, ...] = ()
@@ -118,12 +127,13 @@ def apply(binding: Binding, data: shapes.Event) -> None:
             binding.clusters, binding.tasks = evict(binding.clusters, binding.tasks, _task(data))
         case decisions.EvictionFinished():
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
-        case decisions.BindingClaimed():
+        case decisions.BindingClaimed() | decisions.BindingReleased():
             binding.generation += 1
-            binding.claim, binding.released = _claim(data), None
-        case decisions.BindingReleased():
-            binding.generation += 1
-            binding.claim, binding.released = None, binding.claim
+            released = binding.claim if isinstance(data, decisions.BindingReleased) else None
+            binding.claim = _claim(data) if isinstance(data, decisions.BindingClaimed) else None
+            binding.released, binding.marked = released, None
+        case decisions.TemplateMarked():
+            binding.marked = Mark(data.policy, data.permanent_id) if data.preempted else None
         case decisions.PriorityResolved():
             binding.generation += 1
             binding.rank = None if data.priority is None else data

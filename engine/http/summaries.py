@@ -63,6 +63,8 @@ def short(value: object) -> str:
 def preemption_lines(explained: Json) -> Iterator[tuple[str, str]]:
     """Lines about priority and preemption in an explanation, as (heading, text)."""
     priority, preemption = part(explained, "priority"), part(explained, "preemption")
+    if explained.get("refused"):
+        yield "Not applied", f"{explained['refused']}; the policy is applied once that is put right"
     is_never = priority.get("preemptionPolicy") == "Never"
     if priority:
         by = f"class {priority['className']}" if priority.get("className") else "no class"

@@ -44,6 +44,8 @@ class Explained(Struct, frozen=True, rename="camel"):
     clusters: dict[str, int]
     excluded: dict[str, int]
     explanation: Explanation | None
+    refused: str = ""
+    """The reason why the policy that selects the template can't be applied; empty if it can."""
     overrides: dict[str, tuple[str, ...]] = {}
     """Override policies of its newest work by cluster, in the order of application."""
     required_by: dict[str, tuple[str, ...]] = {}
@@ -71,6 +73,7 @@ class _Newest(Struct):
     required: recovery.RecordedStep | None
     overrides: dict[str, tuple[str, ...]]
     required_by: dict[str, decisions.RequiredBy]
+    refused: tuple[recovery.RecordedStep, str] | None = None
     labels: dict[str, dict[str, str]] = {}
     not_preserved: dict[str, dict[str, str]] = {}
     preemption: preemption_explanation.History = msgspec.field(default_factory=preemption_explanation.History)
@@ -87,11 +90,14 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
         explained = await _recompute(log, key, newest.placed)
     elif newest.required is not None and newest.required_by:
         names = {name for need in newest.required_by.values() for name in need.clusters}
-        explained = _required_only(key, newest.required, sorted(names))
+        explained = _undecided(key, newest.required, "Required", sorted(names))
+    elif newest.refused is not None:
+        explained = _undecided(key, newest.refused[0], "ApplyPolicyFailed")
     if explained is None:
         return None
     return msgspec.structs.replace(
         explained,
+        refused="" if newest.refused is None else newest.refused[1],
         overrides={name: newest.overrides[name] for name in sorted(newest.overrides)},
         required_by={by: newest.required_by[by].clusters for by in sorted(newest.required_by)},
         labels={name: newest.labels[name] for name in sorted(newest.labels)},
@@ -142,11 +148,16 @@ def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> N
             _apply_preserved(newest, data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
             _apply_preserved(newest, data)
+        case decisions.ClaimRefused():
+            newest.refused = step, data.fault
+        case decisions.BindingDeclared() | decisions.BindingClaimed() | decisions.BindingReleased():
+            newest.refused = None
         case decisions.BindingRequired():
             newest.required = step
             data.fold(newest.required_by)
         case decisions.BindingWithdrawn():
             newest.required_by.clear()
+            newest.refused = None
         case _:
             pass
 
@@ -232,12 +243,14 @@ def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
     return None
 
 
-def _required_only(key: str, step: recovery.RecordedStep, clusters: Sequence[str]) -> Explained:
-    """Return the explanation of a binding that is only needed by others; there is no decision to compute."""
+def _undecided(
+    key: str, step: recovery.RecordedStep, trigger: str, clusters: Sequence[str] = ()
+) -> Explained:
+    """Return the explanation of a template without a scheduling decision: needed by others only, or refused."""
     return Explained(
         key=key,
         basis=_basis(step),
-        trigger="Required",
+        trigger=trigger,
         mode="",
         replicas=0,
         requests=None,

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, cast
 import msgspec
 
 from engine.domain import marks
+from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, times
 from events.json_values import Json
@@ -100,10 +101,13 @@ def identity(uid: str, generation: int, created_ms: int, number: int) -> Json:
 
 def claim_marks(binding: Binding) -> tuple[Json, Json]:
     """Return the labels and annotations that show the policy that claims the binding."""
-    claim = binding.claim
-    if claim is None:
+    return _policy_marks(binding.claim)
+
+
+def _policy_marks(policy: Claim | Mark | None) -> tuple[Json, Json]:
+    if policy is None:
         return {}, {}
-    labels, annotations = marks.of_claim(claim.policy, claim.permanent_id)
+    labels, annotations = marks.of_claim(policy.policy, policy.permanent_id)
     return {**labels}, {**annotations}
 
 
@@ -200,7 +204,7 @@ def _part(document: Json, name: str) -> Json:
 
 
 def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
-    labels, annotations = claim_marks(binding)
+    labels, annotations = _policy_marks(binding.marked or binding.claim)
     if labels:
         metadata["labels"] = {**_part(metadata, "labels"), **labels}
         metadata["annotations"] = {**_part(metadata, "annotations"), **annotations}

@@ -60,8 +60,32 @@ async def test_lazy_policy_preempts_when_the_template_changes(story: Story) -> N
         )
     )
     assert story.placed(WEB) == {"member1": 2}
+    (marked,) = await story.recorded(decisions.TemplateMarked)
+    assert (marked.policy.name, marked.preempted and marked.preempted.name) == ("q", "p")
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}
+    assert [each.preempted for each in await story.recorded(decisions.BindingClaimed)] == [None, None]
+
+
+async def test_template_shows_its_claim_again_if_the_lazy_policy_is_deleted_first(story: Story) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(
+        policy(
+            "q", on("member2"), selector("web"), priority=5, preemption="Always", activationPreference="Lazy"
+        )
+    )
+    await story.submit(policy_deleted("q"))
+    shown = [each.policy.name for each in await story.recorded(decisions.TemplateMarked)]
+    assert shown == ["q", "p"]
+    await story.submit(deployment("web", 3))
+    assert story.placed(WEB) == {"member1": 3}
+
+
+async def test_policy_that_preempts_at_once_says_whom(story: Story) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("q", on("member2"), selector("web"), priority=5, preemption="Always"))
+    claims = await story.recorded(decisions.BindingClaimed)
+    assert [each.preempted and each.preempted.name for each in claims] == [None, "p"]
 
 
 async def test_workload_is_released_even_if_a_lazy_policy_would_claim_it(story: Story) -> None:

@@ -26,20 +26,31 @@ async def one_member(story: Story) -> None:
 
 
 def ranked(
-    name: str = "p", of: str = "", source: str = "KubePriorityClass", by: str = "high"
+    name: str = "p", of: str = "", source: str = "KubePriorityClass", by: str = "high", activation: str = ""
 ) -> policies.PolicyApplied:
     """A policy that places Deployments, or one, with the priority of a class."""
     said: Json = {"priorityClassSource": source}
     if by:
         said["priorityClassName"] = by
     selectors = [selector(of)] if of else []
-    return policy(name, on("member1", scheduling=DUPLICATED), *selectors, schedulePriority=said)
+    return policy(
+        name,
+        on("member1", scheduling=DUPLICATED),
+        *selectors,
+        schedulePriority=said,
+        activationPreference=activation,
+    )
 
 
 def rank(story: Story, about: str = WEB) -> tuple[int, str, str] | None:
     """Return priority, preemption policy and fault of a binding."""
     found = story.binding(about).rank
     return None if found is None else (story.binding(about).priority, found.preemption_policy, found.fault)
+
+
+async def refusals(story: Story) -> list[str]:
+    """Return why the policy was not applied, once for each decision."""
+    return [refused.fault for refused in await story.recorded(decisions.ClaimRefused, WEB)]
 
 
 # --- choice of the class ---
@@ -82,18 +93,44 @@ async def test_system_classes_exist(story: Story) -> None:
 # --- missing classes ---
 
 
-async def test_missing_class_does_not_delay_and_applies_once_created(story: Story) -> None:
+async def test_policy_whose_class_is_missing_applies_once_the_class_is_created(story: Story) -> None:
     await story.submit(ranked(), deployment("web"))
-    assert story.placed(WEB) == {"member1": 1}
-    assert rank(story) == (0, "Never", "PriorityClass high does not exist")
+    assert await refusals(story) == ["PriorityClass high does not exist"]
     await story.submit(priority_class("other", 5))
+    await story.restart()
+    assert not await story.recorded(decisions.BindingDeclared, WEB)
     await story.submit(priority_class("high", 1000))
     assert rank(story) == (1000, "PreemptLowerPriority", "")
+    assert story.placed(WEB) == {"member1": 1}
+
+
+async def test_lazy_policy_whose_class_is_missing_applies_once_the_class_is_created(story: Story) -> None:
+    await story.submit(ranked(activation="Lazy"), deployment("web"))
+    await story.submit(priority_class("high", 1000))
+    assert story.placed(WEB) == {"member1": 1}
+
+
+async def test_binding_stays_as_it_is_while_the_class_of_a_changed_policy_is_missing(story: Story) -> None:
+    await story.submit(priority_class("low", 1))
+    await story.submit(ranked(by="low"), deployment("web", 2))
+    await story.submit(ranked())
+    await story.submit(deployment("web", 3))
+    assert story.placed(WEB) == {"member1": 2}
+    assert await refusals(story) == ["PriorityClass high does not exist"]
+    await story.submit(priority_class("high", 1000))
+    assert story.placed(WEB) == {"member1": 3}
+    assert rank(story) == (1000, "PreemptLowerPriority", "")
+
+
+async def test_deleted_template_is_forgotten_although_its_policy_was_refused(story: Story) -> None:
+    await story.submit(ranked(), deployment("web"))
+    await story.submit(deleted("web"))
+    assert not story.is_known(WEB)
 
 
 async def test_unsupported_class_source_is_reported(story: Story) -> None:
     await story.submit(ranked(source="FederatedPriorityClass"), deployment("web"))
-    assert rank(story) == (0, "Never", "priorityClassSource FederatedPriorityClass is not supported")
+    assert await refusals(story) == ["priorityClassSource FederatedPriorityClass is not supported"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +138,7 @@ async def test_unsupported_class_source_is_reported(story: Story) -> None:
 )
 async def test_invalid_class_is_ignored(story: Story, said: Json) -> None:
     await story.submit(template("high", PRIORITY_CLASS, fields=said), ranked(), deployment("web"))
-    assert rank(story) == (0, "Never", "PriorityClass high does not exist")
+    assert await refusals(story) == ["PriorityClass high does not exist"]
 
 
 # --- changes ---
@@ -115,13 +152,15 @@ async def test_changed_class_applies_with_the_next_write_of_the_template(story: 
     assert story.binding(WEB).priority == 2000
 
 
-async def test_deleted_class_keeps_the_priority_until_the_next_write(story: Story) -> None:
-    await story.submit(priority_class("high", 1000), ranked(), deployment("web"))
+async def test_deleted_class_keeps_the_priority_and_the_placement(story: Story) -> None:
+    await story.submit(priority_class("high", 1000))
+    await story.submit(ranked(), deployment("web"))
     await story.submit(deleted("high", PRIORITY_CLASS))
     assert await story.recorded(policies.PriorityClassGone) == [policies.PriorityClassGone(name="high")]
     assert story.binding(WEB).priority == 1000
     await story.submit(deployment("web", 2))
-    assert rank(story) == (0, "Never", "PriorityClass high does not exist")
+    assert (story.binding(WEB).priority, story.placed(WEB)) == (1000, {"member1": 1})
+    assert await refusals(story) == ["PriorityClass high does not exist"]
 
 
 async def test_foreign_class_events_are_corrected_from_the_template(story: Story) -> None:

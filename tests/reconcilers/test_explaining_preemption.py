@@ -102,7 +102,9 @@ async def test_lack_of_victims_is_explained(story: Story) -> None:
         "Preempts: nothing: preemptionPolicy is Never",
     ]
     await story.submit(ranked("lost", "nowhere"), deployment("lost", 1))
-    assert (await said(story, key("lost")))[0] == "Priority: 0 (PriorityClass nowhere does not exist)"
+    assert (await said(story, key("lost")))[0] == (
+        "Not applied: PriorityClass nowhere does not exist; the policy is applied once that is put right"
+    )
 
 
 async def test_pending_preemption_request_is_explained(story: Story) -> None:

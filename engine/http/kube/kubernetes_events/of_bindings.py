@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.http import summaries
-from engine.http.kube.kubernetes_events import override_outcomes
+from engine.http.kube.kubernetes_events import override_outcomes, subjects
 from engine.http.kube.kubernetes_events.message import NORMAL, WARNING, Message, Said
 from engine.http.kube.kubernetes_events.subjects import Subjects, of_binding, of_template
 from events import decisions, keys, shapes
@@ -34,13 +34,16 @@ class _Saying(Struct, frozen=True):
 class Bindings:
     """Derives Events from records about bindings, in log order."""
 
-    def __init__(self, subjects: Subjects) -> None:
-        self._subjects = subjects
+    def __init__(self, known: Subjects) -> None:
+        self._subjects = known
         self._overrides = override_outcomes.Overrides()
         self._required: dict[str, dict[str, decisions.RequiredBy]] = {}
 
     def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[Said]:
         """Yield the Events of the next record."""
+        if isinstance(data, decisions.ClaimRefused):
+            yield Said(_refused(data), subjects.of_ref(data.template, data.uid))
+            return
         key: object = getattr(data, "key", None)
         binding = self._subjects.binding(key, record) if isinstance(key, str) else None
         if binding is None:
@@ -97,7 +100,7 @@ def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> I
 def _ranked(data: shapes.Event) -> Iterator[_Saying]:
     """Events about priorities and preemption."""
     match data:
-        case decisions.PriorityResolved(fault=fault) if fault:
+        case decisions.PriorityResolved(fault=fault) if fault:  # as former releases decided
             text = f"{fault}; until then the scheduling priority is 0."
             yield _warning("PriorityClassNotFound", text, _DETECTOR)
         case decisions.CapacityWanted(missing=missing):
@@ -136,6 +139,10 @@ def _sayings(data: shapes.Event, binding: Binding) -> Iterator[_Saying]:
         case decisions.BindingClaimed(policy=policy):
             text = f"Apply policy({_full_name(policy)}) succeed"
             yield _normal("ApplyPolicySucceed", text, _DETECTOR, of_binding=False)
+            if data.preempted is not None:
+                yield _preempted(policy, data.preempted)
+        case decisions.TemplateMarked(policy=policy, preempted=preempted) if preempted is not None:
+            yield _preempted(policy, preempted)
         case decisions.BindingDispatched():
             reporter = "binding-controller" if ref.namespace else "cluster-resource-binding-controller"
             yield _normal("SyncWorkSucceed", f"Sync work of {kind}({full_name}) successful.", reporter)
@@ -150,6 +157,18 @@ def _sayings(data: shapes.Event, binding: Binding) -> Iterator[_Saying]:
             yield from _aggregated(kind, full_name, ref.namespace)
         case _:
             return
+
+
+def _preempted(by: shapes.PolicyRef, policy: shapes.PolicyRef) -> _Saying:
+    winner = f"{'Propagation' if by.namespace else 'Cluster propagation'} policy({_full_name(by)})"
+    loser = f"{'propagation' if policy.namespace else 'cluster propagation'} policy({_full_name(policy)})"
+    text = f"{winner} preempted {loser} successfully"
+    return _normal("PreemptPolicySucceed", text, _DETECTOR, of_binding=False)
+
+
+def _refused(data: decisions.ClaimRefused) -> Message:
+    text = f"Apply policy({_full_name(data.policy)}) failed: {data.fault}"
+    return Message(reason="ApplyPolicyFailed", message=text, reporter=_DETECTOR, type=WARNING)
 
 
 def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> Iterator[_Saying]:

@@ -1,6 +1,6 @@
 """The objects that Kubernetes Events are about, as the views know them now."""
 
-from events import keys, times, vocabulary
+from events import keys, shapes, times, vocabulary
 from events.json_values import Json
 from events.records import StoredRecord
 from projections import bindings, clusters, works
@@ -66,8 +66,12 @@ def of_binding(binding: Binding) -> Json:
 
 def of_template(binding: Binding) -> Json:
     """Return the reference to the template of a binding."""
-    ref = binding.template
-    return _reference(ref.api_version, ref.kind, ref.namespace, ref.name, binding.template_uid)
+    return of_ref(binding.template, binding.template_uid)
+
+
+def of_ref(ref: shapes.WorkloadRef, uid: str) -> Json:
+    """Return the reference to an object."""
+    return _reference(ref.api_version, ref.kind, ref.namespace, ref.name, uid)
 
 
 def of_work(cluster: str, work: Work) -> Json:

@@ -1,0 +1,54 @@
+"""Find the PriorityClass that gives a workload its scheduling priority."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from engine.deciders.facts import Facts
+from engine.deciders.state import Template
+from engine.objects import priorities
+from engine.objects.priorities import PriorityClass
+from events import decisions
+
+_KUBE: Final = "KubePriorityClass"
+_POD: Final = "PodPriorityClass"
+
+
+class Found(Struct, frozen=True):
+    """A priority and what it allows; ``name`` is that of its class, empty if there is no class."""
+
+    value: int
+    preemption_policy: str
+    name: str = ""
+
+
+class Missing(Struct, frozen=True):
+    """The priority can't be resolved."""
+
+    reason: str
+
+
+def resolve(source: decisions.SchedulePriority, template: Template, facts: Facts) -> Found | Missing:
+    """Return the priority that a policy sets for a template."""
+    if source.source not in {_KUBE, _POD}:
+        return Missing(f"priorityClassSource {source.source} is not supported")
+    name = source.name if source.source == _KUBE else template.size.priority_class
+    priority_class = facts.priority_classes.get(name) or priorities.SYSTEM.get(name)
+    if name and priority_class is None:
+        return Missing(f"PriorityClass {name} does not exist")
+    if not name:
+        name, priority_class = _default(facts)
+    if priority_class is None:
+        return Found(0, priorities.NEVER)
+    return Found(priority_class.value, priority_class.preemption_policy, name)
+
+
+def _default(facts: Facts) -> tuple[str, PriorityClass | None]:
+    """Return the global default class; of several the one with the lowest value, as in Kubernetes."""
+    defaults = [
+        (priority_class.value, name)
+        for name, priority_class in facts.priority_classes.items()
+        if priority_class.global_default
+    ]
+    name = min(defaults)[1] if defaults else ""
+    return name, facts.priority_classes.get(name)

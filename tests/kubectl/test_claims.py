@@ -1,0 +1,89 @@
+"""Claims with kubectl: lazy preemption marks a template at once, and a policy without its PriorityClass waits."""
+
+from typing import Any, cast
+
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import BOTH, DEPLOYMENT
+
+BETTER = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata:
+  name: better
+spec:
+  priority: 5
+  preemption: Always
+  resourceSelectors:
+  - {apiVersion: apps/v1, kind: Deployment, name: web}
+  placement:
+    clusterAffinity: {clusterNames: [member3]}
+"""
+LAZY = f"{BETTER}  activationPreference: Lazy\n"
+URGENT = f"{BETTER}  schedulePriority: {{priorityClassSource: KubePriorityClass, priorityClassName: claims-urgent}}\n"
+CLASS = """
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: claims-urgent}
+value: 1000
+"""
+POLICY = "propagationpolicy.karmada.io/name"
+
+
+def policy_of(kubectl: Kubectl, thing: str, name: str) -> str:
+    """The policy that the marks of an object name."""
+    return cast("dict[str, Any]", kubectl.json(thing, name)["metadata"])["annotations"][POLICY]
+
+
+def clusters_of(kubectl: Kubectl) -> list[str]:
+    found = cast("dict[str, Any]", kubectl.json("rb", "web-deployment")["spec"])["clusters"]
+    return [each["name"] for each in found]
+
+
+def events_of_template(kubectl: Kubectl) -> str:
+    return " ".join(kubectl("events", "--for", "deployment/web").split())
+
+
+def test_lazy_preemption_marks_the_template_and_moves_it_with_its_next_write(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl.until_true(
+        lambda: policy_of(kubectl, "rb", "web-deployment") == "web", lambda: kubectl("get", "rb")
+    )
+    before = clusters_of(kubectl)
+
+    kubectl("apply", "-f", "-", given=LAZY)
+    kubectl.until_true(
+        lambda: policy_of(kubectl, "deploy", "web") == "better", lambda: kubectl("describe", "deploy", "web")
+    )
+    assert policy_of(kubectl, "rb", "web-deployment") == "web"
+    assert clusters_of(kubectl) == before
+    here = kubectl.namespace
+    text = f"Propagation policy({here}/better) preempted propagation policy({here}/web) successfully"
+    assert f"PreemptPolicySucceed Deployment/web {text}" in events_of_template(kubectl)
+
+    kubectl("annotate", "deploy", "web", "example.com/changed=yes")
+    kubectl.until_true(
+        lambda: clusters_of(kubectl) == ["member3"], lambda: kubectl("get", "rb", "-o", "yaml")
+    )
+    assert policy_of(kubectl, "rb", "web-deployment") == "better"
+
+
+def test_policy_without_its_priority_class_is_applied_when_the_class_comes(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{URGENT}")
+    text = f"Apply policy({kubectl.namespace}/better) failed: PriorityClass claims-urgent does not exist"
+    kubectl.until_true(
+        lambda: f"ApplyPolicyFailed Deployment/web {text}" in events_of_template(kubectl),
+        lambda: events_of_template(kubectl),
+    )
+    assert kubectl("get", "rb", "-o", "name") == ""
+    kubectl("apply", "-f", "-", given=CLASS)
+    try:
+        kubectl.until_true(
+            lambda: (
+                "web-deployment" in kubectl("get", "rb", "-o", "name") and clusters_of(kubectl) == ["member3"]
+            ),
+            lambda: kubectl("get", "rb", "-o", "yaml"),
+        )
+        priority = cast("dict[str, Any]", kubectl.json("rb", "web-deployment")["spec"])["schedulePriority"]
+        assert priority["priority"] == 1000
+    finally:
+        kubectl("delete", "priorityclass", "claims-urgent")
