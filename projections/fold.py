@@ -54,8 +54,9 @@ Reported = dict[str, decisions.MemberStatus]
 
 
 def _reported(binding: Binding | None) -> Reported:
-    status = None if binding is None else binding.status
-    return {} if status is None else {member.cluster: member for member in status.members}
+    members = () if binding is None or binding.status is None else binding.status.members
+    # A cluster that has applied nothing and names no fault has not reported yet.
+    return {member.cluster: member for member in members if member.applied or member.message}
 
 
 class Fold:

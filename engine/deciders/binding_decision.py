@@ -57,7 +57,8 @@ def decide(
     dispatch.decide(binding, facts, emit, preserved=preserved, left=left)
     if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
         dependency_requests.decide(binding, facts, emit, preserved=preserved)
-    if flags & _STATUS or binding.shown:
+    is_suspended = binding.claim is not None and (binding.claim.suspended or binding.claim.suspended_on)
+    if flags & _STATUS or binding.shown or is_suspended:
         status_aggregation.decide(binding, facts, emit)
 
 

@@ -14,7 +14,10 @@ _LARGEST: Final = 2**63 - 1
 
 
 def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
-    """Emit the aggregated status if it differs from the last one."""
+    """Emit the aggregated status if it differs from the last one.
+
+    The first one follows the first report, or a suspended dispatch, after which no report may come.
+    """
     if binding.declared is None:
         return
     targets = {name for name, _ in binding.clusters} | required_bindings.clusters(emit.shard, binding.key)

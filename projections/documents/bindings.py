@@ -274,7 +274,9 @@ def _aggregated(status: Status, binding: Binding) -> list[_Member]:
             member.cluster,
             member.health,
             applied_message=member.message or UNSET,
-            status=member_status(member, binding.template, has_replicas=has_replicas),
+            status=member_status(member, binding.template, has_replicas=has_replicas)
+            if member.applied
+            else UNSET,
         )
         for member in status.members
     ]

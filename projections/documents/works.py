@@ -212,9 +212,7 @@ def _status(work: Work) -> Json:
         "type": "Applied",
         "status": "True" if member.applied else "False",
         "reason": "AppliedSuccessful" if member.applied else "AppliedFailed",
-        "message": "Manifest has been successfully applied"
-        if member.applied
-        else member.message or "The cluster has not applied it yet",
+        "message": "Manifest has been successfully applied" if member.applied else member.message,
         "lastTransitionTime": instant(work.applied_ms),
     }
     return {"conditions": [applied, dispatching], "manifestStatuses": [_manifest_status(work, member)]}

@@ -6,6 +6,7 @@ from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, POLICY
 
 VERSION: Final = "jsonpath={.metadata.resourceVersion}"
+CLAIM: Final = "propagationpolicy.karmada.io/permanent-id"
 OVERWRITING: Final = f"{POLICY}  conflictResolution: Overwrite\n"
 
 
@@ -56,3 +57,15 @@ def test_scheduler_observes_no_generation_that_it_cannot_place(kubectl: Kubectl)
     kubectl.until_true(lambda: scheduled()["status"] == "False", lambda: str(scheduled()))
     binding = binding_of(kubectl)
     assert 0 < binding["status"]["schedulerObservedGeneration"] < binding["metadata"]["generation"]
+
+
+def test_binding_keeps_its_spec_when_its_policy_is_deleted(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH.replace(POLICY, OVERWRITING))
+    until_scheduled(kubectl)
+    before = binding_of(kubectl)
+    kubectl("delete", "pp", "web")
+    kubectl.until_true(
+        lambda: CLAIM not in binding_of(kubectl)["metadata"]["labels"], lambda: str(binding_of(kubectl))
+    )
+    assert binding_of(kubectl)["spec"] == before["spec"]
+    assert {"placement", "conflictResolution", "schedulerName"} <= before["spec"].keys()

@@ -139,6 +139,12 @@ def test_work_exists_and_follows_its_template_while_dispatching_is_suspended(kub
     kubectl("scale", "deploy", "web", "--replicas=5")
     kubectl.until_true(lambda: replicas() == 3, lambda: str(replicas()))
     assert kubectl.on("member1").table("deploy") == []
+    status = cast("dict[str, Any]", kubectl.json("rb", "web-deployment"))["status"]
+    unapplied = {"applied": False, "health": "Unknown"}
+    assert status["aggregatedStatus"] == [
+        {"clusterName": cluster} | unapplied for cluster in ("member1", "member2")
+    ]
+    assert condition({"status": status}, "FullyApplied") == ("False", "FullyAppliedFailed")
 
     kubectl("apply", "-f", "-", given=POLICY)
     kubectl.on("member1").until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
