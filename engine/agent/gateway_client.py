@@ -1,6 +1,6 @@
 """HTTP client of the gateway for one cluster's agent."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import quote
@@ -17,6 +17,8 @@ _QUIET_SECONDS: Final = 60.0
 """The feed sends a line at least every 15 s (``gateway.agents``); a silence this long means a dead connection."""
 
 _FOLLOW_TIMEOUT: Final = httpx.Timeout(10.0, read=_QUIET_SECONDS)
+_REPLY_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0, write=None)
+_CALL: Final = msgspec.json.Decoder(messages.Call)
 _LINE: Final = msgspec.json.Decoder(messages.Line)
 _Answer = TypeVar("_Answer", bound=messages.Shape)
 
@@ -57,18 +59,45 @@ class Control:
 
     async def follow(self, after: int | None) -> AsyncGenerator[messages.Line]:
         """Lines of works after a position, or after a full list; ends when the connection does."""
-        query = {} if after is None else {"after": str(after)}
+        try:
+            async for line in self._lines("/works", {} if after is None else {"after": str(after)}):
+                yield _LINE.decode(line)
+        except msgspec.MsgspecError as error:
+            raise UnreachableError(f"/works: {error}") from None
+
+    async def calls(self) -> AsyncGenerator[messages.Call]:
+        """Requests of users to the member's API; ends when the connection does."""
+        try:
+            async for line in self._lines("/calls", {}):
+                if (call := _CALL.decode(line)).id:
+                    yield call
+        except msgspec.MsgspecError as error:
+            raise UnreachableError(f"/calls: {error}") from None
+
+    async def reply(self, call_id: str, status: int, content_type: str, chunks: AsyncIterable[bytes]) -> None:
+        """Upload the response to such a request; ends early if the user has left."""
+        query = {"id": call_id, "status": str(status)}
+        headers = {"content-type": content_type}
+        try:
+            await self._http.post(
+                f"{self._path}/replies", params=query, headers=headers, content=chunks, timeout=_REPLY_TIMEOUT
+            )
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"replies: {error or type(error).__name__}") from None
+
+    async def _lines(self, path: str, query: dict[str, str]) -> AsyncGenerator[str]:
+        """The lines of a feed; ends when the connection does."""
         try:
             async with self._http.stream(
-                "GET", f"{self._path}/works", params=query, timeout=_FOLLOW_TIMEOUT
+                "GET", f"{self._path}{path}", params=query, timeout=_FOLLOW_TIMEOUT
             ) as response:
                 if response.status_code >= HTTPStatus.BAD_REQUEST:
                     await response.aread()
                     _raise(response)
                 async for line in response.aiter_lines():
-                    yield _LINE.decode(line)
-        except (httpx.HTTPError, msgspec.MsgspecError) as error:
-            raise UnreachableError(f"works: {error or type(error).__name__}") from None
+                    yield line
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"{path}: {error or type(error).__name__}") from None
 
     async def _request(
         self,

@@ -35,6 +35,7 @@ from engine.agent.namespaces import NamespaceSync
 from engine.agent.orphan_search import orphans
 from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
+from engine.agent.user_calls import UserCalls
 from engine.domain import marks
 
 GRACE_SECONDS: Final = 40
@@ -131,7 +132,8 @@ class MemberAgent:
                     self._report_capacity,
                 ):
                     tasks.start_soon(task)
-                for task in (self._follow_works, self._discover, self._namespaces.run):
+                calls = UserCalls(self._name, self._control, self._api)
+                for task in (self._follow_works, self._discover, self._namespaces.run, calls.run):
                     self._start(task)
                 self._follow_capacity()
                 for key, entry in self._ledger.entries():

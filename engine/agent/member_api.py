@@ -5,6 +5,7 @@ It maps failures to ``api_errors`` but neither waits nor retries; ``call_limits`
 
 import ssl
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -14,6 +15,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
+from engine.agent import messages
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.credentials import Credentials
 from engine.agent.kubeconfigs import Access, tls
@@ -30,6 +32,9 @@ _MERGE: Final = "application/merge-patch+json"
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 _WATCH_SECONDS: Final = 290
 _WATCH_TIMEOUT: Final = httpx.Timeout(10.0, read=_WATCH_SECONDS + 30.0)
+_FORWARD_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0, read=None)
+"""The bodies of watches and of followed logs may be silent for long."""
+
 _MESSAGE_CHARS: Final = 500
 _DISCOVERY: Final = "APIGroupDiscoveryList"
 _AGGREGATED: Final = f"{envelope.JSON};g=apidiscovery.k8s.io;v=v2;as={_DISCOVERY},{envelope.JSON}"
@@ -207,6 +212,26 @@ class MemberApi:
                         yield _change(line)
         except httpx.HTTPError as error:
             raise UnreachableError(f"watch of {resource.plural}: {_error_text(error)}") from None
+
+    @asynccontextmanager
+    async def forwarded(self, call: messages.Call) -> AsyncGenerator[httpx.Response]:
+        """Send a user's request and return the response, whatever its status; its body is not read yet."""
+        http = await self._opened()
+        headers = await self._headers()
+        headers |= {"accept": call.accept} if call.accept else {}
+        headers |= {"content-type": call.content_type} if call.content_type else {}
+        try:
+            async with http.stream(
+                call.method,
+                call.target,
+                content=call.body or None,
+                headers=headers,
+                timeout=_FORWARD_TIMEOUT,
+                extensions=self._extensions,
+            ) as response:
+                yield response
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"{call.method} {call.target}: {_error_text(error)}") from None
 
     async def _json(
         self,

@@ -90,6 +90,20 @@ class Cluster(Shape, frozen=True, kw_only=True):
     resource_models: tuple[clusters.ResourceGrade, ...] = ()
 
 
+class Call(Shape, frozen=True, kw_only=True):
+    """A request of a user to the member's API, for its agent; empty if there is none, to show that the feed is alive.
+
+    ``target`` is the path with the query.
+    """
+
+    id: str = ""
+    method: str = "GET"
+    target: str = "/"
+    accept: str = ""
+    content_type: str = ""
+    body: bytes = b""
+
+
 class Token(Shape, frozen=True, kw_only=True):
     token: str
 

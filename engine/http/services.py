@@ -9,6 +9,7 @@ from msgspec import Struct
 from prometheus_client.registry import Collector
 
 from engine.http.sessions import NO_LOGIN, Login
+from engine.http.tunnels import Tunnels
 from engine.log.port import NumberedLog
 from engine.writing.write_api import WriteApi
 from events.records import StoredRecord
@@ -55,6 +56,7 @@ class Services:
     is_ready: Callable[[], bool] = _always
     collectors: Sequence[Collector] = ()
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    tunnels: Tunnels = field(default_factory=Tunnels)
 
     async def catch_up(self) -> int:
         """Wait until the views know every write that any replica answered before the call; return its number.

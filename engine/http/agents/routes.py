@@ -6,6 +6,7 @@ there. It sees nothing else of the log, and only manifests that its cluster must
 
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import Final, Literal
 
 import anyio
@@ -58,6 +59,13 @@ class ManifestQuery(parameters.Query, frozen=True, kw_only=True):
     step: parameters.Number
 
 
+class ReplyQuery(parameters.Query, frozen=True, kw_only=True):
+    """The request that is answered, and the status of the response."""
+
+    id: str
+    status: parameters.Number
+
+
 class AgentRoute(Struct, frozen=True, kw_only=True):
     """One route, as the OpenAPI document describes it: path below ``/api/v1``, and the name of its response type."""
 
@@ -65,7 +73,7 @@ class AgentRoute(Struct, frozen=True, kw_only=True):
     path: str
     operation: str
     summary: str
-    gives: Literal["Cluster", "Token", "Line", "Manifest", "Namespaces"]
+    gives: Literal["Cluster", "Token", "Line", "Manifest", "Namespaces", "Call"]
     query: type[parameters.Query] | None = None
     request: type[Struct] | None = None
     is_feed: bool = False
@@ -118,6 +126,22 @@ ROUTES: Final = (
         gives="Cluster",
         request=messages.Reports,
     ),
+    AgentRoute(
+        method="GET",
+        path="/agents/{name}/calls",
+        operation="getAgentsNameCalls",
+        summary="Stream the requests of users to the API of a cluster.",
+        gives="Call",
+        is_feed=True,
+    ),
+    AgentRoute(
+        method="POST",
+        path="/agents/{name}/replies",
+        operation="postAgentsNameReplies",
+        summary="Upload the API's response to one of these requests: its body is the body of this request.",
+        gives="Cluster",
+        query=ReplyQuery,
+    ),
 )
 
 
@@ -131,6 +155,8 @@ def routes(services: Services) -> list[Route]:
         agents.manifest,
         agents.namespaces,
         agents.reports,
+        agents.calls,
+        agents.replies,
     )
     return [agents.route(route, answer) for route, answer in zip(ROUTES, answers, strict=True)]
 
@@ -210,6 +236,34 @@ class _Agents:
         said = await _parsed_reports(request)
         await self._reporting.report(name, said, is_member=cluster is not None)
         return _json(_cluster_message(cluster))
+
+    async def calls(self, _request: Request, name: str, _cluster: Cluster | None) -> Response:
+        return StreamingResponse(self._calls(name), media_type=NDJSON)
+
+    async def replies(self, request: Request, name: str, cluster: Cluster | None) -> Response:
+        query = read_query(request, ReplyQuery)
+        content_type = request.headers.get("content-type", "")
+        chunks = request.stream()
+        if not await self._services.tunnels.reply(name, query.id, query.status, content_type, chunks):
+            raise RefusalError(404, "id", "no client waits for this response", "drop it")
+        return _json(_cluster_message(cluster))
+
+    async def _calls(self, name: str) -> AsyncGenerator[bytes]:
+        async with aclosing(self._services.tunnels.calls(name)) as calls:
+            async for found in calls:
+                if found is None:
+                    yield _encode(messages.Call()) + b"\n"
+                    continue
+                number, call = found
+                line = messages.Call(
+                    id=number,
+                    method=call.method,
+                    target=call.target,
+                    accept=call.accept,
+                    content_type=call.content_type,
+                    body=call.body,
+                )
+                yield _encode(line) + b"\n"
 
     async def _follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
         self._followers += 1

@@ -1,13 +1,17 @@
-"""The APIs of simulated members, behind the subresource ``proxy`` of their Cluster objects."""
+"""The APIs of members, behind the subresource ``proxy`` of their Cluster objects.
+
+Those of simulated members are served here, those of real ones through their agents.
+"""
 
 from collections.abc import Callable
 from typing import Final
 
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from engine.domain import namespaces
+from engine.http.kube import paths, requests
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.members.plane import MemberPlane, Members
 from engine.http.kube.members.watches import MemberWatches
@@ -15,6 +19,7 @@ from engine.http.kube.members.writes import MemberWrites
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.http.services import Services
+from engine.http.tunnels import Call, NotReachableError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import unmanaged
@@ -54,25 +59,43 @@ class MemberApis:
             self._is_known, api_path.name
         ):
             raise status_objects.not_found(resource, api_path.name)
-        return await self._api(api_path.name).answer(request, "/" + api_path.rest)
+        path = "/" + api_path.rest
+        if self._members is None or not _is_simulated(self._members, api_path.name):
+            return await self._through_agent(request, api_path.name, path)
+        return await self._api(self._members, api_path.name).answer(request, path)
+
+    async def _through_agent(self, request: Request, name: str, path: str) -> Response:
+        """Send a request through the cluster's agent, whose rights in the member apply beside those of the user."""
+        if self._guard is not None:
+            await self._guard(request, paths.parse(path), path)
+        if request.headers.get("upgrade"):
+            raise status_objects.bad_request(
+                f"cluster {name} is reached through its agent, which passes no connections to pods on"
+            )
+        query = request.url.query
+        call = Call(
+            method=request.method,
+            target=f"{path}?{query}" if query else path,
+            accept=request.headers.get("accept", ""),
+            content_type=request.headers.get("content-type", ""),
+            body=await requests.content(request),
+        )
+        try:
+            reply = await self._services.tunnels.call(name, call)
+        except NotReachableError as error:
+            raise status_objects.unavailable(str(error)) from None
+        headers = {"content-type": reply.content_type} if reply.content_type else {}
+        return StreamingResponse(reply.chunks, reply.status, headers)
 
     def _is_known(self, name: str) -> bool:
         """Whether a Cluster of this name exists, simulated or not."""
         with self._services.views.store.reading() as rows:
             return object_tables.get(rows, _CLUSTER, "", name) is not None
 
-    def _api(self, name: str) -> KubeApi:
-        if self._members is None:
-            raise status_objects.unavailable(
-                f"cluster {name} is not simulated here, and its agent serves no API"
-            )
+    def _api(self, members: Members, name: str) -> KubeApi:
         api = self._apis.get(name)
         if api is None:
-            try:
-                self._members.state_of(name)
-            except LookupError as error:
-                raise status_objects.unavailable(str(error)) from None
-            plane = MemberPlane(self._members, name, self._services, self._clock_ms)
+            plane = MemberPlane(members, name, self._services, self._clock_ms)
             watches = MemberWatches(plane, self._clock_ms, self._services)
 
             async def log(_request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -91,7 +114,7 @@ class MemberApis:
             api = KubeApi(
                 plane,
                 watches,
-                MemberWrites(self._members, name, plane, self._clock_ms),
+                MemberWrites(members, name, plane, self._clock_ms),
                 self._clock_ms,
                 parts=parts,
                 reviews=self._reviews,
@@ -122,11 +145,19 @@ class MemberApis:
             if not members.state_of(name).joined:
                 continue
             try:
-                self._api(name)
+                self._api(members, name)
                 found.extend((await self._planes[name].listed(resource, namespace, fits)).items)
             except status_objects.StatusError:
                 continue  # this member is down; report the others
         return found
+
+
+def _is_simulated(members: Members, name: str) -> bool:
+    try:
+        members.state_of(name)
+    except LookupError:
+        return False
+    return True
 
 
 async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:

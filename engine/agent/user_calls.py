@@ -1,0 +1,70 @@
+"""Requests of the control plane's users to the member's API: send each there, and upload the response."""
+
+from collections.abc import AsyncGenerator
+from typing import Final
+
+import anyio
+import msgspec
+
+from engine import diagnostics
+from engine.agent import messages
+from engine.agent.api_errors import ApiError
+from engine.agent.gateway_client import Control
+from engine.agent.kubeconfigs import KubeconfigError
+from engine.agent.member_api import MemberApi
+from events import envelope
+from events.json_values import Json
+
+_CALLS_MAX: Final = 32
+"""Concurrent requests of users; they do not wait for the agent's own, nor those for them."""
+
+_UNAVAILABLE: Final = 503
+_log = diagnostics.logger("agent")
+
+
+class UserCalls:
+    """Carries out the requests of users; ``run`` follows them until the connection ends."""
+
+    def __init__(self, cluster: str, control: Control, api: MemberApi) -> None:
+        self._cluster = cluster
+        self._control = control
+        self._api = api
+        self._limiter = anyio.CapacityLimiter(_CALLS_MAX)
+
+    async def run(self) -> None:
+        """Carry out requests until the connection to the gateway ends; raises ApiError."""
+        async with anyio.create_task_group() as tasks:
+            async for call in self._control.calls():
+                tasks.start_soon(self._carry_out, call)
+            tasks.cancel_scope.cancel()
+
+    async def _carry_out(self, call: messages.Call) -> None:
+        async with self._limiter:
+            try:
+                async with self._api.forwarded(call) as response:
+                    content_type = response.headers.get("content-type", "")
+                    await self._control.reply(
+                        call.id, response.status_code, content_type, response.aiter_bytes()
+                    )
+            except (ApiError, KubeconfigError) as error:
+                _log.info("a user's request failed", cluster=self._cluster, error=str(error))
+                await self._refuse(call, str(error))
+
+    async def _refuse(self, call: messages.Call, message: str) -> None:
+        status: Json = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "reason": "ServiceUnavailable",
+            "message": message,
+            "code": _UNAVAILABLE,
+        }
+
+        async def body() -> AsyncGenerator[bytes]:
+            yield msgspec.json.encode(status)
+
+        try:
+            await self._control.reply(call.id, _UNAVAILABLE, envelope.JSON, body())
+        except ApiError as error:
+            _log.info("a response was not sent", cluster=self._cluster, error=str(error))

@@ -1,0 +1,143 @@
+"""Requests to the APIs of real members, through the connections that their agents hold open.
+
+The agent of a cluster reads requests from a feed, sends each to its member's API, and uploads the response, whose
+body may be endless (a watch, a log that is followed). Connections belong to one server: with several replicas,
+a request must reach the one to which the agent is connected.
+"""
+
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterable
+from typing import Final, NamedTuple
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+_WAITING_MAX: Final = 64
+"""Maximum number of requests that wait for one agent."""
+
+_OPEN_MAX: Final = 1_024
+"""Maximum number of requests through all agents."""
+
+_CHUNKS: Final = 8
+_ANSWER_S: Final = 30.0
+QUIET_S: Final = 15.0
+
+
+class NotReachableError(Exception):
+    """The agent does not answer; the message says why."""
+
+
+class Call(NamedTuple):
+    """A request to a member's API; ``target`` is its path with the query."""
+
+    method: str
+    target: str
+    accept: str
+    content_type: str
+    body: bytes
+
+
+class Reply(NamedTuple):
+    """The member's response; ``chunks`` must be closed."""
+
+    status: int
+    content_type: str
+    chunks: AsyncGenerator[bytes]
+
+
+class _Open:
+    """A request without a complete response."""
+
+    def __init__(self) -> None:
+        self.answered = anyio.Event()
+        self.left = anyio.Event()
+        self.status = 0
+        self.content_type = ""
+        self.send: MemoryObjectSendStream[bytes]
+        self.receive: MemoryObjectReceiveStream[bytes]
+        self.send, self.receive = anyio.create_memory_object_stream[bytes](_CHUNKS)
+
+
+class Tunnels:
+    """The open connections of agents, and the requests that pass through them."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, MemoryObjectSendStream[tuple[str, Call]]] = {}
+        self._open: dict[tuple[str, str], _Open] = {}
+
+    async def calls(self, cluster: str) -> AsyncGenerator[tuple[str, Call] | None]:
+        """Requests for a cluster with their ids, for its agent; None after each ``QUIET_S`` without one."""
+        send, receive = anyio.create_memory_object_stream[tuple[str, Call]](_WAITING_MAX)
+        # A later connection replaces this one: the agent reconnected.
+        self._agents[cluster] = send
+        try:
+            while True:
+                found: tuple[str, Call] | None = None
+                with anyio.move_on_after(QUIET_S):
+                    found = await receive.receive()
+                yield found
+        finally:
+            if self._agents.get(cluster) is send:
+                del self._agents[cluster]
+            send.close()
+            receive.close()
+
+    async def call(self, cluster: str, call: Call) -> Reply:
+        """Send a request through the cluster's agent; raises NotReachableError."""
+        agent = self._agents.get(cluster)
+        if agent is None:
+            raise NotReachableError(f"the agent of cluster {cluster} is not connected to this server")
+        if len(self._open) >= _OPEN_MAX:
+            raise NotReachableError("too many requests through agents are open")
+        key, opened = (cluster, secrets.token_hex(16)), _Open()
+        self._open[key] = opened
+        try:
+            agent.send_nowait((key[1], call))
+            with anyio.fail_after(_ANSWER_S):
+                await opened.answered.wait()
+        except (anyio.WouldBlock, anyio.BrokenResourceError, TimeoutError):
+            self._close(key, opened)
+            raise NotReachableError(f"the agent of cluster {cluster} does not answer") from None
+        except BaseException:
+            self._close(key, opened)
+            raise
+        return Reply(opened.status, opened.content_type, self._chunks(key, opened))
+
+    async def reply(
+        self, cluster: str, number: str, status: int, content_type: str, chunks: AsyncIterable[bytes]
+    ) -> bool:
+        """Pass a response on, until its end or until the client has left; return False if no client waits for it."""
+        opened = self._open.get((cluster, number))
+        if opened is None or opened.answered.is_set():
+            return False
+        opened.status, opened.content_type = status, content_type
+        opened.answered.set()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_cancel_after, opened.left, tasks.cancel_scope)
+                async for chunk in chunks:
+                    await opened.send.send(chunk)
+                tasks.cancel_scope.cancel()
+        except* anyio.BrokenResourceError:
+            pass  # the client has left
+        finally:
+            opened.send.close()
+            self._open.pop((cluster, number), None)
+        return True
+
+    async def _chunks(self, key: tuple[str, str], opened: _Open) -> AsyncGenerator[bytes]:
+        try:
+            async for chunk in opened.receive:
+                yield chunk
+        finally:
+            self._close(key, opened)
+
+    def _close(self, key: tuple[str, str], opened: _Open) -> None:
+        opened.left.set()
+        opened.receive.close()
+        self._open.pop(key, None)
+
+
+async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
