@@ -345,7 +345,8 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     """The status of a workload in one cluster, as last reported.
 
     ``message`` is the reason why the newest work is not applied. ``values`` are the status values that the
-    work requested, by path.
+    work requested, by path. ``generation`` and ``observed_generation`` are as reported; ``template_generation`` is
+    that of the template in the newest work that the cluster has applied, 0 if no generation was reported.
     """
 
     cluster: str
@@ -357,6 +358,9 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     available: shapes.Count = 0
     message: str = ""
     values: dict[str, str] = {}
+    generation: shapes.Count = 0
+    observed_generation: shapes.Count = 0
+    template_generation: shapes.Count = 0
 
 
 class StatusAggregated(BindingDecision, frozen=True, kw_only=True):

@@ -15,7 +15,8 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     ``term`` and ``step`` are the version of the reported work; a report of
     an older version than a known one is ignored. ``fault`` is the reason why the work could not be applied;
     the previous version keeps running. ``values`` are the status values that the work requested, as far as
-    they exist.
+    they exist. ``generation`` is that of the member's object, ``observed_generation`` the one that its status
+    describes; both are 0 for kinds whose status has no generation.
     """
 
     cluster: str
@@ -29,6 +30,8 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     healthy: bool = True
     fault: Annotated[str, Meta(max_length=FAULT_CHARS_MAX)] = ""
     values: shapes.Values = {}
+    generation: shapes.Count = 0
+    observed_generation: shapes.Count = 0
 
     @property
     def record_key(self) -> str:

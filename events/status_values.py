@@ -2,6 +2,11 @@
 
 from typing import Final
 
+GENERATION_KINDS: Final = frozenset(
+    {("apps/v1", kind) for kind in ("DaemonSet", "Deployment", "StatefulSet")}
+)
+"""Kinds whose members report the generation of their object, and the one that its status describes."""
+
 PHASE: Final = ".phase"
 """For Pods, PersistentVolumes and PersistentVolumeClaims."""
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import bindings as domain
-from events import decisions, enums, ids, shapes
+from events import decisions, enums, ids, shapes, status_values
 from events.envelope import Envelope
 from projections.placements import Placements
 from projections.port import Row, Rows
@@ -27,7 +27,10 @@ CREATE TABLE bindings (
 
 
 class Status(Struct, frozen=True, array_like=True, gc=False):
-    """The aggregated reports of the members; ``since_ms`` is when ``fully_applied`` last changed."""
+    """The aggregated reports of the members; ``since_ms`` is when ``fully_applied`` last changed.
+
+    ``observed_generation`` is the last generation of the template that all members run and describe.
+    """
 
     members: tuple[decisions.MemberStatus, ...]
     observed_generation: int
@@ -239,6 +242,18 @@ def _aggregate(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -
     since_ms = (
         at_ms if previous is None or previous.fully_applied != data.fully_applied else previous.since_ms
     )
-    binding.status = Status(
-        data.members, data.observed_generation, data.fully_applied, since_ms, dict(data.fields)
-    )
+    observed = data.observed_generation
+    if any(_is_behind(member, binding.template, observed) for member in data.members):
+        observed = previous.observed_generation if previous else 0
+    binding.status = Status(data.members, observed, data.fully_applied, since_ms, dict(data.fields))
+
+
+def _is_behind(member: decisions.MemberStatus, ref: shapes.WorkloadRef, generation: int) -> bool:
+    """Whether a member's status does not describe this generation of the template yet.
+
+    Members that report no generation are taken as level once they have applied the object.
+    """
+    if (ref.api_version, ref.kind) not in status_values.GENERATION_KINDS:
+        return False
+    described = member.template_generation, member.observed_generation
+    return not member.applied or (member.generation > 0 and described != (generation, member.generation))

@@ -121,6 +121,8 @@ class WorkloadReport(Shape, frozen=True, kw_only=True, tag="workload"):
     healthy: bool = True
     fault: Message = ""
     values: shapes.Values = {}
+    generation: shapes.Count = 0
+    observed_generation: shapes.Count = 0
 
 
 class GoneReport(Shape, frozen=True, kw_only=True, tag="gone"):

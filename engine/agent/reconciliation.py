@@ -180,6 +180,8 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
         healthy=how.healthy,
         fault=entry.fault,
         values=how.values,
+        generation=how.generation,
+        observed_generation=how.observed_generation,
     )
 
 

@@ -8,12 +8,15 @@ from msgspec import Struct, structs
 
 from engine.agent.untrusted_json import as_count, as_object, as_text, at
 from engine.objects import status_fields
-from events import shapes
+from events import shapes, status_values
 from events.json_values import Json, as_objects
 
 
 class ObjectState(Struct, frozen=True, kw_only=True):
-    """Replicas by state, health, and the status values that an interpreter asks for."""
+    """Replicas by state, health, the status values that an interpreter asks for, and generations.
+
+    ``generation`` and ``observed_generation`` are 0 for kinds whose reported status has no generation.
+    """
 
     replicas: int = 0
     updated: int = 0
@@ -21,11 +24,19 @@ class ObjectState(Struct, frozen=True, kw_only=True):
     available: int = 0
     healthy: bool = True
     values: dict[str, str] = {}
+    generation: int = 0
+    observed_generation: int = 0
 
 
 def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectState:
     """The state of an object; ``reading`` holds rules of the kind's interpreter, which override the built-in ones."""
     state = _built_in_state(value)
+    if (as_text(value.get("apiVersion")), as_text(value.get("kind"))) in status_values.GENERATION_KINDS:
+        state = structs.replace(
+            state,
+            generation=as_count(at(value, "metadata", "generation")),
+            observed_generation=as_count(at(value, "status", "observedGeneration")),
+        )
     if reading is None:
         return state
     status = as_object(value.get("status"))

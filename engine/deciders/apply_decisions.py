@@ -237,6 +237,10 @@ def _apply_dispatch(
             previous = binding.works.get(work.cluster)
             first = previous.first if previous else version
             suspended = work.told == "suspended"
+            if suspended:
+                generation = previous.generation if previous else 0
+            else:
+                generation = binding.declared.generation if binding.declared else 0
             binding.works[work.cluster] = Dispatched(
                 digest,
                 work.replicas,
@@ -247,6 +251,7 @@ def _apply_dispatch(
                 work.reading,
                 first,
                 work.overwrites,
+                generation,
             )
 
 

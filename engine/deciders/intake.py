@@ -231,6 +231,9 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
     if binding is None or work is None or version < max(work.first, newest):
         shard.counters.reports_ignored += 1
         return
+    applied = previous.template_generation if previous else 0
+    if version == (work.term, work.step) and not report.fault:
+        applied = work.generation
     binding.reports[report.cluster] = Report(
         report.term,
         report.step,
@@ -242,6 +245,9 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
         previous.unhealthy_ms if previous and not report.healthy else 0,
         report.fault,
         report.values,
+        report.generation,
+        report.observed_generation,
+        applied,
     )
     touch(shard, report.key, states.HEALTH, taken)
 

@@ -73,7 +73,8 @@ class Report(Struct, frozen=True, gc=False):
 
     ``unhealthy_ms`` is the time of the first step that saw the workload unhealthy (0: healthy). ``fault`` is
     the reason why the work could not be applied. ``values`` maps the JSON paths that the work requested to
-    their values.
+    their values. ``generation`` and ``observed_generation`` are the object's, ``template_generation`` is that of the
+    template in the newest work that the member has applied.
     """
 
     term: int
@@ -86,13 +87,17 @@ class Report(Struct, frozen=True, gc=False):
     unhealthy_ms: int = 0
     fault: str = ""
     values: dict[str, str] = {}
+    generation: int = 0
+    observed_generation: int = 0
+    template_generation: int = 0
 
 
 class Dispatched(Struct, frozen=True, gc=False):
     """The newest work sent to a cluster; ``replicas`` is -1 for kinds without replicas.
 
     ``first`` is the version (term, step) of the first work since the binding came to the cluster. Reports of
-    older versions describe a work that has been removed since and are ignored.
+    older versions describe a work that has been removed since and are ignored. ``generation`` is that of the
+    template; a suspended work keeps that of the work before it.
     """
 
     digest: str
@@ -105,6 +110,7 @@ class Dispatched(Struct, frozen=True, gc=False):
     reading: Reading | None = None
     first: tuple[int, int] = (0, 0)
     overwrites: bool = False
+    generation: int = 0
 
 
 class RescheduleRequest(Struct, frozen=True, gc=False):

@@ -77,6 +77,9 @@ def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
         available=report.available,
         message=report.fault,
         values=report.values,
+        generation=report.generation,
+        observed_generation=report.observed_generation,
+        template_generation=report.template_generation if report.generation else 0,
     )
 
 

@@ -26,7 +26,7 @@ from engine.reconcilers import snapshot_storage
 from events import chain, release, topics
 from events.validation import verdicts
 
-_FORMAT: Final = 8
+_FORMAT: Final = 9
 """Raise it when the stored state changes without a new release."""
 
 _DIGEST_BYTES: Final = 16

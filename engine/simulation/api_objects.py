@@ -41,7 +41,7 @@ def workload_object(
         "name": ref.name,
         **({"namespace": ref.namespace} if ref.namespace else {}),
         "uid": uid_of(state, workload),
-        "generation": 1,
+        "generation": max(workload.generation, 1),
         "creationTimestamp": times.to_seconds_text(workload.created_ms),
     }
     for name in ("labels", "annotations"):

@@ -118,11 +118,14 @@ def _apply(
     if workload is None:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
         state.workloads[work.key] = workload
+    count = replicas.desired(state, work.template, work.replicas, template)
     state.refused.pop(work.key, None)
+    if (workload.digest, workload.desired, workload.overrides) != (work.digest, count, work.overrides):
+        workload.generation += 1
     workload.version = workload.known = version
-    workload.shard, workload.offset = work.shard, work.offset
+    workload.digest, workload.shard, workload.offset = work.digest, work.shard, work.offset
     workload.ref, workload.cause = work.template, cause
-    workload.desired = replicas.desired(state, work.template, work.replicas, template)
+    workload.desired = count
     workload.replicas = workload.desired if workload.kept.replicas is None else workload.kept.replicas
     workload.overrides, workload.fault = work.overrides, ""
     workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading

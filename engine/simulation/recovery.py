@@ -216,6 +216,8 @@ def _restore_workload(
         version=(newest.term, newest.step),
         known=past.known,
         created_ms=past.created_ms,
+        digest=applied.digest,
+        generation=1,
         shard=applied.shard,
         offset=applied.offset,
         replicas=count,
@@ -239,6 +241,8 @@ def _restore_workload(
     state.dirty[applied.key] = None
     if isinstance(report, health.WorkloadReported):
         workload.reported = report
+        is_newer = not past.fault and (report.term, report.step) != workload.version
+        workload.generation = max(report.generation + is_newer, 1)
         ready = report.ready
         workload.succeeded, workload.ended_ms = _ended(report)
     else:

@@ -14,7 +14,7 @@ from engine.kubeapi.values import quantity
 from engine.objects import status_fields, workloads
 from engine.simulation import capacity, served_kinds, statuses
 from engine.simulation.state import MemberState, ReportCause, Workload
-from events import clusters, health, shapes
+from events import clusters, health, shapes, status_values
 
 RETRY_MS: Final = 1_000
 """Milliseconds after a loss at which the report is sent again."""
@@ -95,6 +95,8 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
     shown = statuses.status(workload) if workload.reading else {}
     # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
     reading = workload.reading if shown else None
+    kind = workload.ref.api_version, workload.ref.kind
+    generation = workload.generation if kind in status_values.GENERATION_KINDS else 0
     return health.WorkloadReported(
         cluster=cluster,
         key=workload.key,
@@ -107,6 +109,8 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
         healthy=status_fields.is_well(shown, reading, otherwise=ready == count),
         fault=workload.fault,
         values=status_fields.values(shown, reading),
+        generation=generation,
+        observed_generation=generation,
     )
 
 

@@ -73,7 +73,8 @@ class Workload(Struct, kw_only=True):
     number the pods; ``pending`` replicas come last. A ``preserved`` workload was released by the control plane
     and keeps running. ``fault`` is the reason why the newest work could not be applied; the former one then
     keeps running. ``labels`` and ``reading`` are those of its work. ``uid`` is set if it was taken over from an
-    unmanaged object; ``is_unmanaged``: it belongs to one and is not reported. Of a Job, ``succeeded`` is the
+    unmanaged object; ``is_unmanaged``: it belongs to one and is not reported. ``generation`` counts the changes of
+    its content: the ``digest`` of its template, replicas and overrides. Of a Job, ``succeeded`` is the
     number of pods that have ended, the last one at ``ended_ms``.
     """
 
@@ -100,6 +101,8 @@ class Workload(Struct, kw_only=True):
     reported: health.WorkloadReported | None = None
     uid: str = ""
     is_unmanaged: bool = False
+    digest: str = ""
+    generation: int = 0
     kept: Kept = Kept()
     succeeded: int = 0
     ended_ms: int = 0

@@ -85,8 +85,9 @@ def _replica_status(workload: Workload) -> Json:
         "lastTransitionTime": since,
         "lastUpdateTime": since,
     }
+    generation = max(workload.generation, 1)
     counts: Json = {
-        "observedGeneration": 1,
+        "observedGeneration": generation,
         "replicas": count,
         "updatedReplicas": count,
         "readyReplicas": ready,
@@ -96,7 +97,7 @@ def _replica_status(workload: Workload) -> Json:
         return _job_status(workload)
     if workload.ref.kind == "DaemonSet":
         numbers = dict.fromkeys(_SCHEDULED, count) | dict.fromkeys(_AVAILABLE, ready)
-        return {**numbers, "numberMisscheduled": 0, "observedGeneration": 1}
+        return {**numbers, "numberMisscheduled": 0, "observedGeneration": generation}
     if workload.ref.kind == "ReplicaSet":
         return {name: item for name, item in counts.items() if name != "updatedReplicas"} | {
             "fullyLabeledReplicas": count

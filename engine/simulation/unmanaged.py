@@ -141,6 +141,7 @@ def take_over(state: MemberState, work: works.WorkApplied) -> bool:
     _rename(state, workload, work.key)
     workload.is_unmanaged = False
     workload.kept = taken_over(own)
+    workload.generation = own.generation
     state.workloads[work.key] = workload
     return True
 
@@ -174,6 +175,7 @@ def _texts(value: object) -> tuple[tuple[str, str], ...]:
 def _keep(state: MemberState, workload: Workload, kept: Kept, at_ms: int) -> None:
     workload.kept = kept
     if kept.replicas is not None and workload.replicas is not None:
+        workload.generation += kept.replicas != workload.replicas
         workload.replicas = kept.replicas
         replicas.run(state, workload, kept.replicas, workload.template, at_ms)
     state.dirty[workload.key] = None

@@ -36,6 +36,12 @@ class _Numbers(Struct, frozen=True, gc=False, rename="camel"):
     updated_replicas: int
 
 
+class _Generations(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    generation: int = 0
+    observed_generation: int = 0
+    resource_template_generation: int = 0
+
+
 class _Member(Struct, frozen=True, gc=False, rename="camel"):
     applied: bool
     cluster_name: str
@@ -160,8 +166,8 @@ def _snapshot(need: decisions.RequiredBy) -> Json:
     return {"namespace": need.namespace, "name": need.name, "clusters": clusters}
 
 
-def _plain(shape: shapes.Shape) -> Json:
-    return cast("Json", msgspec.to_builtins(shape))
+def _plain(struct: Struct) -> Json:
+    return cast("Json", msgspec.to_builtins(struct))
 
 
 def _task(task: EvictionTask) -> Json:
@@ -287,12 +293,12 @@ def member_status(
 ) -> _Numbers | Json | UnsetType:
     """The reported part of the status: replica counts, and the values that the work requested."""
     numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
+    status = _plain(_Generations(member.generation, member.observed_generation, member.template_generation))
     if not member.values:
-        return numbers if has_replicas else UNSET
-    status: Json = {}
+        return (status | _plain(numbers) if status else numbers) if has_replicas else UNSET
     for path, text in member.values.items():
         put(status, json_paths.names(path), text)
     kind_status = kind_statuses.of_member(ref, member.values)
     if kind_status is not None:
         return status | kind_status
-    return status | (cast("Json", msgspec.to_builtins(numbers)) if has_replicas else {})
+    return status | (_plain(numbers) if has_replicas else {})

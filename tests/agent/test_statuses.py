@@ -37,16 +37,24 @@ READY = [{"type": "Ready", "status": "True"}]
     [
         (
             value("apps/v1", "Deployment", {"replicas": 2}, {**REPLICAS, "observedGeneration": 1}),
-            ObjectState(replicas=2, updated=2, ready=2, available=2),
+            ObjectState(replicas=2, updated=2, ready=2, available=2, generation=1, observed_generation=1),
         ),
         (
             value("apps/v1", "Deployment", {"replicas": 2}, {**REPLICAS, "observedGeneration": 1}, 2),
-            ObjectState(replicas=2, updated=2, ready=2, available=2, healthy=False),
+            ObjectState(
+                replicas=2,
+                updated=2,
+                ready=2,
+                available=2,
+                healthy=False,
+                generation=2,
+                observed_generation=1,
+            ),
         ),
-        (value("apps/v1", "StatefulSet", {"replicas": 3}, {}), ObjectState(healthy=False)),
+        (value("apps/v1", "StatefulSet", {"replicas": 3}, {}), ObjectState(healthy=False, generation=1)),
         (
             value("apps/v1", "DaemonSet", {}, DAEMONS),
-            ObjectState(replicas=3, updated=3, ready=3, available=3),
+            ObjectState(replicas=3, updated=3, ready=3, available=3, generation=1, observed_generation=1),
         ),
         (
             value("batch/v1", "Job", {}, {"active": 2, "ready": 1}),

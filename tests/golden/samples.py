@@ -216,6 +216,8 @@ _HEALTH: Final[tuple[shapes.Event, ...]] = (
         healthy=False,
         fault="OverridePolicy default/eu: plaintext: operation 0: there is no /spec/size",
         values={"{.jobStatus.jobID}": "a1"},
+        generation=3,
+        observed_generation=2,
     ),
     health.WorkloadGone(cluster="member1", key=_KEY, term=2, step=8),
 )
@@ -382,6 +384,9 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
                 available=3,
                 message="why not",
                 values={"{.jobStatus.jobID}": "a1"},
+                generation=3,
+                observed_generation=2,
+                template_generation=4,
             ),
         ),
         observed_generation=1,
@@ -472,16 +477,7 @@ _REJECTIONS: Final[tuple[shapes.Event, ...]] = (
 
 SAMPLES: Final[dict[str, shapes.Event]] = {
     types.BY_STRUCT[type(data)].type: data
-    for data in (
-        *_SPECS,
-        *_POLICIES,
-        *_CLUSTERS,
-        *_HEALTH,
-        *_DECISIONS,
-        *_LINKS,
-        *_WORKS,
-        *_REJECTIONS,
-    )
+    for data in (*_SPECS, *_POLICIES, *_CLUSTERS, *_HEALTH, *_DECISIONS, *_LINKS, *_WORKS, *_REJECTIONS)
 }
 """By CloudEvents type."""
 

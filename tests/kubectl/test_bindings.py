@@ -2,6 +2,7 @@
 
 from typing import Any, Final, cast
 
+from engine.domain import marks
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, POLICY
 
@@ -22,12 +23,14 @@ def until_scheduled(kubectl: Kubectl) -> None:
 def test_binding_names_the_version_of_its_template_that_it_follows(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     until_scheduled(kubectl)
-    patch = ("patch", "deploy", "web", "--type=merge", "-p", '{"spec":{"replicas":4}}')
-    written = kubectl(*patch, "-o", VERSION)
+    before = int(binding_of(kubectl)["spec"]["resource"]["resourceVersion"])
+    kubectl("scale", "deploy", "web", "--replicas=4")
     kubectl.until_true(
-        lambda: binding_of(kubectl)["spec"]["resource"]["resourceVersion"] == written,
-        lambda: str(binding_of(kubectl)["spec"]["resource"]),
+        lambda: binding_of(kubectl)["spec"]["replicas"] == 4, lambda: str(binding_of(kubectl)["spec"])
     )
+    after = int(binding_of(kubectl)["spec"]["resource"]["resourceVersion"])
+    # Its status gives the template higher versions, which the binding does not follow.
+    assert before < after <= int(kubectl("get", "deploy", "web", "-o", VERSION))
 
 
 def test_scheduler_observes_generations_that_need_no_new_decision(kubectl: Kubectl) -> None:
@@ -69,3 +72,53 @@ def test_binding_keeps_its_spec_when_its_policy_is_deleted(kubectl: Kubectl) -> 
     )
     assert binding_of(kubectl)["spec"] == before["spec"]
     assert {"placement", "conflictResolution", "schedulerName"} <= before["spec"].keys()
+
+
+def statuses_of(kubectl: Kubectl) -> list[dict[str, Any]]:
+    return [each["status"] for each in binding_of(kubectl)["status"].get("aggregatedStatus", [])]
+
+
+def test_status_of_a_member_names_its_generation_and_that_of_the_template(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    until_scheduled(kubectl)
+    first = {"generation": 1, "observedGeneration": 1, "resourceTemplateGeneration": 1}
+    second = {"generation": 2, "observedGeneration": 2, "resourceTemplateGeneration": 2}
+
+    def generations() -> list[dict[str, int]]:
+        return [
+            {name: status.get(name, 0) for name in first}
+            for status in statuses_of(kubectl)
+            if status["readyReplicas"] == status["replicas"]
+        ]
+
+    kubectl.until_true(lambda: generations() == [first, first], lambda: str(statuses_of(kubectl)))
+    kubectl("scale", "deploy", "web", "--replicas=6")
+    kubectl.until_true(lambda: generations() == [second, second], lambda: str(statuses_of(kubectl)))
+    found = cast("dict[str, Any]", kubectl.on("member1").json("deploy", "web"))
+    assert (found["metadata"]["generation"], found["status"]["observedGeneration"]) == (2, 2)
+    work = marks.work_name("Deployment", kubectl.namespace, "web")
+    (shown,) = cast("dict[str, Any]", kubectl.json("work", work, "-n", "karmada-es-member1"))["status"][
+        "manifestStatuses"
+    ]
+    assert second.items() <= shown["status"].items()
+
+
+def test_template_observes_a_generation_only_when_all_members_run_it(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    observed = ("get", "deploy", "web", "-o", "jsonpath={.status.observedGeneration}")
+    kubectl.until_true(lambda: kubectl(*observed) == "1", lambda: kubectl(*observed))
+    kubectl(
+        "apply",
+        "-f",
+        "-",
+        given=f"{POLICY}  suspension: {{dispatchingOnClusters: {{clusterNames: [member2]}}}}",
+    )
+    kubectl("scale", "deploy", "web", "--replicas=4")
+    kubectl.on("member1").until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
+    kubectl.until_true(
+        lambda: [each["resourceTemplateGeneration"] for each in statuses_of(kubectl)] == [2, 1],
+        lambda: str(statuses_of(kubectl)),
+    )
+    assert kubectl(*observed) == "1"
+    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl.until_true(lambda: kubectl(*observed) == "2", lambda: kubectl(*observed))

@@ -1,5 +1,7 @@
 """A member's reaction to works over time."""
 
+from msgspec import structs
+
 from engine.simulation import cluster, reports, state
 from events import clusters, health, shapes
 from tests.members import examples
@@ -23,20 +25,25 @@ def _quiet(**room: str) -> state.MemberState:
 
 
 def test_replicas_are_ready_after_the_start_up_time() -> None:
+    starting = health.WorkloadReported(
+        cluster="member1",
+        key=NGINX,
+        term=1,
+        step=1,
+        replicas=2,
+        updated=2,
+        healthy=False,
+        generation=1,
+        observed_generation=1,
+    )
     member = _quiet()
     cluster.apply_work(member, examples.applied("nginx", 2), 1000)
 
-    assert _workloads(cluster.advance(member, 1000)) == [
-        health.WorkloadReported(
-            cluster="member1", key=NGINX, term=1, step=1, replicas=2, updated=2, healthy=False
-        )
-    ]
+    assert _workloads(cluster.advance(member, 1000)) == [starting]
     assert cluster.due_ms(member) == 1200
     assert cluster.advance(member, 1199) == []
     assert _workloads(cluster.advance(member, 1200)) == [
-        health.WorkloadReported(
-            cluster="member1", key=NGINX, term=1, step=1, replicas=2, updated=2, ready=2, available=2
-        )
+        structs.replace(starting, ready=2, available=2, healthy=True)
     ]
     cluster.advance(member, 1200 + reports.SHIFT_MS)
     assert cluster.due_ms(member) is None

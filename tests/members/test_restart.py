@@ -34,6 +34,18 @@ async def test_restarted_members_repeat_no_report() -> None:
     }
 
 
+async def test_generation_of_an_object_survives_a_restart() -> None:
+    stage = examples.Stage(examples.member())
+    for step in (1, 2):
+        await stage.work(examples.applied("nginx", step, step=step))
+        await stage.settle()
+    stage = stage.restarted()
+    assert await stage.turn() == []
+    await stage.work(examples.applied("nginx", 3, step=3))
+    (report,) = (each for each in await stage.turn() if isinstance(each, health.WorkloadReported))
+    assert (report.generation, report.observed_generation) == (3, 3)
+
+
 async def test_works_written_during_downtime_are_read_first() -> None:
     stage = examples.Stage(examples.member())
     await stage.work(examples.applied("nginx", 1))

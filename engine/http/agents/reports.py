@@ -88,6 +88,8 @@ def _event(
                 healthy=report.healthy,
                 fault=report.fault,
                 values=report.values,
+                generation=report.generation,
+                observed_generation=report.observed_generation,
             )
         case messages.GoneReport():
             return report.key, health.WorkloadGone(
