@@ -10,7 +10,7 @@ import msgspec
 
 from engine.domain import marks
 from engine.objects import workloads
-from engine.simulation import lists, pod_priorities, statuses, unmanaged
+from engine.simulation import addresses, lists, pod_priorities, statuses, unmanaged
 from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
@@ -57,7 +57,7 @@ def workload_object(
     if workload.replicas is not None and ref.kind not in templates.COUNTED_BY_MEMBERS:
         path = workloads.replicas_path(ref.api_version, ref.kind, declared_replicas_path(workload.reading))
         result = workloads.with_field(result, path, workload.replicas)
-    if status := statuses.status(workload):
+    if status := statuses.status(state.spec.name, workload):
         result["status"] = status
     return result
 
@@ -80,7 +80,7 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
         labels = {_NAME_LABEL: ref.name, **(as_object(metadata.get("labels")) or {})}
         metadata["labels"] = labels
     result: Json = {**value, "metadata": metadata}
-    status = {**(as_object(value.get("status")) or {}), **statuses.status(workload)}
+    status = {**(as_object(value.get("status")) or {}), **statuses.status(state.spec.name, workload)}
     if "observedGeneration" in status and workload.replicas is not None:
         status["observedGeneration"] = item.generation
     if status:
@@ -149,6 +149,10 @@ def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
                 "status": {
                     "capacity": group.allocatable,
                     "allocatable": group.allocatable,
+                    "addresses": [
+                        {"type": "InternalIP", "address": addresses.of_node(state.spec.name, name)},
+                        {"type": "Hostname", "address": name},
+                    ],
                     "conditions": [ready],
                     "nodeInfo": {
                         "kubeletVersion": RELEASE,
@@ -228,7 +232,9 @@ def _pod_status(pod: lists.Pod, names: list[str], since: str) -> Json:
     conditions = [
         {"type": kind, "status": status, "lastTransitionTime": since} for kind in ("Ready", "ContainersReady")
     ]
-    return {"phase": pod.phase, "conditions": conditions, "containerStatuses": containers}
+    address = addresses.of_pod(pod.cluster, pod.namespace, pod.name)
+    assigned: Json = {"podIP": address, "podIPs": [{"ip": address}]} if pod.ready else {}
+    return {"phase": pod.phase, **assigned, "conditions": conditions, "containerStatuses": containers}
 
 
 def template_of(manifest: bytes) -> Json:

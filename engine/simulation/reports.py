@@ -92,7 +92,7 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
         count = ready = 1
     else:
         count, ready = workload.admitted + workload.pending, workload.ready
-    shown = statuses.status(workload) if workload.reading else {}
+    shown = statuses.status(cluster, workload) if workload.reading else {}
     # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
     reading = workload.reading if shown else None
     kind = workload.ref.api_version, workload.ref.kind

@@ -4,12 +4,13 @@ from typing import Final
 
 import msgspec
 
-from engine.simulation import replicas
+from engine.simulation import addresses, replicas
 from engine.simulation.state import Workload
 from events import times
 from events.json_values import Json
 
 _POD: Final = ("v1", "Pod")
+_SERVICE: Final = ("v1", "Service")
 _SCHEDULED: Final = ("currentNumberScheduled", "desiredNumberScheduled", "updatedNumberScheduled")
 _AVAILABLE: Final = ("numberReady", "numberAvailable")
 _PHASES: Final[dict[tuple[str, str], Json]] = {
@@ -20,12 +21,20 @@ _PHASES: Final[dict[tuple[str, str], Json]] = {
 """Phases of objects that are available at once, since a simulation has nothing to wait for."""
 
 
-def status(workload: Workload) -> Json:
-    """Return the status of a workload: its counts, the simulated status in its template, and what clients wrote."""
+def status(cluster: str, workload: Workload) -> Json:
+    """Return the status of a workload in a cluster.
+
+    It has the workload's counts or addresses, the simulated status in its template, and what clients wrote.
+    """
     if workload.replicas is not None:
         return _decode(workload.template.status) | _decode(workload.kept.status) | _replica_status(workload)
     kind = workload.ref.api_version, workload.ref.kind
-    built_in = _pod_status(workload) if kind == _POD else _PHASES.get(kind, {})
+    if kind == _POD:
+        built_in = _pod_status(cluster, workload)
+    elif kind == _SERVICE:
+        built_in = _service_status(cluster, workload)
+    else:
+        built_in = _PHASES.get(kind, {})
     return built_in | _decode(workload.template.status) | _decode(workload.kept.status)
 
 
@@ -53,11 +62,21 @@ def _job_status(workload: Workload) -> Json:
     return status
 
 
-def _pod_status(workload: Workload) -> Json:
+def _service_status(cluster: str, workload: Workload) -> Json:
+    if not workload.template.is_balanced:
+        return {}
+    address = addresses.of_balancer(cluster, workload.ref.namespace, workload.ref.name)
+    return {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
+
+
+def _pod_status(cluster: str, workload: Workload) -> Json:
+    address = addresses.of_pod(cluster, workload.ref.namespace, workload.ref.name)
     since = times.to_seconds_text(workload.created_ms)
     container = {"ready": True, "restartCount": 0, "state": {"running": {"startedAt": since}}}
     return {
         "phase": "Running",
+        "podIP": address,
+        "podIPs": [{"ip": address}],
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}],
         "containerStatuses": [{"name": name, **container} for name in workload.template.containers],
     }

@@ -25,6 +25,8 @@ PRIORITY_CLASS: Final = "PriorityClass"
 DEFINITION: Final = "CustomResourceDefinition"
 _NEVER: Final = "Never"
 _POD: Final = "Pod"
+_SERVICE: Final = "Service"
+_BALANCED: Final = "LoadBalancer"
 STATUS: Final = "simulation.reballast.io/status"
 """Annotation with the status of an object in simulated members, in addition to its replicas."""
 
@@ -55,7 +57,7 @@ class Template(Struct, frozen=True, gc=False):
     PriorityClass. ``containers`` are the container names of a Pod. ``status`` is a JSON object to show as the
     simulated status, or empty. ``served`` are the kinds that a CustomResourceDefinition defines. ``count`` is the
     number of replicas in the manifest; of a Job, ``completions`` its completions and ``run_ms`` how long a pod runs
-    until it succeeds (0 for kinds that don't end).
+    until it succeeds (0 for kinds that don't end). ``is_balanced``: it is a Service of type LoadBalancer.
     """
 
     amounts: Amounts
@@ -69,6 +71,7 @@ class Template(Struct, frozen=True, gc=False):
     count: int = 1
     completions: int | None = None
     run_ms: int = 0
+    is_balanced: bool = False
 
 
 class _Container(Struct, frozen=True):
@@ -94,6 +97,7 @@ class _Spec(Struct, frozen=True):
     replicas: int | None = None
     parallelism: int | None = None
     completions: int | None = None
+    type: str | None = None
 
 
 class _Metadata(Struct, frozen=True):
@@ -159,6 +163,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         count=1 if count is None else count,
         completions=decoded.spec.completions,
         run_ms=_run_ms(annotations.get(RUN_SECONDS, "")) if is_job else 0,
+        is_balanced=decoded.kind == _SERVICE and decoded.spec.type == _BALANCED,
     )
 
 

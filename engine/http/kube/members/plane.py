@@ -21,7 +21,7 @@ from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import built_in_shapes
 from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
-from engine.simulation import api_objects, usage
+from engine.simulation import api_objects, services, usage
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from events import clusters, codec, specs, topics
@@ -168,7 +168,9 @@ class MemberPlane:
                 found = [api_objects.PropagatedNamespace(*item) for item in propagated]
                 return api_objects.namespaces(state, began_ms, written, found)
             case "pods":
-                return [*await self._workloads(state, resource), *await self._pods(state)]
+                return await self._all_pods(state)
+            case "services" | "endpointslices.discovery.k8s.io":
+                return await self._services_or_slices(state, resource)
             case "replicasets.apps":
                 return [*await self._workloads(state, resource), *await self._replica_sets(state)]
             case "nodes.metrics.k8s.io":
@@ -202,6 +204,23 @@ class MemberPlane:
             versions.shown(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
             for value in values
         ]
+
+    async def _all_pods(self, state: MemberState) -> list[Json]:
+        return [*await self._workloads(state, self._core_kind("pods")), *await self._pods(state)]
+
+    async def _services_or_slices(self, state: MemberState, resource: Resource) -> list[Json]:
+        kept = await self._workloads(state, self._core_kind("services"))
+        shown = [services.with_cluster_ip(self._name, value) for value in kept]
+        if resource.qualified == "services":
+            return shown
+        derived = services.endpoint_slices(self._name, shown, await self._all_pods(state))
+        return [*await self._workloads(state, resource), *derived]
+
+    def _core_kind(self, plural: str) -> Resource:
+        resource = self._catalogue.resource("", "v1", plural)
+        if resource is None:
+            raise LookupError(f"Kubernetes' own kind {plural} is missing in the catalogue")
+        return resource
 
     async def _propagations(self, workloads: list[Workload]) -> dict[str, marks.Propagation]:
         """Return by key the facts from which the marks of workloads follow; released workloads have none."""

@@ -1,0 +1,40 @@
+"""Addresses in a member, derived from names: the same on each request and after a restart.
+
+Nothing is allocated, so two of many thousand pods may have one address.
+"""
+
+import hashlib
+import ipaddress
+from typing import Final
+
+_NODES: Final = ipaddress.IPv4Network("172.16.0.0/12")
+_PODS: Final = ipaddress.IPv4Network("10.0.0.0/9")
+_SERVICES: Final = ipaddress.IPv4Network("10.128.0.0/9")
+_BALANCERS: Final = ipaddress.IPv4Network("198.18.0.0/15")
+"""Reserved for benchmarks (RFC 2544), so that no public address is shown."""
+
+
+def of_node(cluster: str, name: str) -> str:
+    """Return the internal address of a node."""
+    return _address(_NODES, cluster, name)
+
+
+def of_pod(cluster: str, namespace: str, name: str) -> str:
+    """Return the address of a pod."""
+    return _address(_PODS, cluster, namespace, name)
+
+
+def of_service(cluster: str, namespace: str, name: str) -> str:
+    """Return the cluster IP of a Service."""
+    return _address(_SERVICES, cluster, namespace, name)
+
+
+def of_balancer(cluster: str, namespace: str, name: str) -> str:
+    """Return the ingress address of a Service of type LoadBalancer."""
+    return _address(_BALANCERS, cluster, namespace, name)
+
+
+def _address(network: ipaddress.IPv4Network, *names: str) -> str:
+    digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
+    # The first and the last address of a network belong to no host.
+    return str(network[1 + int.from_bytes(digest, "big") % (network.num_addresses - 2)])

@@ -1,0 +1,103 @@
+"""Services of a member as its own API shows them: their cluster IPs, and the EndpointSlices of their pods."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from engine.simulation import addresses
+from engine.simulation.specs import uid
+from events.json_values import Json, as_objects, part
+
+_SLICE_ENDPOINTS_MAX: Final = 1_000
+"""Maximum number of endpoints of a slice in the Kubernetes API; more are left out."""
+
+
+def with_cluster_ip(cluster: str, service: Json) -> Json:
+    """Return a Service with its cluster IP; one that its manifest sets, ``None`` included, stays."""
+    spec, metadata = part(service, "spec"), part(service, "metadata")
+    if spec.get("type") == "ExternalName":
+        return service
+    address = spec.get("clusterIP") or addresses.of_service(
+        cluster, str(metadata.get("namespace", "")), str(metadata["name"])
+    )
+    return {**service, "spec": {**spec, "clusterIP": address, "clusterIPs": [address]}}
+
+
+def endpoint_slices(cluster: str, services: Iterable[Json], pods: list[Json]) -> list[Json]:
+    """Return the EndpointSlices of all Services that have a selector."""
+    by_namespace: dict[object, list[Json]] = {}
+    for pod in pods:
+        by_namespace.setdefault(part(pod, "metadata").get("namespace"), []).append(pod)
+    return [
+        _slice(cluster, service, by_namespace.get(part(service, "metadata").get("namespace"), []))
+        for service in services
+        if part(service, "spec", "selector") and part(service, "spec").get("type") != "ExternalName"
+    ]
+
+
+def _slice(cluster: str, service: Json, pods: list[Json]) -> Json:
+    metadata, spec = part(service, "metadata"), part(service, "spec")
+    name, namespace = str(metadata["name"]), str(metadata.get("namespace", ""))
+    selector = part(spec, "selector")
+    chosen = [
+        pod
+        for pod in pods
+        if selector.items() <= part(pod, "metadata", "labels").items() and part(pod, "status").get("podIP")
+    ]
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "name": name,
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": f"{name}-{uid(cluster, 'slice', namespace, name)[:5]}",
+            "namespace": namespace,
+            "uid": uid(cluster, "slice", str(metadata["uid"])),
+            "creationTimestamp": metadata["creationTimestamp"],
+            "labels": {
+                "kubernetes.io/service-name": name,
+                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+            },
+            "ownerReferences": [owner],
+        },
+        "addressType": "IPv4",
+        "endpoints": [_endpoint(pod) for pod in chosen[:_SLICE_ENDPOINTS_MAX]],
+        "ports": [_port(port, chosen) for port in as_objects(spec.get("ports"))],
+    }
+
+
+def _endpoint(pod: Json) -> Json:
+    metadata, spec, status = (part(pod, field) for field in ("metadata", "spec", "status"))
+    node: Json = {"nodeName": spec["nodeName"]} if spec.get("nodeName") else {}
+    return {
+        "addresses": [status["podIP"]],
+        "conditions": {"ready": True, "serving": True, "terminating": False},
+        "targetRef": {
+            "kind": "Pod",
+            "name": metadata["name"],
+            "namespace": metadata.get("namespace", ""),
+            "uid": metadata["uid"],
+        },
+        **node,
+    }
+
+
+def _port(port: Json, pods: list[Json]) -> Json:
+    """Return a port of a slice; the number of a named target port is that of the first pod that has it."""
+    target = port.get("targetPort") or port.get("port")
+    if isinstance(target, str):
+        numbers = (
+            each.get("containerPort")
+            for pod in pods
+            for container in as_objects(part(pod, "spec").get("containers"))
+            for each in as_objects(container.get("ports"))
+            if each.get("name") == target
+        )
+        target = next(numbers, None)
+    number: Json = {} if target is None else {"port": target}
+    return {"name": port.get("name") or "", "protocol": port.get("protocol") or "TCP", **number}

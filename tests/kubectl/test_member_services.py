@@ -1,0 +1,81 @@
+"""Services of simulated members: cluster IPs, addresses of load balancers, and the EndpointSlices of their pods."""
+
+import ipaddress
+
+from events.json_values import Json, as_list, as_objects, part
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import BOTH
+
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  type: LoadBalancer
+  selector: {app: web}
+  ports: [{port: 80, targetPort: 8080}]
+"""
+PROPAGATED = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: services}
+spec:
+  resourceSelectors: [{apiVersion: v1, kind: Service}]
+  placement: {clusterAffinity: {clusterNames: [member1, member2]}}
+"""
+_INGRESS = "jsonpath={.status.loadBalancer.ingress[*].ip}"
+
+
+def _endpoints(member: Kubectl) -> list[Json]:
+    slices = as_objects(member.json("endpointslices", "-l", "kubernetes.io/service-name=web")["items"])
+    return [endpoint for each in slices for endpoint in as_objects(each.get("endpoints"))]
+
+
+def _addresses(member: Kubectl) -> list[str]:
+    return sorted(str(address) for each in _endpoints(member) for address in as_list(each["addresses"]) or [])
+
+
+def test_propagated_load_balancer_has_the_addresses_of_its_members(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=f"{SERVICE}---{PROPAGATED}")
+    kubectl.until_true(
+        lambda: len(kubectl("get", "svc", "web", "-o", _INGRESS).split()) == 2,
+        lambda: kubectl("get", "svc,rb", "-o", "yaml"),
+    )
+    members = [kubectl.on(name) for name in ("member1", "member2")]
+    own = [member("get", "svc", "web", "-o", _INGRESS) for member in members]
+    assert sorted(kubectl("get", "svc", "web", "-o", _INGRESS).split()) == sorted(own)
+    assert len(set(own)) == 2
+    for member in members:
+        ipaddress.ip_address(member("get", "svc", "web", "-o", "jsonpath={.spec.clusterIP}"))
+
+
+def test_endpoint_slice_of_a_service_has_the_addresses_of_its_ready_pods(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    member = kubectl.on("member1")
+    member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
+    member("apply", "-f", "-", given=SERVICE)
+    pods = member("get", "pods", "-o", "jsonpath={.items[*].status.podIP}").split()
+    assert len(pods) == 2
+    assert _addresses(member) == sorted(pods)
+    (found,) = as_objects(member.json("endpointslices")["items"])
+    assert [port["port"] for port in as_objects(found["ports"])] == [8080]
+    name = str(part(found, "metadata")["name"])
+    member("delete", "endpointslice", name, code=1)
+    assert "the simulation of member1 derives it" in member.errors
+    kubectl("scale", "deploy", "web", "--replicas=6")
+    kubectl.until_true(lambda: len(_addresses(member)) == 3, lambda: member("get", "endpointslices"))
+
+
+def test_cluster_ip_stays_when_a_service_is_edited_and_may_not_be_changed(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    member = kubectl.on("member1")
+    member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
+    member("apply", "-f", "-", given=SERVICE)
+    address = member("get", "svc", "web", "-o", "jsonpath={.spec.clusterIP}")
+    member("patch", "svc", "web", "-p", '{"spec":{"type":"ClusterIP","externalTrafficPolicy":null}}')
+    assert member("get", "svc", "web", "-o", "jsonpath={.spec.clusterIP}") == address
+    assert member("get", "svc", "web", "-o", _INGRESS) == ""
+    member("patch", "svc", "web", "-p", '{"spec":{"clusterIP":"10.0.0.9"}}', code=1)
+    assert "may not change once set" in member.errors
+    member("apply", "-f", "-", given=SERVICE)
+    assert member("get", "svc", "web", "-o", _INGRESS)
