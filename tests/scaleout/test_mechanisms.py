@@ -7,7 +7,7 @@ that writes without ownership counts only if its step is the valid successor, an
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -24,6 +24,7 @@ from engine.reconcilers.worker import Worker
 from events import codec, decisions, keys
 from events import topics as names
 from events.records import Record
+from tests.brokers.processes import LocalBrokers
 from tests.builders import inputs, log_records
 from tests.builders.log_records import record_of_bytes
 from tests.scaleout import checker, history
@@ -37,7 +38,10 @@ LOOK_S: Final = 1.2
 """An owner looks for what others wrote once a second."""
 LOST_S: Final = 120.0
 HIDDEN_S: Final = 1.5
-"""Longer than until the owner makes the brokers compute the visible end again."""
+"""Longer than until the owner commits what its predecessor left open."""
+
+UNVERIFIED: Final = {"transaction.partition.verification.enable": "false"}
+"""Properties of a broker that accepts records of a transaction which it does not know."""
 
 INPUTS: Final = [
     *((topic, 0) for topic in names.FACT_TOPICS),
@@ -181,6 +185,42 @@ async def test_takeover_waits_for_steps_that_an_open_transaction_hides(address: 
     found, wrong = await proved(address)
     assert steps(found) == [(1, 1), (2, 1), (3, 2)]
     assert wrong == []
+
+
+async def test_committed_step_that_a_broker_left_open_counts_after_the_takeover() -> None:
+    # As a broker does that shuts down: the transaction is over, but its end is missing in the partitions.
+    with LocalBrokers(1, properties=UNVERIFIED) as brokers:
+        address = await prepared(brokers.servers)
+        async with owner(address) as (worker, _, log), owner(address) as (other, _, its):
+            await worker.recover()
+            await log.append(
+                [log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)]
+            )
+            await log.level()
+            await leave_open(address, await next_step(address))
+
+            slots = [(names.DECISIONS, SHARD), (names.REJECTIONS, 0)]
+            assert (await its.query_ends(slots[0]))[slots[0]] < (await its.written(slots))[slots[0]]
+            await other.recover()
+            assert await its.query_ends(*slots) == await its.written(slots)
+            await other.turn()
+        found, wrong = await proved(address)
+    assert steps(found) == [(1, 1), (2, 1), (3, 2), (4, 2)]
+    assert wrong == []
+
+
+async def leave_open(address: Address, step: list[Record]) -> None:
+    """Write a step in a transaction of which the brokers know nothing; it never ends."""
+    producer = await clients.started(clients.producer(address, address.topic(f"shard-{SHARD}")))
+    try:
+        await producer.begin_transaction()
+        rejected = record_of_bytes(names.REJECTIONS, {}, b"{", "")
+        manager: Any = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        for record in (*step, rejected):
+            manager._txn_partitions.add(clients.partition(address, (record.topic, record.partition)))  # noqa: SLF001
+        await appending.send(producer, address, [*step, rejected])
+    finally:
+        await clients.stopped(producer)
 
 
 async def test_owner_fenced_between_two_batches_gets_only_the_fencing_error(

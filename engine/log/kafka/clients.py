@@ -176,6 +176,14 @@ def failure(producer: Producer) -> BaseException | None:
     return ended.exception() if ended is not None and ended.done() and not ended.cancelled() else None
 
 
+def add_to_transaction(producer: Producer, partitions: Iterable[TopicPartition]) -> None:
+    """Add partitions to the producer's open transaction, whose end is then recorded there too."""
+    manager = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    if manager is not None:
+        for partition in partitions:
+            manager.maybe_add_partition_to_txn(partition)
+
+
 def _accumulator(producer: Producer) -> MessageAccumulator:
     """Return the producer's buffer of undelivered records, which has no public access."""
     return producer._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

@@ -38,8 +38,15 @@ _LOOK_S: Final = 1.0
 _HIDDEN_S: Final = 0.02
 """Interval in seconds of the queries while a part of the decisions is not visible."""
 
-_STALE_S: Final = 1.0
-"""Seconds after which the brokers are made to compute the visible end again."""
+_LEFT_S: Final = 1.0
+"""Seconds after which a transaction of the former owner counts as left open."""
+
+_OUTPUTS: Final = tuple(
+    (name, partition)
+    for name in (topics.WORKS, topics.LINKS, topics.REJECTIONS, *topics.FACT_TOPICS)
+    for partition in range(topics.TOPICS[name].partitions)
+)
+"""Partitions to which the steps of all shards may write, beside the decisions."""
 
 _FENCED: Final = (ProducerFenced, InvalidProducerEpoch)
 _log = diagnostics.logger(__name__)
@@ -171,8 +178,8 @@ class Shards:
                     hidden = [slot for slot in slots if ends[slot] < written[slot]]
                     if not hidden:
                         return ends
-                    if count == _STALE_S // _HIDDEN_S:
-                        await asyncio.gather(*(self._write_and_abort(slot) for slot in hidden))
+                    if count == _LEFT_S // _HIDDEN_S:
+                        await asyncio.gather(*(self._commit_left(shard) for _, shard in hidden))
                     await asyncio.sleep(_HIDDEN_S)
         except TimeoutError:
             pass
@@ -184,15 +191,20 @@ class Shards:
         )
         raise port.LogError(message)
 
-    async def _write_and_abort(self, slot: Slot) -> None:
-        """Write a record in a transaction and abort it.
+    async def _commit_left(self, shard: int) -> None:
+        """Commit a step that brokers recorded as committed without ending it in its partitions.
 
-        A broker that restarted may count a finished transaction as open until the partition is written.
+        A broker that shuts down may do that. The end of the next transaction of the same transactional id then
+        decides in each partition, so end an empty one in all partitions that the step may have written to: an
+        abort would take back a step that was acknowledged, and without it the partitions stay hidden.
         """
-        producer = self._owned[slot[1]].producer
+        producer = self._owned[shard].producer
         await producer.begin_transaction()
-        await producer.send_and_wait(self._address.topic(slot[0]), key=b"", value=b"", partition=slot[1])
-        await producer.abort_transaction()
+        clients.add_to_transaction(
+            producer,
+            [clients.partition(self._address, slot) for slot in (*_decisions([shard]), *_OUTPUTS)],
+        )
+        await producer.commit_transaction()
 
     async def _commit(self, shard: int, batch: Sequence[Record]) -> int:
         """Commit a step and return the offset of its first record."""
