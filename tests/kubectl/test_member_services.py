@@ -72,7 +72,7 @@ def test_cluster_ip_stays_when_a_service_is_edited_and_may_not_be_changed(kubect
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
     member("apply", "-f", "-", given=SERVICE)
     address = member("get", "svc", "web", "-o", "jsonpath={.spec.clusterIP}")
-    member("patch", "svc", "web", "-p", '{"spec":{"type":"ClusterIP","externalTrafficPolicy":null}}')
+    member("patch", "svc", "web", "-p", '{"spec":{"type":"ClusterIP"}}')
     assert member("get", "svc", "web", "-o", "jsonpath={.spec.clusterIP}") == address
     assert member("get", "svc", "web", "-o", _INGRESS) == ""
     member("patch", "svc", "web", "-p", '{"spec":{"clusterIP":"10.0.0.9"}}', code=1)

@@ -227,3 +227,12 @@ def test_prune_deletes_objects_missing_from_the_files(kubectl: Kubectl) -> None:
     assert "configmap/kept pruned" in kubectl(
         "apply", "--prune", "-l", "app=shop", "-f", "-", given=config_map("new", app="shop")
     )
+
+
+def test_type_of_a_service_is_changed_by_a_patch_of_the_type_alone(kubectl: Kubectl) -> None:
+    kubectl("create", "service", "loadbalancer", "web", "--tcp=80")
+    kubectl("patch", "svc", "web", "-p", '{"spec":{"type":"ClusterIP"}}')
+    assert (
+        kubectl("get", "svc", "web", "-o", "jsonpath={.spec.type}{.spec.externalTrafficPolicy}")
+        == "ClusterIP"
+    )

@@ -4,7 +4,13 @@ import msgspec
 
 from engine.http.kube.edits.writer import Writer, check_head
 from engine.karmada import defaults, rules
-from engine.kubeapi.admission import built_in_defaults, structural, unknown_fields, value_validation
+from engine.kubeapi.admission import (
+    built_in_defaults,
+    service_types,
+    structural,
+    unknown_fields,
+    value_validation,
+)
 from engine.kubeapi.admission.rules import built_in
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import empty_values, managed_fields, server_side_apply
@@ -60,7 +66,7 @@ def completed(writer: Writer, live: Json | None, edited: Edited) -> Edited:
     metadata = {**metadata, "name": writer.name}
     if writer.namespace:
         metadata["namespace"] = writer.namespace
-    filled = filled_in(writer, {**new, "metadata": metadata})
+    filled = filled_in(writer, live, {**new, "metadata": metadata})
     if live is not None and built_in_defaults.same(live, filled):
         # The client sent back what it read: defaults of the API in it are not a change.
         filled = {**live, "metadata": metadata}
@@ -76,9 +82,13 @@ def completed(writer: Writer, live: Json | None, edited: Edited) -> Edited:
     return Edited(managed_fields.replaced(filled, entries(owned)), edited.warnings)
 
 
-def filled_in(writer: Writer, value: Json) -> Json:
-    """The object with the defaults that are stored with it: those of Karmada's kinds and of custom resources."""
-    filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
+def filled_in(writer: Writer, live: Json | None, value: Json) -> Json:
+    """The object with the defaults that are stored with it: those of Karmada's kinds and of custom resources.
+
+    Fields that only its former type has are left out.
+    """
+    kept = service_types.without_former(shown(live), value)
+    filled = defaults.with_defaults(kept, writer.now_ms, writer.tolerated)
     structure = writer.resource.structure
     return filled if structure is None else structural.defaulted(filled, structure)
 

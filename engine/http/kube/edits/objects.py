@@ -75,7 +75,7 @@ class Application(RequestedEdit, frozen=True):
         )
         if merged is live:
             return Edited(merged, known.warnings)
-        filled = filled_in(writer, merged)
+        filled = filled_in(writer, live, merged)
         check_kind(writer, shown(live), built_in_defaults.with_defaults(filled))
         check_whole(writer, live, filled)
         return Edited(filled, known.warnings)

@@ -1,0 +1,48 @@
+"""A Service whose type changes: fields that only the former type has are dropped, as Kubernetes does.
+
+A client that patches the type sends back the other fields as it read them, defaults and assigned ones included.
+Fields that it changed in the same request stay, and are validated.
+"""
+
+from typing import Final
+
+from events.json_values import Json, as_list, as_object, part
+
+_SERVICE: Final = ("v1", "Service")
+_EXTERNAL: Final = "ExternalName"
+_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+_OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
+_OF_NODE_PORTS: Final = ("externalTrafficPolicy", "healthCheckNodePort")
+_OF_BALANCERS: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
+
+
+def without_former(before: Json | None, value: Json) -> Json:
+    """Return the object without fields of the type that it had before; ``before`` includes the API's defaults."""
+    if before is None or (value.get("apiVersion"), value.get("kind")) != _SERVICE:
+        return value
+    old, new = part(before, "spec"), part(value, "spec")
+    sort = new.get("type") or "ClusterIP"
+    if sort == old.get("type"):
+        return value
+    former: tuple[str, ...] = ()
+    if sort == _EXTERNAL:
+        former += _OF_ADDRESSES
+    if sort not in _WITH_NODE_PORTS:
+        former += _OF_NODE_PORTS
+    if sort != "LoadBalancer":
+        former += _OF_BALANCERS
+    spec = {
+        name: item for name, item in new.items() if name not in former or name not in old or item != old[name]
+    }
+    if sort not in _WITH_NODE_PORTS and (ports := as_list(spec.get("ports"))):
+        former_ports = as_list(old.get("ports")) or []
+        assigned = [port.get("nodePort") for each in former_ports if (port := as_object(each)) is not None]
+        spec["ports"] = [_without_node_port(port, assigned) for port in ports]
+    return {**value, "spec": spec}
+
+
+def _without_node_port(value: object, assigned: list[object]) -> object:
+    port = as_object(value)
+    if port is None or port.get("nodePort") not in assigned:
+        return value
+    return {name: item for name, item in port.items() if name != "nodePort"}

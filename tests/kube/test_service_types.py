@@ -1,0 +1,59 @@
+"""A change of a Service's type drops the fields of its former type, unless the same request changes them."""
+
+import pytest
+
+from engine.kubeapi.admission import built_in_defaults
+from engine.kubeapi.admission.service_types import without_former
+from events.json_values import Json, part
+
+
+def service(**spec: object) -> Json:
+    value: Json = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": spec}
+    return built_in_defaults.with_defaults(value)
+
+
+BALANCED = service(
+    type="LoadBalancer",
+    clusterIP="10.96.0.1",
+    clusterIPs=["10.96.0.1"],
+    loadBalancerClass="example.com/lb",
+    ports=[{"port": 80, "nodePort": 30_080}],
+)
+
+
+def changed(**spec: object) -> Json:
+    """The spec of the balanced Service after a patch."""
+    return part(without_former(BALANCED, {**BALANCED, "spec": {**part(BALANCED, "spec"), **spec}}), "spec")
+
+
+def test_balanced_service_that_becomes_internal_has_no_external_fields() -> None:
+    spec = changed(type="ClusterIP")
+    assert "externalTrafficPolicy" not in spec
+    assert "loadBalancerClass" not in spec
+    assert spec["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+    assert spec["clusterIP"] == "10.96.0.1"
+
+
+def test_balanced_service_that_stays_on_node_ports_keeps_them() -> None:
+    spec = changed(type="NodePort")
+    assert spec["externalTrafficPolicy"] == "Cluster"
+    assert spec["ports"] == [{"port": 80, "nodePort": 30_080, "protocol": "TCP", "targetPort": 80}]
+    assert "loadBalancerClass" not in spec
+
+
+def test_service_that_becomes_external_has_no_address() -> None:
+    spec = changed(type="ExternalName", externalName="example.com")
+    assert not spec.keys() & {"clusterIP", "clusterIPs", "internalTrafficPolicy"}
+
+
+def test_field_that_the_request_changes_stays() -> None:
+    assert changed(type="ClusterIP", externalTrafficPolicy="Local")["externalTrafficPolicy"] == "Local"
+    assert changed(type="ClusterIP", ports=[{"port": 80, "nodePort": 30_081}])["ports"] == [
+        {"port": 80, "nodePort": 30_081}
+    ]
+
+
+@pytest.mark.parametrize("spec", [{}, {"externalTrafficPolicy": "Cluster"}])
+def test_other_changes_drop_nothing(spec: Json) -> None:
+    assert changed(**spec) == {**part(BALANCED, "spec"), **spec}
+    assert without_former(None, BALANCED) == BALANCED
