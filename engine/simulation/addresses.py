@@ -9,6 +9,7 @@ from typing import Final
 
 _NODES: Final = ipaddress.IPv4Network("172.16.0.0/12")
 _PODS: Final = ipaddress.IPv4Network("10.0.0.0/9")
+_NODE_PORTS: Final = range(30_000, 32_768)
 _SERVICES: Final = ipaddress.IPv4Network("10.128.0.0/9")
 _BALANCERS: Final = ipaddress.IPv4Network("198.18.0.0/15")
 """Reserved for benchmarks (RFC 2544), so that no public address is shown."""
@@ -30,11 +31,19 @@ def of_service(cluster: str, namespace: str, name: str) -> str:
 
 
 def of_balancer(cluster: str, namespace: str, name: str) -> str:
-    """Return the ingress address of a Service of type LoadBalancer."""
+    """Return the address at which a load balancer answers for a Service or an Ingress, named with its kind."""
     return _address(_BALANCERS, cluster, namespace, name)
 
 
+def node_port(cluster: str, namespace: str, name: str, port: object) -> int:
+    """Return the port of all nodes for a port of a Service, in Kubernetes' usual range."""
+    return _NODE_PORTS[_number(cluster, namespace, name, str(port)) % len(_NODE_PORTS)]
+
+
 def _address(network: ipaddress.IPv4Network, *names: str) -> str:
-    digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
     # The first and the last address of a network belong to no host.
-    return str(network[1 + int.from_bytes(digest, "big") % (network.num_addresses - 2)])
+    return str(network[1 + _number(*names) % (network.num_addresses - 2)])
+
+
+def _number(*names: str) -> int:
+    return int.from_bytes(hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest(), "big")

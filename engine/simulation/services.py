@@ -1,4 +1,4 @@
-"""Services of a member as its own API shows them: their cluster IPs, and the EndpointSlices of their pods."""
+"""Services of a member as its own API shows them: cluster IPs and node ports, and the EndpointSlices of their pods."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,19 +7,25 @@ from engine.simulation import addresses
 from engine.simulation.specs import uid
 from events.json_values import Json, as_objects, part
 
+_WITH_NODE_PORTS: Final = ("LoadBalancer", "NodePort")
 _SLICE_ENDPOINTS_MAX: Final = 1_000
 """Maximum number of endpoints of a slice in the Kubernetes API; more are left out."""
 
 
-def with_cluster_ip(cluster: str, service: Json) -> Json:
-    """Return a Service with its cluster IP; one that its manifest sets, ``None`` included, stays."""
+def with_addresses(cluster: str, service: Json) -> Json:
+    """Return a Service with its cluster IP and node ports; those that its manifest sets, ``None`` included, stay."""
     spec, metadata = part(service, "spec"), part(service, "metadata")
     if spec.get("type") == "ExternalName":
         return service
-    address = spec.get("clusterIP") or addresses.of_service(
-        cluster, str(metadata.get("namespace", "")), str(metadata["name"])
-    )
-    return {**service, "spec": {**spec, "clusterIP": address, "clusterIPs": [address]}}
+    names = cluster, str(metadata.get("namespace", "")), str(metadata["name"])
+    address = spec.get("clusterIP") or addresses.of_service(*names)
+    assigned: Json = {"clusterIP": address, "clusterIPs": [address]}
+    if spec.get("type") in _WITH_NODE_PORTS:
+        assigned["ports"] = [
+            {**port, "nodePort": port.get("nodePort") or addresses.node_port(*names, port.get("port"))}
+            for port in as_objects(spec.get("ports"))
+        ]
+    return {**service, "spec": {**spec, **assigned}}
 
 
 def endpoint_slices(cluster: str, services: Iterable[Json], pods: list[Json]) -> list[Json]:

@@ -10,7 +10,6 @@ from events import times
 from events.json_values import Json
 
 _POD: Final = ("v1", "Pod")
-_SERVICE: Final = ("v1", "Service")
 _SCHEDULED: Final = ("currentNumberScheduled", "desiredNumberScheduled", "updatedNumberScheduled")
 _AVAILABLE: Final = ("numberReady", "numberAvailable")
 _PHASES: Final[dict[tuple[str, str], Json]] = {
@@ -31,8 +30,8 @@ def status(cluster: str, workload: Workload) -> Json:
     kind = workload.ref.api_version, workload.ref.kind
     if kind == _POD:
         built_in = _pod_status(cluster, workload)
-    elif kind == _SERVICE:
-        built_in = _service_status(cluster, workload)
+    elif workload.template.is_balanced:
+        built_in = _balancer_status(cluster, workload)
     else:
         built_in = _PHASES.get(kind, {})
     return built_in | _decode(workload.template.status) | _decode(workload.kept.status)
@@ -62,10 +61,9 @@ def _job_status(workload: Workload) -> Json:
     return status
 
 
-def _service_status(cluster: str, workload: Workload) -> Json:
-    if not workload.template.is_balanced:
-        return {}
-    address = addresses.of_balancer(cluster, workload.ref.namespace, workload.ref.name)
+def _balancer_status(cluster: str, workload: Workload) -> Json:
+    ref = workload.ref
+    address = addresses.of_balancer(cluster, ref.namespace, f"{ref.kind}/{ref.name}")
     return {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
 
 

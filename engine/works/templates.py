@@ -25,8 +25,9 @@ PRIORITY_CLASS: Final = "PriorityClass"
 DEFINITION: Final = "CustomResourceDefinition"
 _NEVER: Final = "Never"
 _POD: Final = "Pod"
-_SERVICE: Final = "Service"
-_BALANCED: Final = "LoadBalancer"
+_SERVICE: Final = ("v1", "Service")
+_INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
+_BALANCED: Final = b'"LoadBalancer"'
 STATUS: Final = "simulation.reballast.io/status"
 """Annotation with the status of an object in simulated members, in addition to its replicas."""
 
@@ -57,7 +58,8 @@ class Template(Struct, frozen=True, gc=False):
     PriorityClass. ``containers`` are the container names of a Pod. ``status`` is a JSON object to show as the
     simulated status, or empty. ``served`` are the kinds that a CustomResourceDefinition defines. ``count`` is the
     number of replicas in the manifest; of a Job, ``completions`` its completions and ``run_ms`` how long a pod runs
-    until it succeeds (0 for kinds that don't end). ``is_balanced``: it is a Service of type LoadBalancer.
+    until it succeeds (0 for kinds that don't end). ``is_balanced``: a load balancer
+    answers for the Service or Ingress.
     """
 
     amounts: Amounts
@@ -97,7 +99,8 @@ class _Spec(Struct, frozen=True):
     replicas: int | None = None
     parallelism: int | None = None
     completions: int | None = None
-    type: str | None = None
+    # Raw, because in kinds other than Service it may be anything.
+    type: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Metadata(Struct, frozen=True):
@@ -163,8 +166,13 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         count=1 if count is None else count,
         completions=decoded.spec.completions,
         run_ms=_run_ms(annotations.get(RUN_SECONDS, "")) if is_job else 0,
-        is_balanced=decoded.kind == _SERVICE and decoded.spec.type == _BALANCED,
+        is_balanced=_is_balanced(decoded),
     )
+
+
+def _is_balanced(manifest: _Manifest) -> bool:
+    kind = manifest.api_version, manifest.kind
+    return kind == _INGRESS or (kind == _SERVICE and bytes(manifest.spec.type) == _BALANCED)
 
 
 def _run_ms(seconds: str) -> int:

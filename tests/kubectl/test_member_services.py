@@ -79,3 +79,31 @@ def test_cluster_ip_stays_when_a_service_is_edited_and_may_not_be_changed(kubect
     assert "may not change once set" in member.errors
     member("apply", "-f", "-", given=SERVICE)
     assert member("get", "svc", "web", "-o", _INGRESS)
+
+
+def test_ports_of_a_service_on_the_nodes_are_assigned_once(kubectl: Kubectl) -> None:
+    member = kubectl.on("member1")
+    member("create", "service", "nodeport", "open", "--tcp=80", "--node-port=30123")
+    member("create", "service", "nodeport", "own", "--tcp=80", "--tcp=443")
+    ports = "jsonpath={.spec.ports[*].nodePort}"
+    assert member("get", "svc", "open", "-o", ports) == "30123"
+    numbers = member("get", "svc", "own", "-o", ports)
+    assert len(set(numbers.split())) == 2
+    assert all(30_000 <= int(number) < 32_768 for number in numbers.split())
+    member("patch", "svc", "own", "-p", '{"spec":{"type":"LoadBalancer"}}')
+    assert member("get", "svc", "own", "-o", ports) == numbers
+    member("delete", "svc", "open", "own")
+
+
+def test_ingress_has_the_addresses_of_its_members(kubectl: Kubectl) -> None:
+    kubectl("create", "ingress", "shop", "--rule=shop.example/=web:80")
+    kubectl(
+        "apply",
+        "-f",
+        "-",
+        given=PROPAGATED.replace("v1, kind: Service", "networking.k8s.io/v1, kind: Ingress"),
+    )
+    kubectl.until_true(
+        lambda: len(kubectl("get", "ingress", "shop", "-o", _INGRESS).split()) == 2,
+        lambda: kubectl("get", "ingress,rb", "-o", "yaml"),
+    )

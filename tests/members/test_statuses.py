@@ -58,3 +58,12 @@ def test_template_without_annotations_is_read(annotations: object) -> None:
     spec = {"template": {"spec": {"containers": containers}}}
     manifest = {"metadata": {"annotations": annotations}, "spec": spec}
     assert templates.read(msgspec.json.encode(manifest)).amounts != templates.EMPTY.amounts
+
+
+@pytest.mark.parametrize("sort", [{"a": 1}, 7, None, ["LoadBalancer"]])
+def test_template_is_read_whatever_its_kind_understands_by_type(sort: object) -> None:
+    containers = [{"name": "main", "resources": {"requests": {"cpu": "500m"}}}]
+    spec = {"type": sort, "template": {"spec": {"containers": containers}}}
+    manifest = {"apiVersion": "example.com/v1", "kind": "App", "spec": spec}
+    found = templates.read(msgspec.json.encode(manifest))
+    assert (found.amounts != templates.EMPTY.amounts, found.is_balanced) == (True, False)

@@ -210,7 +210,7 @@ class MemberPlane:
 
     async def _services_or_slices(self, state: MemberState, resource: Resource) -> list[Json]:
         kept = await self._workloads(state, self._core_kind("services"))
-        shown = [services.with_cluster_ip(self._name, value) for value in kept]
+        shown = [services.with_addresses(self._name, value) for value in kept]
         if resource.qualified == "services":
             return shown
         derived = services.endpoint_slices(self._name, shown, await self._all_pods(state))
