@@ -155,8 +155,13 @@ class Bindings:
                 _aggregate(binding, at_ms, data)
             case _:
                 _update(binding, data)
-        if isinstance(data, _AFTER_SCHEDULING):
+        if (
+            isinstance(data, _AFTER_SCHEDULING)
+            and binding.observed_generation != binding.scheduled_generation
+        ):
+            # Stored also for hidden decisions: a restart must not lose it.
             binding.observed_generation = binding.scheduled_generation
+            self._documents.put(key_id, binding)
         if not isinstance(data, _HIDDEN):
             binding.number = number
             if isinstance(data, _OF_TEMPLATE):

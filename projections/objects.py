@@ -86,12 +86,15 @@ class Objects:
         return current if current is None or status is None else _with_status(current, status)
 
     def number(self, key_id: int) -> int:
-        """Return the number of the record that last wrote the object; 0 if it does not exist."""
-        row = cast("Found | None", self._changed[key_id]) if key_id in self._changed else None
-        if row is not None:
-            return int(row[6])
-        stored = self._rows.select(_NUMBER, (key_id,)) if key_id not in self._changed else ()
-        return int(stored[0][0]) if stored else 0
+        """Return the number of the record that last wrote the object or its status; 0 if it does not exist."""
+        if key_id in self._changed:
+            row = cast("Found | None", self._changed[key_id])
+            number = 0 if row is None else int(row[6])
+        else:
+            stored = self._rows.select(_NUMBER, (key_id,))
+            number = int(stored[0][0]) if stored else 0
+        status = cast("Found | None", self._statuses.get(key_id))
+        return number if not number or status is None else max(number, int(status[0]))
 
     def put(self, key_id: int, taken: Taken, manifest: objects.Manifest, raw: msgspec.Raw) -> None:
         """Store the object that an input wrote."""
