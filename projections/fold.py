@@ -59,6 +59,23 @@ def _reported(binding: Binding | None) -> Reported:
     return {member.cluster: member for member in members if member.applied or member.message}
 
 
+def _changes_works(before: Binding | None, data: decisions.BindingDecision) -> bool:
+    """Whether a decision may change what the binding's works take over from it; ``before`` is the binding before."""
+    if before is None:
+        return False
+    match data:
+        case decisions.BindingClaimed() | decisions.BindingReleased():
+            return True
+        case decisions.BindingRequired():
+            # Only the changed needs are looked at: thousands of bindings may need one object.
+            former = (before.required.get(each.by) for each in data.required_by)
+            return any(each is not None and each.preserves for each in (*data.required_by, *former))
+        case decisions.ScheduleDecided():
+            return before.claim is not None and (before.claim.suspended or bool(before.claim.suspended_on))
+        case _:
+            return False
+
+
 class Fold:
     """All projections over one set of tables. Call ``take`` for each record, then ``flush`` within a transaction."""
 
@@ -242,6 +259,7 @@ class Fold:
         before = self._bindings.get(key_id)
         # Read before the fold, which changes the binding in place.
         reported = _reported(before) if isinstance(data, decisions.StatusAggregated) else {}
+        is_bound = _changes_works(before, data)
         # Before the projection deletes the binding, since the change holds its last document.
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
             self._changed_objects.binding_removed(key_id, record.number, before)
@@ -251,8 +269,8 @@ class Fold:
             self._changed_objects.binding_changed(key_id, record.number, added=before is None)
             if isinstance(data, decisions.StatusAggregated):
                 self._report_works(key_id, record.number, at_ms, reported)
-            else:
-                self._bind_works(key_id, record.number, data)
+            elif is_bound:
+                self._bind_works(key_id, record.number)
         else:
             self._counts.add("decisions.unfounded")
 
@@ -267,22 +285,13 @@ class Fold:
                 if self._works.report(where, number, at_ms, member):
                     self._changed_objects.work_touched(where, number)
 
-    def _bind_works(self, key_id: int, number: int, data: decisions.BindingDecision) -> None:
-        """Update the parts of works that follow from their binding, after a decision about it."""
+    def _bind_works(self, key_id: int, number: int) -> None:
+        """Update the parts of works that follow from their binding."""
         binding = self._bindings.get(key_id)
         if binding is None:
             return
-        match data:
-            case decisions.BindingClaimed() | decisions.BindingReleased() | decisions.BindingRequired():
-                found = self._works.of_key(key_id)
-            case decisions.ScheduleDecided() if (claim := binding.claim) is not None and (
-                claim.suspended or claim.suspended_on
-            ):
-                found = self._works.of_key(key_id)
-            case _:
-                return
         assigned = {self._keys.of(keys.cluster_key(name)): count for name, count in binding.clusters}
-        for where in found:
+        for where in self._works.of_key(key_id):
             if self._works.bind(where, number, binding, assigned.get(where[0])):
                 self._changed_objects.work_touched(where, number)
 

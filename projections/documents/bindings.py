@@ -281,11 +281,16 @@ def _aggregated(status: Status, binding: Binding) -> list[_Member]:
             member.health,
             applied_message=member.message or UNSET,
             status=member_status(member, binding.template, has_replicas=has_replicas)
-            if member.applied
+            if _has_reported(member)
             else UNSET,
         )
         for member in status.members
     ]
+
+
+def _has_reported(member: decisions.MemberStatus) -> bool:
+    """Whether the cluster has ever applied the object; after a fault the former version keeps running."""
+    return member.applied or bool(member.generation or member.replicas or member.values)
 
 
 def member_status(
