@@ -5,11 +5,12 @@ a step: no input is half processed and all shards have seen the same facts. Deri
 columns) is left out. A snapshot is a cache and proves nothing: if it is damaged, of another release or not of
 this log, it is deleted and the log is read from the beginning. Verification never uses snapshots.
 
-The encoding is JSON because states contain raw JSON that must be kept byte for byte.
+The encoding is compressed JSON: states contain raw JSON that must be kept byte for byte.
 """
 
 import contextlib
 import hashlib
+import zlib
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
@@ -26,10 +27,12 @@ from engine.reconcilers import snapshot_storage
 from events import chain, release, topics
 from events.validation import verdicts
 
-_FORMAT: Final = 9
+_FORMAT: Final = 10
 """Raise it when the stored state changes without a new release."""
 
 _DIGEST_BYTES: Final = 16
+_COMPRESSION: Final = 1
+"""The fastest level: it leaves a fifth of the bytes, and higher levels save little more."""
 _RETAINED: Final = 2
 """The newest snapshot and the one before, in case the newest is damaged."""
 
@@ -47,9 +50,9 @@ class ShardSnapshot(Struct):
 
 
 class _Header(Struct, frozen=True):
-    """One line between the digest and the parts (the facts, then each shard).
+    """One line between the digest and the compressed parts (the facts, then each shard).
 
-    ``sizes`` are the parts' lengths in bytes.
+    ``sizes`` are the parts' compressed lengths in bytes.
     """
 
     format: int
@@ -144,9 +147,9 @@ def _save(
     shards: Sequence[tuple[shard_fold.ShardFold, int]],
 ) -> int:
     # Encode one part at a time: encoding holds the GIL, and other threads wait for the longest part.
-    parts = [msgspec.json.encode(facts.state)]
+    parts = [_compressed(facts.state)]
     for fold, offset in shards:
-        parts.append(msgspec.json.encode(ShardSnapshot(fold.state, fold.ends, fold.inputs, offset)))
+        parts.append(_compressed(ShardSnapshot(fold.state, fold.ends, fold.inputs, offset)))
     header = _Header(_FORMAT, release.RELEASE, [len(part) for part in parts])
     content = [msgspec.json.encode(header), b"\n", *parts]
     store.write(number, [_digest(content), *content])
@@ -166,13 +169,24 @@ def _load(store: snapshot_storage.SnapshotStore, number: int) -> Snapshot:
         raise UnusableError(f"it is of release {header.release}, format {header.format}")
     parts: list[memoryview] = []
     for size in header.sizes:
-        parts.append(view[end + 1 : end + 1 + size])
+        parts.append(_decompressed(view[end + 1 : end + 1 + size]))
         end += size
     shards = [_decode(part, ShardSnapshot) for part in parts[1:]]
     for shard in shards:
         # Copies: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
         shard.state.placements = {name: raw.copy() for name, raw in shard.state.placements.items()}
     return Snapshot(number, parts[0], shards)
+
+
+def _compressed(part: Struct) -> bytes:
+    return zlib.compress(msgspec.json.encode(part), _COMPRESSION)
+
+
+def _decompressed(part: memoryview) -> memoryview:
+    try:
+        return memoryview(zlib.decompress(part))
+    except zlib.error as error:
+        raise UnusableError(f"it cannot be decompressed: {error}") from None
 
 
 def _decode(part: memoryview, kind: type[_PartT]) -> _PartT:
