@@ -82,4 +82,4 @@ def test_invalid_override_policy_is_refused(shell: Shell, tmp_path: Path) -> Non
 def _ready(shell: Shell) -> dict[str, int]:
     binding = json.loads(shell("get", "rb", "over-deployment", "-o", "json"))
     shown = binding.get("status", {}).get("aggregatedStatus", [])
-    return {each["clusterName"]: each["status"].get("readyReplicas", 0) for each in shown}
+    return {each["clusterName"]: each.get("status", {}).get("readyReplicas", 0) for each in shown}
