@@ -144,7 +144,12 @@ class LocalBrokers:
 
     def pause(self, number: int) -> None:
         """Freeze a broker (SIGSTOP): its connections stay open without responses."""
-        self._processes[number].send_signal(signal.SIGSTOP)
+        process = self._processes[number]
+        process.send_signal(signal.SIGSTOP)
+        # A thread that runs stops a moment later, and may answer a request until then.
+        threads = Path(f"/proc/{process.pid}/task")
+        while threads.exists() and not all(map(_is_stopped, threads.iterdir())):
+            time.sleep(_POLL_S)
 
     def resume(self, number: int) -> None:
         """Continue a frozen broker (SIGCONT)."""
@@ -256,6 +261,12 @@ class LocalBrokers:
 
 _formatted: Final[dict[str, bytes]] = {}
 """Files that the storage tool wrote for a cluster without SCRAM users, by name."""
+
+
+def _is_stopped(thread: Path) -> bool:
+    """Whether a thread of a Linux process is stopped by a signal."""
+    _, _, state = (thread / "stat").read_text().rpartition(") ")
+    return state.startswith("T")
 
 
 def _identify(node: configuration.Node, cluster: str) -> None:

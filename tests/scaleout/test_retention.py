@@ -8,6 +8,7 @@ applied.
 import asyncio
 import re
 import ssl
+import zlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,7 +84,7 @@ def taken_up_to(snapshot: bytes) -> int:
     """Return the offset at which the shard's specs continue after a snapshot."""
     head, _, parts = snapshot[16:].partition(b"\n")
     facts, shard = msgspec.json.decode(head)["sizes"]
-    kept: dict[str, Any] = msgspec.json.decode(parts[facts : facts + shard])
+    kept: dict[str, Any] = msgspec.json.decode(zlib.decompress(parts[facts : facts + shard]))
     return kept["ends"]["specs"]
 
 
