@@ -57,7 +57,7 @@ def workload_object(
     if workload.replicas is not None and ref.kind not in templates.COUNTED_BY_MEMBERS:
         path = workloads.replicas_path(ref.api_version, ref.kind, declared_replicas_path(workload.reading))
         result = workloads.with_field(result, path, workload.replicas)
-    if status := statuses.status(state.spec.name, workload):
+    if status := statuses.status(state, workload):
         result["status"] = status
     return result
 
@@ -80,7 +80,7 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
         labels = {_NAME_LABEL: ref.name, **(as_object(metadata.get("labels")) or {})}
         metadata["labels"] = labels
     result: Json = {**value, "metadata": metadata}
-    status = {**(as_object(value.get("status")) or {}), **statuses.status(state.spec.name, workload)}
+    status = {**(as_object(value.get("status")) or {}), **statuses.status(state, workload)}
     if "observedGeneration" in status and workload.replicas is not None:
         status["observedGeneration"] = item.generation
     if status:

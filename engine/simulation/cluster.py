@@ -8,7 +8,15 @@ once; rolling updates are not simulated.
 
 import heapq
 
-from engine.simulation import capacity, pod_priorities, replicas, reports, served_kinds, unmanaged
+from engine.simulation import (
+    capacity,
+    disruption_budgets,
+    pod_priorities,
+    replicas,
+    reports,
+    served_kinds,
+    unmanaged,
+)
 from engine.simulation.state import (
     TOMBSTONES_MAX,
     Cohort,
@@ -172,6 +180,7 @@ def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, 
             replicas.shrink(state, workload, workload.admitted + workload.pending)
             del state.workloads[key]
             state.definitions.pop(key, None)
+            disruption_budgets.forget(state, workload)
             if workload.ref.kind == PRIORITY_CLASS:
                 state.ranks.pop(workload.ref.name, None)
         record_removal(state, key, version)

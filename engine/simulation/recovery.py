@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.simulation import capacity as simulation_capacity
-from engine.simulation import cluster, replicas, served_kinds, unmanaged
+from engine.simulation import cluster, disruption_budgets, replicas, served_kinds, unmanaged
 from engine.simulation.state import (
     Cohort,
     Conflict,
@@ -238,6 +238,7 @@ def _restore_workload(
     state.workloads[applied.key] = workload
     cluster.record_priority_class(state, workload)
     served_kinds.record(state, workload)
+    disruption_budgets.record(state, workload)
     state.dirty[applied.key] = None
     if isinstance(report, health.WorkloadReported):
         workload.reported = report

@@ -3,7 +3,7 @@
 import heapq
 from typing import Final
 
-from engine.simulation import capacity
+from engine.simulation import capacity, disruption_budgets
 from engine.simulation.state import Cohort, MemberState, Workload
 from engine.works.templates import COUNTED_BY_MEMBERS, Template
 from events import shapes
@@ -20,7 +20,9 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
     if template.digest != workload.template.digest:
         shrink(state, workload, workload.admitted + workload.pending)
         workload.succeeded = 0
+    disruption_budgets.forget(state, workload)
     workload.template = template
+    disruption_budgets.record(state, workload)
     replicas = min(replicas, still_to_run(workload, replicas))
     missing = replicas - workload.admitted - workload.pending
     if missing > 0:
@@ -102,6 +104,7 @@ def shrink(state: MemberState, workload: Workload, count: int) -> None:
     amounts = workload.template.amounts
     if not count:
         return
+    disruption_budgets.touch(state, workload)
     dropped = min(count, workload.pending)
     workload.pending -= dropped
     capacity.add(state.capacity.pending, amounts, -dropped)

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from engine.kubeapi.values import quantity
 from engine.objects import status_fields, workloads
-from engine.simulation import capacity, served_kinds, statuses
+from engine.simulation import capacity, disruption_budgets, served_kinds, statuses
 from engine.simulation.state import MemberState, ReportCause, Workload
 from events import clusters, health, shapes, status_values
 
@@ -55,6 +55,8 @@ def collect(state: MemberState, at_ms: int) -> list[Report]:
         batch.append(Report(apis, state.spec.name, NO_WORK))
     for key in list(itertools.islice(state.dirty, REPORTS_MAX)):
         del state.dirty[key]
+        if (workload := state.workloads.get(key)) is not None:
+            disruption_budgets.touch(state, workload)
         if not _report_workload(state, key, batch):
             state.lost[key] = None
             _retry(state, at_ms)
@@ -85,20 +87,23 @@ def set_joined(state: MemberState, *, joined: bool) -> None:
     state.capacity_changed = True
 
 
-def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported:
+def workload_report(state: MemberState, workload: Workload) -> health.WorkloadReported:
     """Return the report on a workload. Kinds without replicas are healthy as soon as they are applied."""
     term, step = workload.version
     if workloads.is_single(workload.ref.api_version, workload.ref.kind):
         count = ready = 1
     else:
         count, ready = workload.admitted + workload.pending, workload.ready
-    shown = statuses.status(cluster, workload) if workload.reading else {}
+    shown = statuses.status(state, workload) if workload.reading else {}
     # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
     reading = workload.reading if shown else None
     kind = workload.ref.api_version, workload.ref.kind
+    is_ready = ready == count
+    if workload.template.budget is not None and shown:
+        is_ready = disruption_budgets.is_met(shown)
     generation = workload.generation if kind in status_values.GENERATION_KINDS else 0
     return health.WorkloadReported(
-        cluster=cluster,
+        cluster=state.spec.name,
         key=workload.key,
         term=term,
         step=step,
@@ -106,7 +111,7 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
         updated=count,
         ready=ready,
         available=ready,
-        healthy=status_fields.is_well(shown, reading, otherwise=ready == count),
+        healthy=status_fields.is_well(shown, reading, otherwise=is_ready),
         fault=workload.fault,
         values=status_fields.values(shown, reading),
         generation=generation,
@@ -142,7 +147,7 @@ def _report_workload(state: MemberState, key: str, batch: list[Report]) -> bool:
     workload = state.workloads.get(key) or state.refused.get(key)
     if workload is None or workload.preserved or workload.is_unmanaged:
         return True
-    report = workload_report(state.spec.name, workload)
+    report = workload_report(state, workload)
     if report == workload.reported:
         return True
     if not _is_sent(state):

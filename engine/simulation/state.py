@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import capacity, specs
+from engine.simulation.budget_index import BudgetIndex
 from engine.works.templates import EMPTY, Rank, Template
 from events import clusters, health, shapes, tracing, works
 
@@ -154,6 +155,7 @@ class MemberState(Struct, kw_only=True):
 
     - ``unmanaged``: objects of its own clients, by binding key; ``conflicts``: works for such objects.
     - ``definitions``: the kinds of its CustomResourceDefinitions, by the definition's key.
+    - ``budgets``: its PodDisruptionBudgets; None before the first one.
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
     - ``unplaced``, ``waiting``: workloads with pending replicas: not tried yet, or without capacity.
@@ -171,6 +173,7 @@ class MemberState(Struct, kw_only=True):
     unmanaged: dict[str, Unmanaged] = {}
     conflicts: dict[str, Conflict] = {}
     definitions: dict[str, tuple[Resource, ...]] = {}
+    budgets: BudgetIndex | None = None
     ranks: dict[str, Rank] = {}
     is_ranked: bool = False
     refused: dict[str, Workload] = {}

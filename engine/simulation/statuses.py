@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from engine.simulation import addresses, replicas
-from engine.simulation.state import Workload
+from engine.simulation import addresses, disruption_budgets, replicas
+from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json
 
@@ -20,16 +20,19 @@ _PHASES: Final[dict[tuple[str, str], Json]] = {
 """Phases of objects that are available at once, since a simulation has nothing to wait for."""
 
 
-def status(cluster: str, workload: Workload) -> Json:
-    """Return the status of a workload in a cluster.
+def status(state: MemberState, workload: Workload) -> Json:
+    """Return the status of a workload in a member.
 
     It has the workload's counts or addresses, the simulated status in its template, and what clients wrote.
     """
     if workload.replicas is not None:
         return _decode(workload.template.status) | _decode(workload.kept.status) | _replica_status(workload)
     kind = workload.ref.api_version, workload.ref.kind
+    cluster, budget = state.spec.name, workload.template.budget
     if kind == _POD:
         built_in = _pod_status(cluster, workload)
+    elif budget is not None:
+        built_in = disruption_budgets.status(state, workload, budget)
     elif workload.template.is_balanced:
         built_in = _balancer_status(cluster, workload)
     else:

@@ -15,7 +15,7 @@ from msgspec import structs
 from engine.domain import marks, namespaces
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
-from engine.simulation import replicas, served_kinds
+from engine.simulation import disruption_budgets, replicas, served_kinds
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Unmanaged, Workload
 from engine.works import templates
 from events import keys, objects, shapes, works
@@ -138,8 +138,8 @@ def take_over(state: MemberState, work: works.WorkApplied) -> bool:
     del state.unmanaged[work.key]
     state.conflicts.pop(work.key, None)
     workload = state.workloads.pop(UNMANAGED + work.key, None) or workload_of(work.key, own)
-    _rename(state, workload, work.key)
     workload.is_unmanaged = False
+    _rename(state, workload, work.key)
     workload.kept = taken_over(own)
     workload.generation = own.generation
     state.workloads[work.key] = workload
@@ -186,8 +186,8 @@ def _released(state: MemberState, key: str) -> Unmanaged | None:
     workload = state.workloads.pop(key, None)
     if workload is None:
         return None
-    _rename(state, workload, UNMANAGED + key)
     workload.is_unmanaged, workload.preserved, workload.kept = True, False, Kept()
+    _rename(state, workload, UNMANAGED + key)
     if workload.replicas is not None:
         state.workloads[workload.key] = workload
     return Unmanaged(
@@ -227,4 +227,6 @@ def _rename(state: MemberState, workload: Workload, key: str) -> None:
     for cohort in workload.cohorts:
         if not cohort.running:
             heapq.heappush(state.starts, (cohort.ready_ms, key))
+    disruption_budgets.forget(state, workload)
     workload.key = key
+    disruption_budgets.record(state, workload)

@@ -16,6 +16,7 @@ from engine.kubeapi.schema.openapi_schemas import DefinitionError
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
+from engine.works import budgets
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
 from events.json_values import Json, part
@@ -59,7 +60,7 @@ class Template(Struct, frozen=True, gc=False):
     simulated status, or empty. ``served`` are the kinds that a CustomResourceDefinition defines. ``count`` is the
     number of replicas in the manifest; of a Job, ``completions`` its completions and ``run_ms`` how long a pod runs
     until it succeeds (0 for kinds that don't end). ``is_balanced``: a load balancer
-    answers for the Service or Ingress.
+    answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget.
     """
 
     amounts: Amounts
@@ -74,6 +75,7 @@ class Template(Struct, frozen=True, gc=False):
     completions: int | None = None
     run_ms: int = 0
     is_balanced: bool = False
+    budget: budgets.Budget | None = None
 
 
 class _Container(Struct, frozen=True):
@@ -167,6 +169,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         completions=decoded.spec.completions,
         run_ms=_run_ms(annotations.get(RUN_SECONDS, "")) if is_job else 0,
         is_balanced=_is_balanced(decoded),
+        budget=budgets.read(manifest) if (decoded.api_version, decoded.kind) == budgets.KIND else None,
     )
 
 

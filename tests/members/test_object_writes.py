@@ -137,7 +137,7 @@ async def _run_by_client(kind: str, spec: dict[str, object], nodes: int = 1) -> 
 def _status(stage: examples.Stage, kind: str) -> Json:
     workload = unmanaged.running(_state(stage), examples.key_of("nginx", kind))
     assert workload is not None
-    return statuses.status("member1", workload)
+    return statuses.status(_state(stage), workload)
 
 
 async def test_job_ends_after_its_completions() -> None:

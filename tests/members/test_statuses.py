@@ -49,7 +49,7 @@ def test_invalid_status_annotation_is_ignored(text: str) -> None:
     member = examples.new_state(startup_ms=0)
     cluster.apply_work(member, examples.applied("flink", 1), 0, template=_template(text))
     (held,) = member.workloads.values()
-    assert statuses.status("member1", held)["replicas"] == 1
+    assert statuses.status(member, held)["replicas"] == 1
 
 
 @pytest.mark.parametrize("annotations", [None, {}])

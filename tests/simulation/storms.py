@@ -231,9 +231,10 @@ async def _is_over(world: World, record: records.StoredRecord) -> bool:
 async def all_again(world: World) -> str:
     """Repeat all reports of a member, as an agent without its checkpoint does."""
     name = world.chance.choice(world.names)
-    for workload in world.members.state_of(name).workloads.values():
+    state = world.members.state_of(name)
+    for workload in state.workloads.values():
         if workload.reported is not None and name not in world.log.slow:
-            report = reports.workload_report(name, workload)
+            report = reports.workload_report(state, workload)
             if report == workload.reported:
                 await world.submit(report, workload.key, keys.shard_of(workload.key))
     return f"{name} says all of it again"

@@ -1,0 +1,60 @@
+"""Index of a member's PodDisruptionBudgets and of its workloads with pods, by the labels of the pods.
+
+It finds the budgets of a workload and the workloads of a budget without looking at the others. Entries of workloads
+are hints: one that has left or has other labels now is dropped when it is found.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kubeapi.values.selectors import LabelSelector
+from engine.works.budgets import Budget
+
+Place = tuple[str, str, str]
+"""Namespace, label and its value; without a label it is the whole namespace."""
+
+_ANY: Final[tuple[str, str]] = ("", "")
+
+
+class BudgetIndex(Struct, kw_only=True):
+    """The budgets by one label that all their pods have, and the workloads by each label of their pods."""
+
+    budgets: dict[Place, dict[str, Budget]] = {}
+    workloads: dict[Place, dict[str, None]] = {}
+
+    def add_budget(self, key: str, namespace: str, budget: Budget) -> None:
+        self.budgets.setdefault(_place(namespace, budget.selector), {})[key] = budget
+
+    def remove_budget(self, key: str, namespace: str, budget: Budget) -> None:
+        self.budgets.get(_place(namespace, budget.selector), {}).pop(key, None)
+
+    def add_workload(self, key: str, namespace: str, labels: Mapping[str, str]) -> None:
+        for place in _places(namespace, labels):
+            self.workloads.setdefault(place, {})[key] = None
+
+    def budgets_of(self, namespace: str, labels: Mapping[str, str]) -> Iterator[str]:
+        """Yield the keys of the budgets that select pods with these labels."""
+        for place in _places(namespace, labels):
+            for key, budget in self.budgets.get(place, {}).items():
+                if budget.selector.matches(labels):
+                    yield key
+
+    def hints(self, namespace: str, selector: LabelSelector) -> dict[str, None]:
+        """Return the keys of the workloads that may have selected pods; the caller may remove keys."""
+        return self.workloads.get(_place(namespace, selector), {})
+
+
+def _places(namespace: str, labels: Mapping[str, str]) -> Iterator[Place]:
+    yield (namespace, *_ANY)
+    for label in labels.items():
+        yield (namespace, *label)
+
+
+def _place(namespace: str, selector: LabelSelector) -> Place:
+    """Return the place of a label that a selector asks for."""
+    for each in selector.requirements():
+        if each.operator == "In" and len(each.values) == 1:
+            return (namespace, each.key, each.values[0])
+    return (namespace, *_ANY)

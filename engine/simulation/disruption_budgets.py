@@ -1,0 +1,69 @@
+"""PodDisruptionBudgets of a member: their statuses follow the pods that they select."""
+
+from engine.simulation.budget_index import BudgetIndex
+from engine.simulation.state import MemberState, Workload
+from engine.works.budgets import Budget
+from events.json_values import Json
+
+
+def record(state: MemberState, workload: Workload) -> None:
+    """Record a workload that is a budget or may be selected by one, so that budgets are reported when pods change."""
+    budget = workload.template.budget
+    if budget is not None and not workload.is_unmanaged:
+        _index(state).add_budget(workload.key, workload.ref.namespace, budget)
+    if state.budgets is not None and workload.replicas is not None:
+        state.budgets.add_workload(workload.key, workload.ref.namespace, workload.template.labels)
+
+
+def forget(state: MemberState, workload: Workload) -> None:
+    """Forget a workload if it is a budget."""
+    budget = workload.template.budget
+    if budget is not None and state.budgets is not None:
+        state.budgets.remove_budget(workload.key, workload.ref.namespace, budget)
+
+
+def touch(state: MemberState, workload: Workload) -> None:
+    """Have the budgets reported again that select the pods of a workload."""
+    if state.budgets is not None and workload.replicas is not None:
+        found = state.budgets.budgets_of(workload.ref.namespace, workload.template.labels)
+        state.dirty.update(dict.fromkeys(found))
+
+
+def status(state: MemberState, workload: Workload, budget: Budget) -> Json:
+    """Return the status of a budget: the pods of the workloads that it selects, and how many may be disrupted."""
+    selected = _selected(state, workload.ref.namespace, budget)
+    expected = sum(each.admitted + each.pending for each in selected)
+    healthy, desired = sum(each.ready for each in selected), budget.desired(expected)
+    return {
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "disruptionsAllowed": max(healthy - desired, 0) if expected else 0,
+        "expectedPods": expected,
+        "observedGeneration": 1,
+    }
+
+
+def is_met(status: Json) -> bool:
+    """Return whether as many pods are healthy as the budget asks for."""
+    return int(str(status["currentHealthy"])) >= int(str(status["desiredHealthy"]))
+
+
+def _selected(state: MemberState, namespace: str, budget: Budget) -> list[Workload]:
+    hints = _index(state).hints(namespace, budget.selector)
+    selected: list[Workload] = []
+    for key in list(hints):
+        workload = state.workloads.get(key)
+        if workload is not None and budget.selector.matches(workload.template.labels):
+            selected.append(workload)
+        elif workload is None:
+            del hints[key]
+    return selected
+
+
+def _index(state: MemberState) -> BudgetIndex:
+    """Return the index; it is built for the first budget, since most members have none."""
+    if state.budgets is None:
+        state.budgets = BudgetIndex()
+        for workload in state.workloads.values():
+            record(state, workload)
+    return state.budgets

@@ -1,0 +1,63 @@
+"""PodDisruptionBudgets: how many of the selected pods must be healthy."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.kubeapi.values.selectors import LabelSelector
+
+KIND: Final = ("policy/v1", "PodDisruptionBudget")
+_PERCENT_MAX: Final = 100
+
+
+class Budget(Struct, frozen=True, gc=False):
+    """The selected pods, and one of the limits: a number of pods, or a part of them such as ``50%``."""
+
+    selector: LabelSelector
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+    def desired(self, expected: int) -> int:
+        """Return how many of the expected pods must be healthy; parts are rounded up, as in Kubernetes."""
+        if self.max_unavailable is not None:
+            return max(expected - _count(self.max_unavailable, expected), 0)
+        return _count(0 if self.min_available is None else self.min_available, expected)
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class _Manifest(Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+_MANIFEST: Final = msgspec.json.Decoder(_Manifest)
+
+
+def read(manifest: bytes | msgspec.Raw) -> Budget | None:
+    """Return the budget in the manifest of a PodDisruptionBudget; None if it can't be read or selects nothing."""
+    try:
+        spec = _MANIFEST.decode(manifest).spec
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    if spec.selector is None:
+        return None
+    return Budget(spec.selector, spec.min_available, spec.max_unavailable)
+
+
+def _count(limit: int | str, expected: int) -> int:
+    """Return a limit as a number of pods; 0 for a text that is no percentage."""
+    if isinstance(limit, int):
+        return limit
+    digits = limit.removesuffix("%")
+    is_part = (
+        limit.endswith("%")
+        and digits.isascii()
+        and digits.isdecimal()
+        and len(digits) <= len(str(_PERCENT_MAX))
+    )
+    return -(-expected * int(digits) // _PERCENT_MAX) if is_part else 0
