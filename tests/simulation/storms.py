@@ -46,12 +46,12 @@ async def begin(world: World) -> None:
     await world.settle()
     for name in ("high", "low"):
         await classes.submit_class(world, name, value=classes.CLASSES[name])
-    await _say_taint_policy(world, "failing")
+    await submit_taint_policy(world, "failing")
     for name in world.scope.policies:
         await moves.submit_policy(world, name, _spec(world, name))
 
 
-async def _say_taint_policy(world: World, name: str) -> None:
+async def submit_taint_policy(world: World, name: str) -> None:
     condition = {"conditionType": "Ready", "operator": "In"}
     manifest = manifests.manifest(
         "policy.karmada.io/v1alpha1",
@@ -69,7 +69,7 @@ async def _say_taint_policy(world: World, name: str) -> None:
 
 async def taint_policy(world: World) -> str:
     name = world.chance.choice(sorted(_POLICIES))
-    await _say_taint_policy(world, name)
+    await submit_taint_policy(world, name)
     return f"taint policy {name}"
 
 

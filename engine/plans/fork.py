@@ -1,0 +1,118 @@
+"""Run the real engine on a fork of its log, in virtual time: worker, simulated members and hypothetical inputs.
+
+The rules, the timers and the members are those of a running installation. Virtual time jumps to the next moment
+at which something is due, so hours pass in milliseconds, and the same fork gives the same result.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from engine.plans import fork_log, member_models
+from engine.reconcilers import snapshot_storage, worker
+from engine.simulation import faults, member_fleet
+from events import clusters
+from events.records import Record
+
+_TURNS_MAX: Final = 10_000
+"""Maximum number of turns in one instant; a healthy engine needs a few."""
+
+
+class Input(Struct, frozen=True, kw_only=True):
+    """A hypothetical input, appended ``after_ms`` of virtual time from the fork on."""
+
+    record: Record
+    after_ms: int = 0
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """A hypothetical fault of a member, ``after_ms`` of virtual time from the fork on; see ``simulation.faults``."""
+
+    member: str
+    kind: faults.Kind = "down"
+    amount: int | None = None
+    after_ms: int = 0
+
+
+class UnsettledError(Exception):
+    """The engine does not come to rest: it decides again and again at one instant."""
+
+
+class Fork:
+    """An engine on a fork of a log; ``began_ms`` is the instant of the fork, milliseconds since 1970."""
+
+    def __init__(
+        self,
+        log: fork_log.ForkLog,
+        models: member_models.Models,
+        began_ms: int,
+        storage: snapshot_storage.SnapshotStorage | None = None,
+    ) -> None:
+        self.log = log
+        self.began_ms = self.now_ms = began_ms
+        self.worker = worker.Worker(log, self._clock, storage=storage)
+        self.members = member_fleet.Members(log, self._clock, models.specs)
+        self._models = models
+
+    async def start(self, faults_now: Sequence[Failure] = ()) -> None:
+        """Rebuild the engine as it was at the fork.
+
+        ``faults_now`` are the faults that members have already: they are not in the log.
+        """
+        await self.worker.recover()
+        await self.members.recover()
+        member_models.add_foreign_load(self._models, self.members)
+        for each in faults_now:
+            faults.inflict(self.members.state_of(each.member), each.kind, each.amount)
+
+    def capacity(self) -> dict[str, clusters.CapacityReported]:
+        """Return the last report of each member on its capacity."""
+        reports = {name: self.members.state_of(name).reported_capacity for name in self.members.names()}
+        return {name: report for name, report in reports.items() if report is not None}
+
+    async def run(
+        self,
+        inputs: Sequence[Input],
+        failures: Sequence[Failure],
+        horizon_ms: int,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> bool:
+        """Pass virtual time until nothing is due before the horizon; return whether nothing is due after it either.
+
+        ``progress`` gets the virtual time that has passed. Raises UnsettledError.
+        """
+        end_ms = self.began_ms + horizon_ms
+        waiting = sorted([*inputs, *failures], key=lambda each: each.after_ms)
+        while True:
+            while waiting and waiting[0].after_ms <= self.now_ms - self.began_ms:
+                await self._apply(waiting.pop(0))
+            await self._rest()
+            dues = [self.began_ms + each.after_ms for each in waiting[:1]]
+            dues += [
+                due_ms
+                for due_ms in (self.worker.next_timer_ms(), self.members.next_timer_ms())
+                if due_ms is not None
+            ]
+            if not dues or min(dues) > end_ms:
+                return not dues
+            self.now_ms = max(self.now_ms, min(dues))
+            progress(self.now_ms - self.began_ms)
+
+    async def _apply(self, change: Input | Failure) -> None:
+        if isinstance(change, Input):
+            await self.log.append([change.record])
+        else:
+            await self.members.fault(change.member, change.kind, change.amount)
+
+    async def _rest(self) -> None:
+        """Take turns until nothing is left to do at this instant."""
+        for _ in range(_TURNS_MAX):
+            await self.worker.turn()
+            await self.members.turn()
+            if not self.worker.is_behind() and not self.members.is_behind():
+                return
+        raise UnsettledError(f"the engine does not come to rest after {_TURNS_MAX} turns at one instant")
+
+    def _clock(self) -> int:
+        return self.now_ms

@@ -1,0 +1,120 @@
+"""A fork of a log: the records up to a position, and after them what only the fork appends.
+
+Nothing is written to the log that is forked. It may grow meanwhile: the fork does not see that.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.log import port
+from events import codec, decisions, ids, records
+from events.records import Record, StoredRecord
+
+_READ: Final = 1_000
+_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
+
+
+class ForkLog:
+    """A ``port.NumberedLog`` over another one that it only reads."""
+
+    def __init__(self, base: port.NumberedLog, ends: port.Ends, number: int) -> None:
+        self._base = base
+        self._base_ends = dict(ends)
+        self._ends = dict(ends)
+        self._number = number
+        self._partitions: dict[tuple[str, int], list[StoredRecord]] = {}
+        self.added: list[StoredRecord] = []
+        """The records that only the fork has, in order."""
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        stored: list[StoredRecord] = []
+        for record in batch:
+            slot = (record.topic, record.partition)
+            offset = self._ends.get(slot, 0)
+            entry = records.stored(record, offset, self.last_number() + 1)
+            self._ends[slot] = offset + 1
+            self._partitions.setdefault(slot, []).append(entry)
+            self.added.append(entry)
+            stored.append(entry)
+        return stored
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        base_end = self._base_ends.get((topic, partition), 0)
+        if start < base_end:
+            batch = await self._base.read(topic, partition, start, min(limit, base_end - start))
+            batch = [record for record in batch if record.offset < base_end]
+            if batch:
+                return batch
+            start = base_end  # only control records of the brokers are left
+        added = self._partitions.get((topic, partition), [])
+        return added[start - base_end : start - base_end + limit]
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        if after < self._number:
+            return await self._base.read_all(after, min(limit, self._number - after))
+        return self.added[after - self._number : after - self._number + limit]
+
+    def ends(self) -> port.Ends:
+        return self._ends
+
+    def last_number(self) -> int:
+        return self._number + len(self.added)
+
+    async def level(self) -> None:
+        """Return at once: no other process appends to a fork."""
+
+    def moves(self) -> int:
+        return self.last_number()
+
+    async def newest(self) -> int:
+        return self.last_number()
+
+    async def wait(self, after: int) -> None:
+        """Raise LogError: a fork gets its turns one after the other, and nothing waits for it."""
+        raise port.LogError(f"a fork has no records after {after} before its next turn")
+
+    async def aclose(self) -> None:
+        """Do nothing: the log that was forked belongs to its owner."""
+
+
+async def fork(base: port.NumberedLog, number: int | None = None) -> ForkLog:
+    """Fork a log at its end, or after the record with a number and the outputs of the step that it belongs to.
+
+    Raises the log's errors.
+    """
+    if number is None or number >= base.last_number():
+        return ForkLog(base, base.ends(), base.last_number())
+    number = await _whole_step(base, number)
+    ends: dict[tuple[str, int], int] = {}
+    for (topic, partition), end in base.ends().items():
+        ends[topic, partition] = await _end_at(base, topic, partition, end, number)
+    return ForkLog(base, ends, number)
+
+
+async def _whole_step(base: port.NumberedLog, number: int) -> int:
+    """Return the number of the last output that the step of a record has after it; the number itself for an input."""
+    while batch := await base.read_all(number, _READ):
+        for record in batch:
+            if not is_output(record):
+                return number
+            number = record.number
+    return number
+
+
+def is_output(record: StoredRecord) -> bool:
+    """Whether a step emitted the record; its first record, which begins the step, does not count."""
+    is_step = record.headers["ce_type"] == _STEP
+    return record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE) and not is_step
+
+
+async def _end_at(base: port.NumberedLog, topic: str, partition: int, end: int, number: int) -> int:
+    """Return the end that a partition had at a number of the log; numbers grow with the offsets of a partition."""
+    low, high = 0, end
+    while low < high:
+        middle = (low + high) // 2
+        found = await base.read(topic, partition, middle, 1)
+        if found and found[0].number <= number:
+            low = found[0].offset + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,83 @@
+"""Plan a change: fork the log, apply the change, run the fork until it rests, and compare."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from engine.log import port
+from engine.plans import fork_log, member_models, predictions
+from engine.plans.fork import Failure, Fork, Input
+from engine.reconcilers import snapshot_storage
+from engine.simulation import specs
+from events import codec, rejections, times, topics
+from events.records import StoredRecord
+
+HORIZON_MS: Final = 1_800_000
+"""Virtual time that a plan looks ahead by default: half an hour, in milliseconds."""
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A hypothetical change: its inputs and failures, and where and when they come.
+
+    ``simulated`` are the simulated members of the installation, ``faults`` the faults that they have now; all other
+    clusters are modelled by their last reports. ``began_ms`` is the virtual time of the change, in milliseconds since
+    1970; ``number`` is that of the log to start from, None for its end.
+    """
+
+    began_ms: int
+    inputs: tuple[Input, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    simulated: tuple[specs.MemberSpec, ...] = ()
+    faults: tuple[Failure, ...] = ()
+    number: int | None = None
+    horizon_ms: int = HORIZON_MS
+
+
+async def predict(
+    log: port.NumberedLog,
+    question: Question,
+    storage: snapshot_storage.SnapshotStorage | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> predictions.Prediction:
+    """Return what a change would do to the engine on a log; writes nothing to the log.
+
+    ``progress`` gets the virtual time that has passed, in milliseconds. Raises the log's errors, and
+    fork.UnsettledError.
+    """
+    forked = await fork_log.fork(log, question.number)
+    number, began_ms = forked.last_number(), question.began_ms
+    models = await member_models.read(forked, question.simulated)
+    fork = Fork(forked, models, began_ms, storage)
+    await fork.start(question.faults)
+    before, capacity = predictions.workloads_of(fork.worker.folds), fork.capacity()
+    start = len(forked.added)
+    is_settled = await fork.run(question.inputs, question.failures, question.horizon_ms, progress)
+    failed = {each.member for each in question.failures if each.kind == "down"}
+    after, added = predictions.workloads_of(fork.worker.folds), forked.added[start:]
+    events = predictions.events(added, began_ms)
+    return predictions.Prediction(
+        number=number,
+        time=times.to_text(began_ms),
+        horizon_ms=question.horizon_ms,
+        settled_ms=predictions.settled_ms(added, began_ms),
+        is_settled=is_settled,
+        workloads=len(after),
+        changed=predictions.changes(before, after, added, failed),
+        unplaced=predictions.newly_unplaced(before, after),
+        clusters=predictions.loads(capacity, added),
+        events=events[: predictions.EVENTS_MAX],
+        omitted=max(len(events) - predictions.EVENTS_MAX, 0),
+        refused=_refused(added),
+        assumptions=list(models.assumptions),
+    )
+
+
+def _refused(added: Sequence[StoredRecord]) -> list[str]:
+    """Return the inputs that the engine would reject, each with the reason."""
+    found: list[str] = []
+    for record in added:
+        decoded = codec.decode(record) if record.topic == topics.REJECTIONS else None
+        if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, rejections.InputRejected):
+            found.append(f"{decoded.data.key}: {decoded.data.reason}")
+    return found

@@ -1,0 +1,285 @@
+"""Predictions: how an engine differs after a change, from its bindings before and after and the records between.
+
+Pure: values in, values out.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.deciders.shard_fold import ShardFold
+from engine.deciders.state import Binding
+from engine.domain import bindings
+from engine.kubeapi.values import quantity
+from events import clusters, codec, decisions, health, shapes, times, topics
+from events.json_values import Json
+from events.records import StoredRecord
+
+EVENTS_MAX: Final = 10_000
+"""Maximum number of events in a prediction."""
+
+SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS, topics.HEALTH})
+"""Topics whose last record says when the engine came to rest."""
+
+
+class Workload(Struct, frozen=True, kw_only=True, gc=False):
+    """A binding at one moment: its clusters with their replicas, its condition, and the ready replicas by cluster."""
+
+    template: shapes.WorkloadRef
+    clusters: dict[str, int]
+    condition: str
+    message: str
+    ready: dict[str, int]
+
+
+class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A workload before and after; ``ready_min`` is the smallest number of ready replicas at any moment between.
+
+    ``stopped`` and ``started`` are replicas that leave a cluster, or come to one. A workload that is not there
+    has no clusters.
+    """
+
+    key: str
+    template: shapes.WorkloadRef
+    before: dict[str, int]
+    after: dict[str, int]
+    condition: str
+    message: str
+    stopped: int
+    started: int
+    ready_before: int
+    ready_min: int
+    ready_after: int
+
+
+class ClusterChange(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Used resources of a cluster before and after, and their highest values between, as Kubernetes quantities."""
+
+    name: str
+    allocatable: dict[str, str]
+    before: dict[str, str]
+    after: dict[str, str]
+    peak: dict[str, str]
+
+
+class PredictedEvent(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An event ``after_ms`` of virtual time after the change; ``cause`` is the position of the input behind it."""
+
+    after_ms: int
+    type: str
+    subject: str
+    cause: str
+    data: Json
+
+
+class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The effect of a change on an engine, as of a number of its log.
+
+    ``workloads`` counts all bindings, ``changed`` holds those that end elsewhere or were disturbed. The engine came to
+    rest after ``settled_ms`` of virtual time; ``is_settled``: nothing is due after ``horizon_ms`` either.
+    ``unplaced`` are the keys of the bindings that end without enough clusters, and did not begin so. ``omitted`` events
+    are not listed. ``refused`` are inputs that the engine would reject, with the reason.
+    """
+
+    number: int
+    time: str
+    horizon_ms: int
+    settled_ms: int
+    is_settled: bool
+    workloads: int
+    changed: list[WorkloadChange]
+    unplaced: list[str]
+    clusters: list[ClusterChange]
+    events: list[PredictedEvent]
+    omitted: int = 0
+    refused: list[str] = []
+    assumptions: list[str] = []
+
+    @property
+    def moved(self) -> list[WorkloadChange]:
+        """The workloads whose clusters or replicas change."""
+        return [each for each in self.changed if each.before != each.after]
+
+
+def workloads_of(folds: Iterable[ShardFold]) -> dict[str, Workload]:
+    """Return the declared bindings of shards, by key."""
+    return {
+        key: _workload(binding)
+        for fold in folds
+        for key, binding in fold.state.bindings.items()
+        if binding.declared is not None
+    }
+
+
+def changes(
+    before: Mapping[str, Workload],
+    after: Mapping[str, Workload],
+    records: Sequence[StoredRecord],
+    failed: Collection[str] = (),
+) -> list[WorkloadChange]:
+    """Return the workloads that differ or that lost ready replicas in between, by key.
+
+    Replicas in ``failed`` clusters are not ready from the beginning, whatever these reported last.
+    """
+    lowest = _lowest_ready(before, records, failed)
+    found: list[WorkloadChange] = []
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key), after.get(key)
+        known = new or old
+        if known is None:
+            continue
+        ready = sum(old.ready.values()) if old else 0
+        change = WorkloadChange(
+            key=key,
+            template=known.template,
+            before=old.clusters if old else {},
+            after=new.clusters if new else {},
+            condition=new.condition if new else "",
+            message=new.message if new else "",
+            stopped=_excess(old, new),
+            started=_excess(new, old),
+            ready_before=ready,
+            ready_min=min(lowest.get(key, ready), ready),
+            ready_after=sum(_without(new.ready, failed).values()) if new else 0,
+        )
+        if change.before != change.after or change.ready_min < ready or _condition(old) != _condition(new):
+            found.append(change)
+    return found
+
+
+def newly_unplaced(before: Mapping[str, Workload], after: Mapping[str, Workload]) -> list[str]:
+    """Return the keys of the bindings whose scheduling fails at the end, and did not fail before."""
+    return [
+        key
+        for key, workload in sorted(after.items())
+        if _is_unplaced(workload) and not _is_unplaced(before.get(key))
+    ]
+
+
+def loads(
+    before: Mapping[str, clusters.CapacityReported], records: Sequence[StoredRecord]
+) -> list[ClusterChange]:
+    """Return the clusters whose used resources change, by name."""
+    used = {name: _used(report) for name, report in before.items()}
+    last, peak = dict(used), {name: dict(sums) for name, sums in used.items()}
+    newest = dict(before)
+    for record in records:
+        if record.topic == topics.CLUSTERS and isinstance(data := _data(record), clusters.CapacityReported):
+            newest[data.name] = data
+            last[data.name] = _used(data)
+            highest = peak.setdefault(data.name, {})
+            for resource, amount in last[data.name].items():
+                highest[resource] = max(highest.get(resource, 0), amount)
+    return [
+        ClusterChange(
+            name=name,
+            allocatable=newest[name].allocatable,
+            before=_texts(used.get(name, {})),
+            after=_texts(last[name]),
+            peak=_texts(peak[name]),
+        )
+        for name in sorted(last)
+        if peak[name] != used.get(name) or last[name] != used.get(name)
+    ]
+
+
+def events(records: Sequence[StoredRecord], began_ms: int) -> list[PredictedEvent]:
+    """Return the events of a fork in order, without the steps; those after the first EVENTS_MAX have no data."""
+    found: list[PredictedEvent] = []
+    for record in records:
+        decoded = codec.decode(record)
+        if not isinstance(decoded, codec.Decoded) or isinstance(decoded.data, decisions.StepTaken):
+            continue
+        head = decoded.envelope
+        found.append(
+            PredictedEvent(
+                after_ms=max(times.from_text(head.time) - began_ms, 0),
+                type=head.type,
+                subject=head.subject or record.key,
+                cause=head.causationid,
+                data=_content(decoded.data) if len(found) < EVENTS_MAX else {},
+            )
+        )
+    return found
+
+
+def settled_ms(records: Sequence[StoredRecord], began_ms: int) -> int:
+    """Return after how much virtual time the last decision, work or report came; 0 if there is none."""
+    newest = [record for record in records if record.topic in SETTLED_BY]
+    return max((times.from_text(record.headers["ce_time"]) - began_ms for record in newest[-1:]), default=0)
+
+
+def _workload(binding: Binding) -> Workload:
+    assert binding.declared is not None  # noqa: S101  # the caller leaves out others
+    return Workload(
+        template=binding.declared.ref,
+        clusters=dict(binding.clusters),
+        condition=binding.condition,
+        message=binding.message,
+        ready={name: report.ready for name, report in binding.reports.items()},
+    )
+
+
+def _without(ready: Mapping[str, int], failed: Collection[str]) -> dict[str, int]:
+    return {name: count for name, count in ready.items() if name not in failed}
+
+
+def _lowest_ready(
+    before: Mapping[str, Workload], records: Sequence[StoredRecord], failed: Collection[str]
+) -> dict[str, int]:
+    """Return the smallest number of ready replicas of each workload."""
+    ready = {key: _without(workload.ready, failed) for key, workload in before.items()}
+    lowest = {key: sum(counts.values()) for key, counts in ready.items()}
+    for record in records:
+        if record.topic != topics.HEALTH:
+            continue
+        data = _data(record)
+        if isinstance(data, health.WorkloadReported):
+            ready.setdefault(data.key, {})[data.cluster] = data.ready
+        elif isinstance(data, health.WorkloadGone):
+            ready.setdefault(data.key, {}).pop(data.cluster, None)
+        else:
+            continue
+        now = sum(ready[data.key].values())
+        lowest[data.key] = min(lowest.get(data.key, now), now)
+    return lowest
+
+
+def _excess(first: Workload | None, second: Workload | None) -> int:
+    """Return how many replicas ``first`` has in clusters where ``second`` has fewer."""
+    others = second.clusters if second else {}
+    return sum(
+        max(count - others.get(name, 0), 0) for name, count in (first.clusters if first else {}).items()
+    )
+
+
+def _content(data: shapes.Event) -> Json:
+    return msgspec.json.decode(codec.encode_data(data), type=dict[str, object])
+
+
+def _condition(workload: Workload | None) -> str:
+    return workload.condition if workload else ""
+
+
+def _is_unplaced(workload: Workload | None) -> bool:
+    return workload is not None and workload.condition not in {"", bindings.SUCCESS}
+
+
+def _data(record: StoredRecord) -> object:
+    decoded = codec.decode(record)
+    return decoded.data if isinstance(decoded, codec.Decoded) else None
+
+
+def _used(report: clusters.CapacityReported) -> dict[str, int]:
+    """Return the allocated and soon allocated resources, in billionths of their units."""
+    used: dict[str, int] = {}
+    for texts in (report.allocated, report.allocating):
+        for resource, text in texts.items():
+            used[resource] = used.get(resource, 0) + quantity.nano_units(text)
+    return used
+
+
+def _texts(used: Mapping[str, int]) -> dict[str, str]:
+    return {resource: quantity.of_nano(resource, amount) for resource, amount in sorted(used.items())}

@@ -1,0 +1,1 @@
+"""Plans: predictions of the real engine on a fork of its log."""

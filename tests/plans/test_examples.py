@@ -1,0 +1,154 @@
+"""Predictions of single changes, as a user asks for them."""
+
+from typing import Final
+
+from engine.plans import planning
+from engine.plans.fork import Failure, Input
+from engine.plans.predictions import Prediction
+from events import clusters, codec, envelope, health, keys, partitioning, shapes, times, topics
+from tests.builders import inputs, manifests
+from tests.simulation import moves, storms, world
+
+WEB: Final = "default/web-deployment"
+WEIGHTED: Final = moves.divided("Weighted", {"dynamicWeight": "AvailableReplicas"})
+
+
+def record(data: shapes.Event, key: str, at_ms: int = world.START_MS) -> Input:
+    """Return a hypothetical input with a time."""
+    topic = codec.catalogue.BY_STRUCT[type(data)].topic
+    head = envelope.Envelope(id="planned", source="/plan", type="", time=times.to_text(at_ms))
+    partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+    return Input(record=codec.encode(data, head, partition=partition, key=key))
+
+
+def web(replicas: int, cpu: str = "100m") -> shapes.Event:
+    return inputs.applied(manifests.deployment("web", replicas, "default", requests={"cpu": cpu}))
+
+
+async def running(replicas: int, cpu: str = "100m") -> world.World:
+    """Return a world at rest in which a Deployment runs in all four members."""
+    played = world.World(1)
+    await played.start()
+    await played.settle()
+    spec: dict[str, object] = {
+        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+        "placement": {
+            "replicaScheduling": WEIGHTED,
+            "clusterTolerations": [
+                {"key": "gone", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+            ],
+        },
+    }
+    await moves.submit_policy(played, "p1", spec)
+    await played.submit(web(replicas, cpu), WEB, keys.shard_of(WEB))
+    await played.settle()
+    return played
+
+
+async def planned(played: world.World, *changes: Input | Failure) -> Prediction:
+    question = planning.Question(
+        began_ms=played.now_ms,
+        inputs=tuple(each for each in changes if isinstance(each, Input)),
+        failures=tuple(each for each in changes if isinstance(each, Failure)),
+        simulated=tuple(played.specs),
+    )
+    return await planning.predict(played.log, question)
+
+
+async def test_nothing_changes_without_a_change() -> None:
+    prediction = await planned(await running(6))
+    assert (prediction.changed, prediction.clusters, prediction.events) == ([], [], [])
+    assert (prediction.workloads, prediction.settled_ms, prediction.is_settled) == (1, 0, True)
+
+
+async def test_scaling_starts_replicas() -> None:
+    prediction = await planned(await running(6), record(web(10), WEB))
+    (change,) = prediction.changed
+    assert (sum(change.before.values()), sum(change.after.values())) == (6, 10)
+    assert (change.stopped, change.started, change.ready_min, change.ready_after) == (0, 4, 6, 10)
+    assert all(int(cluster.after["pods"]) >= int(cluster.before["pods"]) for cluster in prediction.clusters)
+    assert 0 < prediction.settled_ms < 1_000
+
+
+async def test_taint_moves_replicas_after_the_time_that_a_policy_tolerates() -> None:
+    played = await running(6)
+    taint = clusters.ClusterTainted(name="member4", taint=clusters.Taint(key="gone", effect="NoExecute"))
+    prediction = await planned(played, record(taint, "member4", played.now_ms))
+    (change,) = prediction.changed
+    assert "member4" in change.before
+    assert "member4" not in change.after
+    assert sum(change.after.values()) == 6
+    assert change.stopped == change.started == change.before["member4"]
+    assert prediction.settled_ms >= 30_000
+    started = [each for each in prediction.events if each.type.startswith("io.reballast.eviction-started")]
+    assert [each.after_ms for each in started] == [30_000]
+
+
+async def test_too_many_replicas_are_reported_as_unplaced() -> None:
+    prediction = await planned(await running(6), record(web(1_000), WEB))
+    assert prediction.unplaced == [WEB]
+    (change,) = prediction.changed
+    assert "not enough" in change.message
+    assert change.before == change.after
+
+
+async def test_replicas_in_a_failed_cluster_count_as_lost_at_once() -> None:
+    played = await running(6)
+    await storms.submit_taint_policy(played, "failing")
+    await played.settle()
+    prediction = await planned(played, Failure(member="member2"))
+    (change,) = prediction.changed
+    assert change.ready_min <= 6 - change.before["member2"]
+    assert "member2" not in change.after
+    assert change.ready_after == 6
+
+
+async def test_cluster_without_a_simulation_is_modelled_by_its_reports() -> None:
+    played = await running(6)
+    joined = clusters.ClusterJoined(name="real", apis=world.MEMBERS[0].apis)
+    await played.submit(joined, "real", 0)
+    used = {"cpu": "1", "memory": "1Gi", "pods": "10"}
+    report = clusters.CapacityReported(
+        name="real", allocatable={"cpu": "100", "memory": "100Gi", "pods": "110"}, allocated=used, nodes=3
+    )
+    await played.submit(report, "real", 0)
+    await played.submit(clusters.ClusterHealthChanged(name="real", ready=True), "real", 0)
+    await played.settle()
+    prediction = await planned(played, record(web(60), WEB))
+    (change,) = prediction.changed
+    assert change.after["real"] > 0
+    assert change.ready_after == 60
+    (load,) = [each for each in prediction.clusters if each.name == "real"]
+    assert (load.before["pods"], load.after["pods"]) == ("10", str(10 + change.after["real"]))
+    assert any(each.startswith("real is not simulated") for each in prediction.assumptions)
+
+
+async def test_refused_input_is_named() -> None:
+    played = await running(6)
+    taint = clusters.ClusterTainted(name="nowhere", taint=clusters.Taint(key="gone", effect="NoExecute"))
+    prediction = await planned(played, record(taint, "nowhere"))
+    assert len(prediction.refused) == 1
+    assert prediction.refused[0].startswith("nowhere: ")
+
+
+async def test_plan_of_the_past_starts_from_that_time() -> None:
+    played = await running(6)
+    number, at_ms = played.log.last_number(), played.now_ms
+    await played.submit(web(2), WEB, keys.shard_of(WEB))
+    await played.settle()
+    question = planning.Question(
+        began_ms=at_ms, inputs=(record(web(10), WEB),), simulated=tuple(played.specs), number=number
+    )
+    prediction = await planning.predict(played.log, question)
+    (change,) = prediction.changed
+    assert (sum(change.before.values()), sum(change.after.values())) == (6, 10)
+    assert prediction.number == number
+
+
+async def test_lost_readiness_counts_also_if_the_placement_stays() -> None:
+    played = await running(6)
+    gone = health.WorkloadReported(cluster="member4", key=WEB, term=9, step=9, replicas=1, ready=0)
+    prediction = await planned(played, record(gone, WEB))
+    (change,) = prediction.changed
+    assert change.before == change.after
+    assert change.ready_min < change.ready_before

@@ -1,0 +1,128 @@
+"""Plan a change, then really make it: the prediction equals what the live engine does.
+
+Random worlds are brought to rest, random changes are planned on a fork, and then made. The placements at the end
+must be equal, and the same decisions must come in the same order at the same instants.
+"""
+
+import pytest
+
+from engine.plans import fork_log, member_models
+from engine.plans.fork import Fork, Input
+from events import codec, decisions, records, shapes, topics
+from tests.rounds import ROUNDS
+from tests.simulation import moves, profiles, world
+
+_SEEDS = 500 * ROUNDS
+_BATCH = 50
+_MOVES_BEFORE = 15
+_CHANGES = 3
+_HORIZON_MS = 900_000
+
+Decided = tuple[int, str, str, str]
+"""Instant, type, subject and clusters of a decision."""
+
+PLANNED: list[moves.Move] = [
+    moves.apply_template,
+    moves.apply_policy,
+    moves.taint,
+    moves.untaint,
+    moves.label,
+    moves.rebalance,
+    moves.delete_policy,
+    moves.delete_template,
+    moves.apply_override,
+    moves.depart,
+]
+
+
+async def rested(seed: int) -> world.World:
+    """Return a world with a past, at rest, after a restart."""
+    profile = (profiles.EDITS, profiles.STORMS, profiles.PRIORITIES)[seed % 3]
+    played = world.World(seed, profile.members, profile.scope)
+    await profile.begin(played)
+    await moves.play(played, _MOVES_BEFORE, weights=profile.weights, end=profile.end)
+    await played.crash()
+    await played.settle()
+    return played
+
+
+def placements(engine: world.worker.Worker) -> dict[str, tuple[object, ...]]:
+    """Return where each binding is, with its condition and evictions."""
+    return {
+        key: (
+            binding.clusters,
+            binding.condition,
+            binding.message,
+            tuple(task.cluster for task in binding.tasks),
+        )
+        for fold in engine.folds
+        for key, binding in fold.state.bindings.items()
+    }
+
+
+def decided(log: list[records.StoredRecord]) -> list[Decided]:
+    """Return the decisions of a log in order, each with the instant of its step."""
+    found: list[Decided] = []
+    step_ms: dict[int, int] = {}
+    for record in log:
+        decoded = codec.decode(record)
+        if record.topic != topics.DECISIONS or not isinstance(decoded, codec.Decoded):
+            continue
+        if isinstance(decoded.data, decisions.StepTaken):
+            step_ms[record.partition] = decoded.data.time_ms
+        else:
+            found.append((step_ms[record.partition], *_named(decoded.data)))
+    return found
+
+
+def _named(data: shapes.Event) -> tuple[str, str, str]:
+    subject = getattr(data, "key", getattr(data, "name", ""))
+    return type(data).__name__, str(subject), str(getattr(data, "clusters", ""))
+
+
+async def differences(seed: int) -> str:
+    """Plan random changes, make them, and return how the outcomes differ; empty if they are equal."""
+    played = await rested(seed)
+    forked = await fork_log.fork(played.log)
+    models = await member_models.read(forked, played.specs)
+    planned = Fork(forked, models, played.now_ms)
+    number = played.log.last_number()
+    names = [await played.chance.choice(PLANNED)(played) for _ in range(_CHANGES)]
+    made = await played.log.read_all(number, 1_000)
+    inputs = [
+        Input(record=records.record(each.topic, each.partition, each.key, each.headers, each.value))
+        for each in made
+    ]
+    await planned.start()
+    before = len(forked.added)
+    await planned.run(inputs, [], _HORIZON_MS)
+    await played.settle(_HORIZON_MS)
+    if placements(planned.worker) != placements(played.worker):
+        return f"{seed}: other placements after {names}"
+    happened = decided(await played.log.read_all(number, 1_000_000))
+    if decided(forked.added[before:]) != happened:
+        return f"{seed}: other decisions after {names}"
+    return ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, _SEEDS, _BATCH))
+async def test_plan_predicts_each_decision(start: int) -> None:
+    found = [await differences(seed) for seed in range(start, start + _BATCH)]
+    assert [each for each in found if each] == []
+
+
+async def test_planning_writes_nothing_to_the_log() -> None:
+    played = await rested(1)
+    number, ends = played.log.last_number(), dict(played.log.ends())
+    assert await differences_of_a_fork(played) > 0
+    assert (played.log.last_number(), dict(played.log.ends())) == (number, ends)
+
+
+async def differences_of_a_fork(played: world.World) -> int:
+    """Taint all clusters on a fork; return the number of records that only the fork has."""
+    forked = await fork_log.fork(played.log)
+    planned = Fork(forked, await member_models.read(forked, played.specs), played.now_ms)
+    await planned.start()
+    await planned.run([], [], _HORIZON_MS)
+    return len(forked.added)
