@@ -26,7 +26,7 @@ class Input(Struct, frozen=True, kw_only=True):
     after_ms: int = 0
 
 
-class Failure(Struct, frozen=True, kw_only=True):
+class Failure(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A hypothetical fault of a member, ``after_ms`` of virtual time from the fork on; see ``simulation.faults``."""
 
     member: str
@@ -35,8 +35,8 @@ class Failure(Struct, frozen=True, kw_only=True):
     after_ms: int = 0
 
 
-class UnsettledError(Exception):
-    """The engine does not come to rest: it decides again and again at one instant."""
+class PlanError(Exception):
+    """A plan that can't be made; the message is the reason."""
 
 
 class Fork:
@@ -51,7 +51,7 @@ class Fork:
     ) -> None:
         self.log = log
         self.began_ms = self.now_ms = began_ms
-        self.worker = worker.Worker(log, self._clock, storage=storage)
+        self.worker = worker.Worker(log, self._clock, storage=storage, keeps_snapshots=False)
         self.members = member_fleet.Members(log, self._clock, models.specs)
         self._models = models
 
@@ -80,7 +80,8 @@ class Fork:
     ) -> bool:
         """Pass virtual time until nothing is due before the horizon; return whether nothing is due after it either.
 
-        ``progress`` gets the virtual time that has passed. Raises UnsettledError.
+        ``progress`` gets the virtual time that has passed. Raises PlanError if the engine does not
+        come to rest, and for a fault that no member can have.
         """
         end_ms = self.began_ms + horizon_ms
         waiting = sorted([*inputs, *failures], key=lambda each: each.after_ms)
@@ -103,7 +104,10 @@ class Fork:
         if isinstance(change, Input):
             await self.log.append([change.record])
         else:
-            await self.members.fault(change.member, change.kind, change.amount)
+            try:
+                await self.members.fault(change.member, change.kind, change.amount)
+            except (LookupError, ValueError) as error:
+                raise PlanError(str(error.args[0])) from None
 
     async def _rest(self) -> None:
         """Take turns until nothing is left to do at this instant."""
@@ -112,7 +116,7 @@ class Fork:
             await self.members.turn()
             if not self.worker.is_behind() and not self.members.is_behind():
                 return
-        raise UnsettledError(f"the engine does not come to rest after {_TURNS_MAX} turns at one instant")
+        raise PlanError(f"the engine does not come to rest after {_TURNS_MAX} turns at one instant")
 
     def _clock(self) -> int:
         return self.now_ms

@@ -100,9 +100,9 @@ async def save(
 
 
 async def newest(
-    log: port.Log, store: snapshot_storage.SnapshotStore, shards: Sequence[int]
+    log: port.Log, store: snapshot_storage.SnapshotStore, shards: Sequence[int], *, discards: bool = True
 ) -> Snapshot | None:
-    """Return the newest snapshot of these shards that matches the log; delete snapshots that do not.
+    """Return the newest snapshot of these shards that matches the log; delete snapshots that do not if ``discards``.
 
     None if there is none.
     """
@@ -117,6 +117,8 @@ async def newest(
             snapshot = await anyio.to_thread.run_sync(_load, store, number)
             await _check(log, snapshot, shards)
         except UnusableError as error:
+            if not discards:
+                continue
             _log.warning("snapshot discarded", number=number, reason=str(error))
             with contextlib.suppress(OSError):
                 await anyio.to_thread.run_sync(store.drop, number)

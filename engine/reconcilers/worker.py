@@ -63,7 +63,8 @@ class _CommittedTurn(Struct, frozen=True):
 class Worker:
     """Owner of shards of a log; call ``turn`` repeatedly or ``run``.
 
-    ``owner`` grants the right to write their steps.
+    ``owner`` grants the right to write their steps. With ``keeps_snapshots`` False it starts from the snapshots in
+    ``storage`` and leaves them as they are.
     """
 
     def __init__(
@@ -73,6 +74,8 @@ class Worker:
         shards: Iterable[int] = range(topics.SHARDS),
         storage: snapshot_storage.SnapshotStorage | None = None,
         owner: port.Owner | None = None,
+        *,
+        keeps_snapshots: bool = True,
     ) -> None:
         self._log = log
         self._clock = clock
@@ -80,7 +83,7 @@ class Worker:
         self._assigned = tuple(sorted(shards))
         self._fenced = fenced_shards.FencedShards(clock)
         self._quarantine = quarantine.Quarantine(clock)
-        self._snapshots = SnapshotSchedule(log, clock, storage)
+        self._snapshots = SnapshotSchedule(log, clock, storage, keeps=keeps_snapshots)
         self.measures = measurements.Measures()
         self._has_failed = True
         self.facts = Facts()
