@@ -52,17 +52,21 @@ class Appending:
 
     async def write(self, batch: Sequence[Writing], source: str) -> list[Appended]:
         """Append the events of several writes atomically. Raises the log's errors."""
-        time = times.to_text(self._clock_ms())
-        flat: list[records.Record] = []
-        for writing in batch:
-            key = writing.target.key
-            flat.extend(self._record(event, key, source, time, writing.trace) for event in writing.events)
-        stored = iter(await self._log.append(flat))
+        stored = iter(await self._log.append(self.records_of(batch, source)))
         appended: list[Appended] = []
         for writing in batch:
             own = [next(stored) for _event in writing.events]
             appended.append(Appended(first=own[0].offset, last=own[-1].offset, number=own[-1].number))
         return appended
+
+    def records_of(self, batch: Sequence[Writing], source: str) -> list[records.Record]:
+        """Return the records of several writes, in order, without appending them."""
+        time = times.to_text(self._clock_ms())
+        return [
+            self._record(event, writing.target.key, source, time, writing.trace)
+            for writing in batch
+            for event in writing.events
+        ]
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append reports atomically. Raises the log's errors."""

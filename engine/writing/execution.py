@@ -195,6 +195,13 @@ class WriteExecution:
         return states
 
 
+def raised(answer: Answer) -> Written | Problem:
+    """Return the answer; raise a refusal."""
+    if isinstance(answer, StatusError):
+        raise answer
+    return answer
+
+
 def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
     """Split off the turns to carry out now: the first of each object.
 

@@ -6,17 +6,18 @@ it, so the client can read it back.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.kubeapi.errors.status_objects import StatusError
 from engine.log import port
 from engine.writing import tracing
 from engine.writing.appending import Appending, Report
 from engine.writing.batching import WriteBatching
-from engine.writing.execution import Answer, Turn, WriteExecution
+from engine.writing.execution import Answer, Turn, WriteExecution, raised
 from engine.writing.mutations import Mutation, Problem, Written
+from engine.writing.planned_writes import PlannedWrites
 from engine.writing.stored_objects import Views
 from engine.writing.targets import Target
 from events.tracing import Trace
@@ -30,6 +31,18 @@ class _Queued(Struct, frozen=True):
     source: str
     trace: Trace
     body_bytes: int
+
+
+class Writes(Protocol):
+    """The write API as the Kubernetes API uses it, for real writes and for planned ones."""
+
+    tolerated: TolerationSeconds
+
+    async def change(
+        self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
+    ) -> Written | Problem:
+        """Carry out one mutation; raises StatusError if it is refused."""
+        ...
 
 
 class WriteApi:
@@ -62,7 +75,11 @@ class WriteApi:
         if not dry_run:
             return await self._batching.submit(_Queued(mutation, source, tracing.current(), body_bytes))
         turn = Turn(0, mutation, tracing.current(), body_bytes)
-        return _raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
+        return raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
+
+    def planned(self) -> PlannedWrites:
+        """Return the write API of a plan, which computes changes and appends nothing."""
+        return PlannedWrites(self._execution, self._appending, self.tolerated)
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append events reported by an agent, without waiting for the views. Raises LogError."""
@@ -85,10 +102,3 @@ class WriteApi:
 
 def cluster_target(name: str) -> Target:
     return Target(api_version=kinds.CLUSTER_GROUP, kind="Cluster", namespace="", name=name)
-
-
-def _raised(answer: Answer) -> Written | Problem:
-    """Return the answer; raise a refusal."""
-    if isinstance(answer, StatusError):
-        raise answer
-    return answer

@@ -36,6 +36,7 @@ from engine.http.tracing import Traced
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError, internal
 from engine.log.port import LogCutError, LogError
+from engine.writing.write_api import Writes
 from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway.kube")
@@ -50,11 +51,13 @@ def create_app(
     *,
     authority: bytes = b"",
     limits: Limits | None = None,
+    writes: Writes | None = None,
 ) -> Starlette:
     """Build the ASGI application.
 
     ``members`` are the members simulated in this process, if any; ``authority`` is the CA certificate (PEM)
-    that clients verify the server with; ``limits`` apply per user.
+    that clients verify the server with; ``limits`` apply per user. ``writes`` is used instead of the write API
+    of ``services``, for plans.
     """
     bounds = limits or Limits()
     meter = Meter(bounds, time.monotonic)
@@ -77,7 +80,7 @@ def create_app(
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms, bounds),
-        WriteRequests(services.write_api, plane, clock_ms, authorizer, proxied.namespace_gone),
+        WriteRequests(writes or services.write_api, plane, clock_ms, authorizer, proxied.namespace_gone),
         clock_ms,
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,

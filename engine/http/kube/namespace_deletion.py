@@ -16,7 +16,7 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing.mutations import Action, Problem, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.targets import Target
-from engine.writing.write_api import WriteApi
+from engine.writing.write_api import Writes
 from events.json_values import part
 from projections.port import Rows
 
@@ -32,7 +32,7 @@ class Namespaces:
 
     def __init__(
         self,
-        write_api: WriteApi,
+        write_api: Writes,
         plane: ControlPlane,
         clock_ms: Callable[[], int],
         on_gone: Callable[[str], Awaitable[None]],

@@ -35,7 +35,7 @@ from engine.writing.execution import BUILT_IN_NAMESPACES
 from engine.writing.mutations import Action, Problem, Verdict, Written
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
 from engine.writing.targets import Target
-from engine.writing.write_api import WriteApi
+from engine.writing.write_api import Writes
 from events import times
 from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds as kinds
@@ -66,7 +66,7 @@ class WriteRequests:
 
     def __init__(
         self,
-        write_api: WriteApi,
+        write_api: Writes,
         plane: ControlPlane,
         clock_ms: Callable[[], int],
         authorizer: Authorizer,
