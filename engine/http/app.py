@@ -21,6 +21,8 @@ from engine.http.guards import Guard
 from engine.http.hosts import Hosts
 from engine.http.pages import errors
 from engine.http.pages import routes as pages_routes
+from engine.http.plans import planned_requests
+from engine.http.plans import routes as plan_routes
 from engine.http.query import health, live_feed, member_routes
 from engine.http.query import routes as query_routes
 from engine.http.services import Services
@@ -44,11 +46,12 @@ def create_app(
     services: Services,
     members: member_routes.SimulatedMembers | None = None,
     kubernetes: ASGIApp | None = None,
+    planning: planned_requests.PlanningApi | None = None,
 ) -> Starlette:
     """Build the ASGI application; the caller keeps the projector running.
 
     ``members`` are the simulated clusters, if any. ``kubernetes`` is the Kubernetes API, the same application
-    that is served with TLS on its own port.
+    that is served with TLS on its own port; ``planning`` makes one that only plans its writes.
     """
     return Starlette(
         routes=[
@@ -56,6 +59,7 @@ def create_app(
             live_feed.route(services),
             *member_routes.routes(members),
             *agents_routes.routes(services),
+            *(plan_routes.routes(services, planning) if planning is not None else ()),
             *health.routes(services),
             *pages_routes.routes(services),
             Route("/openapi.json", _openapi, methods=["GET"]),

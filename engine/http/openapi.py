@@ -8,9 +8,12 @@ import msgspec
 from engine.agent import messages
 from engine.http.agents import routes
 from engine.http.errors import Refused
+from engine.http.plans import jobs
+from engine.http.plans import routes as plan_routes
 from engine.http.query import member_routes, parameters, response_types
 from engine.http.query.queries import QUESTIONS, Question
 from engine.http.query.routes import PREFIX
+from engine.plans.predictions import Prediction
 from engine.simulation.faults import MemberStatus
 from engine.simulation.lists import Pod, WorkloadStatus
 from events import envelope, schemas
@@ -40,6 +43,10 @@ def document() -> Json:
         messages.Namespaces,
         messages.Line,
         messages.Reports,
+        plan_routes.PlanRequest,
+        plan_routes.PlanList,
+        jobs.Plan,
+        Prediction,
     ]
     _, components = msgspec.json.schema_components(structs, schema_hook=_anything, ref_template=schemas.REF)
     return {
@@ -55,6 +62,7 @@ def document() -> Json:
             **_question_paths(),
             **_member_paths(),
             **_agent_paths(),
+            **_plan_paths(),
             **_other_paths(),
         },
         "components": {
@@ -134,6 +142,27 @@ def _agent_paths() -> Json:
             operation["requestBody"] = {"required": True, "content": {envelope.JSON: {"schema": schema}}}
         paths.setdefault(PREFIX + route.path, {route.method.lower(): operation})
     return paths
+
+
+def _plan_paths() -> Json:
+    """The routes of plans."""
+    paths: dict[str, Json] = {}
+    for route in plan_routes.ROUTES:
+        success: Json = {"description": "Done."} if route.gives == "Nothing" else _content(route.gives)
+        answers = _responses(success, *((400, 413, 422, 429) if route.method == "POST" else (404,)))
+        operation: Json = {
+            "summary": route.summary,
+            "operationId": route.operation,
+            "parameters": _path_parameters(route.path),
+            "responses": {
+                str(route.status) if code == "200" else code: each for code, each in answers.items()
+            },
+        }
+        if route.method == "POST":
+            schema = {"$ref": schemas.REF.format(name=plan_routes.PlanRequest.__name__)}
+            operation["requestBody"] = {"required": True, "content": {envelope.JSON: {"schema": schema}}}
+        paths.setdefault(PREFIX + route.path, {})[route.method.lower()] = operation
+    return {**paths}
 
 
 def _items(name: str) -> Json:

@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 from engine.http.sessions import NO_LOGIN, Login
 from engine.http.tunnels import Tunnels
 from engine.log.port import NumberedLog
+from engine.plans.planning import Question
 from engine.writing.write_api import WriteApi
 from events.records import StoredRecord
 from projections.as_of_views import AsOfViews
@@ -28,6 +29,17 @@ class Inquiry(Protocol):
 
     async def verify(self, *, views: bool = False) -> Struct:
         """Verify the whole log, and with ``views`` the views too; return the report."""
+        ...
+
+
+class Planner(Protocol):
+    """Predictions of the effect of a change."""
+
+    async def predict(self, question: Question, progress: Callable[[int], None]) -> bytes:
+        """Return the prediction of a change as JSON (``plans.predictions.Prediction``).
+
+        ``progress`` gets the virtual time that has passed, in milliseconds. Raises fork.PlanError.
+        """
         ...
 
 
@@ -50,6 +62,7 @@ class Services:
     as_of_views: AsOfViews
     write_api: WriteApi
     inquiry: Inquiry
+    planner: Planner
     token: str
     login: Login = NO_LOGIN
     hosts: Sequence[str] = ()

@@ -1,6 +1,6 @@
 """Plan a change: fork the log, apply the change, run the fork until it rests, and compare."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -13,6 +13,9 @@ from engine.simulation import specs
 from events import codec, rejections, times, topics
 from events.records import StoredRecord
 
+_NOT_EVICTED: Final = (
+    "no ClusterTaintPolicy evicts workloads from clusters that fail: they stay assigned to them"
+)
 HORIZON_MS: Final = 1_800_000
 """Virtual time that a plan looks ahead by default: half an hour, in milliseconds."""
 
@@ -43,7 +46,7 @@ async def predict(
     """Return what a change would do to the engine on a log; writes nothing to the log.
 
     ``progress`` gets the virtual time that has passed, in milliseconds. Raises the log's errors, and
-    fork.UnsettledError.
+    fork.PlanError.
     """
     forked = await fork_log.fork(log, question.number)
     number, began_ms = forked.last_number(), question.began_ms
@@ -69,8 +72,13 @@ async def predict(
         events=events[: predictions.EVENTS_MAX],
         omitted=max(len(events) - predictions.EVENTS_MAX, 0),
         refused=_refused(added),
-        assumptions=list(models.assumptions),
+        assumptions=[*models.assumptions, *_without_eviction(failed, fork)],
     )
+
+
+def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:
+    """Return why workloads stay assigned to clusters that fail, if they do."""
+    return [_NOT_EVICTED] if failed and not fork.worker.facts.taint_policies else []
 
 
 def _refused(added: Sequence[StoredRecord]) -> list[str]:

@@ -34,6 +34,7 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.kafka import address
 from engine.process import installation, kept_ports, scaleout, shared_keys
 from engine.process.log_queries import LogInquiry
+from engine.process.plans.remote import PlanProcesses
 from engine.process.replica import Replica, clock_ms
 from engine.simulation import defaults, specs
 from engine.writing import stored_objects, write_api
@@ -121,7 +122,11 @@ async def serve(options: Options) -> None:
             parts = _services(running, entrance, endpoint.token, login, options)
             members = running.members if options.members else None
             kube_application = kube_app.create_app(parts, clock_ms, members, authority=own.authority)
-            application = app.create_app(parts, members, kube_application)
+
+            def planning(writes: write_api.Writes) -> http_server.Application:
+                return kube_app.create_app(parts, clock_ms, members, authority=own.authority, writes=writes)
+
+            application = app.create_app(parts, members, kube_application, planning)
             server = http_server.server(application, shown, options.connections_max)
             kube = http_server.server(kube_application, own, options.connections_max)
             with _signals((server, kube), parts.stopping):
@@ -285,6 +290,7 @@ def _services(
         as_of_views=as_of_views.AsOfViews(running.log, manifests.check),
         write_api=entrance,
         inquiry=LogInquiry(running.directory, options.log),
+        planner=PlanProcesses(running.directory, options.log, options.members, running.members.statuses),
         token=token,
         login=login,
         hosts=(options.host, *options.hosts),

@@ -5,19 +5,23 @@ import contextlib
 import itertools
 import socket
 import threading
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager
 
 import httpx
+import msgspec
 import uvicorn
 from msgspec import Struct
+from starlette.applications import Starlette
 
 from engine.http.app import create_app
+from engine.http.kube import app as kube_app
 from engine.http.services import Services
 from engine.http.sessions import Login
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.memory import MemoryLog
 from engine.log.port import NumberedLog
+from engine.plans import planning
 from engine.reconcilers import explanation, verification
 from engine.simulation.member_fleet import Members
 from engine.simulation.specs import MemberSpec
@@ -54,6 +58,17 @@ class LogInquiry:
         return report
 
 
+class LogPlanner:
+    """Predicts from the log, in this process."""
+
+    def __init__(self, log: NumberedLog) -> None:
+        self._log = log
+
+    async def predict(self, question: planning.Question, progress: Callable[[int], None]) -> bytes:
+        """See ``services.Planner``."""
+        return msgspec.json.encode(await planning.predict(self._log, question, progress=progress))
+
+
 @asynccontextmanager
 async def serving(
     batch: Sequence[Record] = (),
@@ -78,6 +93,7 @@ async def serving(
         as_of_views=moments,
         write_api=door,
         inquiry=LogInquiry(log, store),
+        planner=LogPlanner(log),
         token=TOKEN,
         login=Login(login),
         hosts=hosts,
@@ -92,10 +108,19 @@ async def serving(
         await asyncio.to_thread(store.close)
 
 
+def application(services: Services, members: Members | None = None) -> Starlette:
+    """Return the query server, with plans."""
+    return create_app(
+        services,
+        members,
+        planning=lambda writes: kube_app.create_app(services, lambda: NOW_MS, writes=writes),
+    )
+
+
 def client(services: Services, token: str = TOKEN) -> httpx.AsyncClient:
     """Return a client of the server without a network."""
     return httpx.AsyncClient(
-        transport=httpx.ASGITransport(create_app(services), raise_app_exceptions=False),
+        transport=httpx.ASGITransport(application(services), raise_app_exceptions=False),
         base_url="http://reballast",
         headers={"authorization": f"Bearer {token}"} if token else {},
     )
@@ -126,7 +151,7 @@ def on_a_port(batch: Sequence[Record] = (), members: Sequence[MemberSpec] = ()) 
             fleet = Members(services.log, lambda: NOW_MS, members) if members else None
             server = uvicorn.Server(
                 uvicorn.Config(
-                    create_app(services, fleet),
+                    application(services, fleet),
                     lifespan="off",
                     log_level="error",
                     timeout_graceful_shutdown=1,

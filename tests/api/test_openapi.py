@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from engine.http import openapi
 from engine.http.agents import routes
+from engine.http.plans import routes as plan_routes
 from engine.http.query.member_routes import ROUTES
 from engine.http.query.queries import QUESTIONS
 from engine.simulation import defaults
@@ -28,7 +29,7 @@ def server() -> Iterator[Served]:
 def test_every_query_is_documented() -> None:
     paths: Any = openapi.document()["paths"]
 
-    for described in (*QUESTIONS, *ROUTES, *routes.ROUTES):
+    for described in (*QUESTIONS, *ROUTES, *routes.ROUTES, *plan_routes.ROUTES):
         assert "/api/v1" + described.path.replace(":path", "") in paths
     assert {"/api/v1/live", "/healthz", "/readyz", "/metrics"} <= set(paths)
 

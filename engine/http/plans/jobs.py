@@ -1,0 +1,116 @@
+"""The plans of a server: a bounded number runs at a time, and the newest finished ones are kept in memory."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine import diagnostics
+from engine.http.errors import RefusalError
+from engine.http.services import Planner
+from engine.plans.fork import PlanError
+from engine.plans.planning import Question
+from events import times
+
+RUNNING_MAX: Final = 2
+KEPT_MAX: Final = 50
+KEPT_BYTES_MAX: Final = 64 << 20
+_log: Final = diagnostics.logger("gateway")
+
+
+class State(StrEnum):
+    """The state of a plan."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Plan(Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """A plan: its state, the virtual time that has passed, and its prediction or the reason of its failure."""
+
+    id: str
+    state: State = State.RUNNING
+    created: str = ""
+    passed_ms: int = 0
+    horizon_ms: int = 0
+    reason: str = ""
+    warnings: list[str] = []
+    prediction: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class Jobs:
+    """Start plans, and keep them until newer ones take their place."""
+
+    def __init__(self, planner: Planner, clock_ms: Callable[[], int]) -> None:
+        self._planner = planner
+        self._clock_ms = clock_ms
+        self._plans: dict[str, Plan] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def start(self, question: Question, warnings: list[str]) -> Plan:
+        """Start a plan; raises RefusalError if too many are running."""
+        if len(self._tasks) >= RUNNING_MAX:
+            reason = f"{RUNNING_MAX} plans are running already"
+            raise RefusalError(429, "plans", reason, "wait until one is done, or delete it")
+        plan = Plan(
+            id=str(uuid.uuid4()),
+            created=times.to_text(self._clock_ms()),
+            horizon_ms=question.horizon_ms,
+            warnings=warnings,
+        )
+        self._plans[plan.id] = plan
+        task = self._tasks[plan.id] = asyncio.create_task(self._run(plan, question))
+        task.add_done_callback(lambda _: self._tasks.pop(plan.id, None))
+        return plan
+
+    def get(self, plan_id: str) -> Plan:
+        """Return a plan; raises RefusalError if it is unknown or no longer kept."""
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            reason = "there is no such plan, or newer ones have taken its place"
+            raise RefusalError(404, "id", reason, "make it again")
+        return plan
+
+    def all(self) -> list[Plan]:
+        """Return the kept plans, oldest first."""
+        return list(self._plans.values())
+
+    async def delete(self, plan_id: str) -> None:
+        """End and forget a plan; raises RefusalError if it is unknown."""
+        self.get(plan_id)
+        if task := self._tasks.get(plan_id):
+            task.cancel()
+            await asyncio.wait([task])
+        self._plans.pop(plan_id, None)
+
+    async def _run(self, plan: Plan, question: Question) -> None:
+        def progress(passed_ms: int) -> None:
+            plan.passed_ms = passed_ms
+
+        try:
+            prediction = await self._planner.predict(question, progress)
+        except PlanError as error:
+            plan.state, plan.reason = State.FAILED, str(error)
+        except Exception:  # noqa: BLE001  # a plan that never ends would be worse
+            _log.exception("plan failed", plan=plan.id)
+            plan.state, plan.reason = State.FAILED, "internal error; see the server log"
+        else:
+            plan.state, plan.prediction = State.DONE, msgspec.Raw(prediction)
+        self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        done = [plan for plan in self._plans.values() if plan.state != State.RUNNING]
+        size = sum(map(_size, done))
+        while done[1:] and (len(done) > KEPT_MAX or size > KEPT_BYTES_MAX):
+            oldest = done.pop(0)
+            size -= _size(oldest)
+            del self._plans[oldest.id]
+
+
+def _size(plan: Plan) -> int:
+    return 0 if plan.prediction is msgspec.UNSET else len(bytes(plan.prediction))

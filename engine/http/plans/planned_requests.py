@@ -1,0 +1,75 @@
+"""The change of a plan: requests to the Kubernetes API, answered by it as dry runs, and collected as records."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Final, Literal
+
+import httpx
+import msgspec
+from msgspec import Meta, Struct
+from starlette.types import ASGIApp
+
+from engine.http.errors import RefusalError
+from engine.writing.write_api import WriteApi, Writes
+from events.records import Record
+
+PlanningApi = Callable[[Writes], ASGIApp]
+"""Make the Kubernetes API on the write API of a plan."""
+
+REQUESTS_MAX: Final = 1_000
+_HOST: Final = "http://localhost/"
+_REFUSED: Final = 400
+_APART: Final = frozenset({"proxy", "token", "exec", "attach"})
+"""Subresources whose requests have effects elsewhere than in the log."""
+
+
+class PlannedRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A request to the Kubernetes API, as a client would send it; ``path`` without a slash at its beginning."""
+
+    method: Literal["POST", "PUT", "PATCH", "DELETE"]
+    path: Annotated[str, Meta(min_length=1, max_length=4_096)]
+    content_type: str = "application/json"
+    body: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+async def records_of(
+    requests: Sequence[PlannedRequest], live: WriteApi, planning: PlanningApi, authorization: str
+) -> tuple[list[Record], list[str]]:
+    """Return the records that requests would append, and the warnings of their responses.
+
+    Raises RefusalError for a request that the Kubernetes API refuses, or that can't be planned.
+    """
+    planned = live.planned()
+    warnings: list[str] = []
+    transport = httpx.ASGITransport(app=planning(planned), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=_HOST) as client:
+        for index, request in enumerate(requests):
+            _check(index, request)
+            response = await client.request(
+                request.method,
+                request.path,
+                params={**httpx.QueryParams(request.path.partition("?")[2]), "dryRun": "All"},
+                content=b"" if request.body is msgspec.UNSET else bytes(request.body),
+                headers={"authorization": authorization, "content-type": request.content_type},
+            )
+            if response.status_code >= _REFUSED:
+                raise _refusal(index, request, response)
+            warnings += response.headers.get_list("warning")
+    return planned.records, warnings
+
+
+def _check(index: int, request: PlannedRequest) -> None:
+    path = request.path.partition("?")[0].strip("/").split("/")
+    is_namespace = request.method == "DELETE" and path[-2:-1] == ["namespaces"]
+    if is_namespace or _APART.intersection(path):
+        what = "the deletion of a namespace" if is_namespace else "a request that takes effect elsewhere"
+        remedy = "plan the deletion of its objects" if is_namespace else "leave it out"
+        raise RefusalError(422, f"requests[{index}]", f"{what} can't be planned", remedy)
+
+
+def _refusal(index: int, request: PlannedRequest, response: httpx.Response) -> RefusalError:
+    try:
+        reason = str(response.json().get("message", ""))
+    except ValueError:
+        reason = response.text
+    field = f"requests[{index}]: {request.method} {request.path}"
+    return RefusalError(422, field, reason, "correct it; the real request would be refused as well")

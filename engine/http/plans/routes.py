@@ -1,0 +1,148 @@
+"""The routes of plans, under ``/api/v1/plans``."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine.http import bodies
+from engine.http.errors import RefusalError
+from engine.http.plans import planned_requests
+from engine.http.plans.jobs import Jobs, Plan
+from engine.http.query.routes import PREFIX
+from engine.http.services import Services
+from engine.plans import planning
+from engine.plans.fork import Failure, Input
+
+BODY_BYTES_MAX: Final = 16 << 20
+HORIZON_MS_MAX: Final = 7 * 24 * 3_600_000
+_NANOS: Final = 1_000_000
+
+
+class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A change to plan: requests to the Kubernetes API, in order, and failures of simulated members.
+
+    ``horizon_ms`` is the virtual time to look ahead, in milliseconds.
+    """
+
+    requests: Annotated[
+        list[planned_requests.PlannedRequest], Meta(max_length=planned_requests.REQUESTS_MAX)
+    ] = []
+    failures: list[Failure] = []
+    horizon_ms: Annotated[int, Meta(ge=0, le=HORIZON_MS_MAX)] = planning.HORIZON_MS
+
+
+class PlanList(Struct, frozen=True, kw_only=True):
+    """The kept plans without their predictions, oldest first."""
+
+    items: Sequence[Plan]
+
+
+class PlanRoute(Struct, frozen=True, kw_only=True):
+    """One route, as the OpenAPI document describes it; ``path`` is below ``/api/v1``."""
+
+    method: Literal["GET", "POST", "DELETE"]
+    path: str
+    operation: str
+    summary: str
+    gives: Literal["Plan", "PlanList", "Nothing"]
+    status: int = 200
+
+
+ROUTES: Final = (
+    PlanRoute(
+        method="POST",
+        path="/plans",
+        operation="makePlan",
+        summary="Start to predict the effect of a change; nothing is written.",
+        gives="Plan",
+        status=202,
+    ),
+    PlanRoute(
+        method="GET",
+        path="/plans",
+        operation="plans",
+        summary="List the kept plans, without their predictions.",
+        gives="PlanList",
+    ),
+    PlanRoute(
+        method="GET",
+        path="/plans/{id}",
+        operation="plan",
+        summary="Show a plan: its progress, then its prediction.",
+        gives="Plan",
+    ),
+    PlanRoute(
+        method="DELETE",
+        path="/plans/{id}",
+        operation="deletePlan",
+        summary="End and forget a plan.",
+        gives="Nothing",
+        status=204,
+    ),
+)
+
+
+class _Plans:
+    """Answer the requests about plans."""
+
+    def __init__(self, services: Services, planning_api: planned_requests.PlanningApi) -> None:
+        self._services = services
+        self._planning = planning_api
+        self._jobs = Jobs(services.planner, _now_ms)
+        self.by_operation: dict[str, Callable[[Request], Awaitable[Response]]] = {
+            "makePlan": self._make,
+            "plans": self._list,
+            "plan": self._show,
+            "deletePlan": self._delete,
+        }
+
+    async def _make(self, request: Request) -> Response:
+        body = await bodies.read(request, BODY_BYTES_MAX)
+        try:
+            wanted = msgspec.json.decode(body, type=PlanRequest)
+        except msgspec.MsgspecError as error:
+            raise RefusalError(400, "body", str(error), "see /openapi.json") from None
+        authorization = request.headers.get("authorization") or f"Bearer {self._services.token}"
+        records, warnings = await planned_requests.records_of(
+            wanted.requests, self._services.write_api, self._planning, authorization
+        )
+        question = planning.Question(
+            began_ms=_now_ms(),
+            inputs=tuple(Input(record=record) for record in records),
+            failures=tuple(wanted.failures),
+            horizon_ms=wanted.horizon_ms,
+        )
+        return _answer(self._jobs.start(question, warnings), 202)
+
+    async def _list(self, _request: Request) -> Response:
+        items = [msgspec.structs.replace(plan, prediction=msgspec.UNSET) for plan in self._jobs.all()]
+        return _answer(PlanList(items=items))
+
+    async def _show(self, request: Request) -> Response:
+        return _answer(self._jobs.get(request.path_params["id"]))
+
+    async def _delete(self, request: Request) -> Response:
+        await self._jobs.delete(request.path_params["id"])
+        return Response(status_code=204)
+
+
+def routes(services: Services, planning_api: planned_requests.PlanningApi) -> list[Route]:
+    plans = _Plans(services, planning_api)
+    return [
+        Route(PREFIX + route.path, plans.by_operation[route.operation], methods=[route.method])
+        for route in ROUTES
+    ]
+
+
+def _answer(shape: Struct, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(shape), status, media_type="application/json")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // _NANOS

@@ -1,0 +1,5 @@
+"""The child process of one plan."""
+
+from engine.process.plans import child
+
+child.main()

@@ -1,0 +1,162 @@
+"""Plans over HTTP: requests to the Kubernetes API, predicted and not made."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from engine.http.plans import jobs
+from engine.plans.fork import PlanError
+from engine.plans.planning import Question
+from tests.api.servers import client, serving
+from tests.builders.manifests import deployment
+
+APPS: Final = "apis/apps/v1/namespaces/default/deployments"
+WEB: Final = {"method": "POST", "path": APPS, "body": deployment("web", 3, "default")}
+
+
+@asynccontextmanager
+async def running() -> AsyncGenerator[httpx.AsyncClient]:
+    async with serving() as services, client(services) as caller:
+        yield caller
+
+
+async def finished(caller: httpx.AsyncClient, answer: httpx.Response) -> Any:  # noqa: ANN401  # JSON
+    """Return a plan once it is no longer running."""
+    assert answer.status_code == 202, answer.text
+    path = f"/api/v1/plans/{answer.json()['id']}"
+    for _ in range(1_000):
+        plan = (await caller.get(path)).json()
+        if plan.get("state", "running") != "running":
+            return plan
+        await asyncio.sleep(0.01)
+    raise AssertionError("the plan does not end")
+
+
+async def make(caller: httpx.AsyncClient, **change: object) -> httpx.Response:
+    return await caller.post("/api/v1/plans", json=change)
+
+
+async def test_planned_request_is_predicted_and_not_made() -> None:
+    async with running() as caller:
+        plan = await finished(caller, await make(caller, requests=[WEB]))
+        assert plan["state"] == "done"
+        events = plan["prediction"]["events"]
+        assert [each["type"] for each in events] == ["io.reballast.template-applied.v1"]
+        assert (await caller.get("/api/v1/objects", params={"kind": "deploy"})).json()["items"] == []
+        listed = (await caller.get("/api/v1/plans")).json()["items"]
+        assert [each["id"] for each in listed] == [plan["id"]]
+        assert "prediction" not in listed[0]
+
+
+async def test_request_that_the_api_refuses_is_named() -> None:
+    async with running() as caller:
+        wrong = deployment("web", 3, "default")
+        wrong["spec"] = {**wrong["spec"], "replcas": 3}  # type: ignore[dict-item]
+        path = f"{APPS}?fieldValidation=Strict"
+        answer = await make(caller, requests=[WEB, {**WEB, "path": path, "body": wrong}])
+        assert answer.status_code == 422
+        error = answer.json()["error"]
+        assert error["field"] == f"requests[1]: POST {path}"
+        assert "replcas" in error["reason"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"method": "DELETE", "path": "api/v1/namespaces/default"},
+        {
+            "method": "POST",
+            "path": "apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy/api/v1/namespaces",
+        },
+        {"method": "POST", "path": "api/v1/namespaces/default/serviceaccounts/default/token"},
+    ],
+    ids=["namespace", "member", "token"],
+)
+async def test_request_with_effects_elsewhere_is_refused(request_: dict[str, str]) -> None:
+    async with running() as caller:
+        answer = await make(caller, requests=[request_])
+        assert answer.status_code == 422
+        assert "can't be planned" in answer.json()["error"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"requsts": []}, "unknown field `requsts`"),
+        ({"horizonMs": -1}, ">= 0"),
+        ({"failures": [{"member": "a", "kind": "tired"}]}, "tired"),
+    ],
+)
+async def test_invalid_change_is_refused(change: dict[str, object], reason: str) -> None:
+    async with running() as caller:
+        answer = await make(caller, **change)
+        assert answer.status_code == 400
+        assert reason in answer.json()["error"]["reason"]
+
+
+async def test_failure_of_an_unknown_cluster_fails_the_plan() -> None:
+    async with running() as caller:
+        answer = await make(caller, failures=[{"member": "nowhere"}])
+        plan = await finished(caller, answer)
+        assert plan["state"] == "failed"
+        assert "nowhere" in plan["reason"]
+
+
+async def test_deleted_plan_is_gone() -> None:
+    async with running() as caller:
+        plan = await finished(caller, await make(caller))
+        path = f"/api/v1/plans/{plan['id']}"
+        assert (await caller.delete(path)).status_code == 204
+        assert (await caller.get(path)).status_code == 404
+        assert (await caller.delete(path)).status_code == 404
+
+
+class Endless:
+    """A planner whose plans end only if they are cancelled."""
+
+    def __init__(self) -> None:
+        self.cancelled = 0
+
+    async def predict(self, question: Question, progress: object) -> bytes:
+        del question, progress
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cancelled += 1
+        raise PlanError("never")
+
+
+async def test_number_of_running_plans_is_bounded_and_deletion_ends_one() -> None:
+    planner = Endless()
+    kept = jobs.Jobs(planner, lambda: 0)
+    question = Question(began_ms=0)
+    plans = [kept.start(question, []) for _ in range(jobs.RUNNING_MAX)]
+    with pytest.raises(jobs.RefusalError, match="running already"):
+        kept.start(question, [])
+    await asyncio.sleep(0)
+    await kept.delete(plans[0].id)
+    assert planner.cancelled == 1
+    assert kept.start(question, []).id in {plan.id for plan in kept.all()}
+    for plan in kept.all():
+        await kept.delete(plan.id)
+
+
+class Large:
+    """A planner with large predictions."""
+
+    async def predict(self, question: Question, progress: object) -> bytes:
+        del question, progress
+        return b'"' + b"x" * (jobs.KEPT_BYTES_MAX // 4) + b'"'
+
+
+async def test_memory_of_kept_plans_is_bounded() -> None:
+    kept = jobs.Jobs(Large(), lambda: 0)
+    made: list[jobs.Plan] = []
+    for _ in range(6):
+        made.append(kept.start(Question(began_ms=0), []))
+        await asyncio.sleep(0.01)
+    assert [plan.id for plan in kept.all()] == [plan.id for plan in made[-3:]]
