@@ -123,6 +123,12 @@ class Client:
             raise _failure(response)
         return cast("Json", _decoded(response))
 
+    def delete(self, path: str) -> None:
+        """DELETE something that is no object, such as a plan; one that is gone already is no error."""
+        response = self._send("DELETE", path, query={})
+        if response.status_code >= _STATUS_ERROR and response.status_code != HTTPStatus.NOT_FOUND:
+            raise _failure(response)
+
     @contextmanager
     def stream(self, path: str, **query: object) -> Generator[Iterator[str]]:
         """Open a streaming response; yields its lines. Raises Failure."""

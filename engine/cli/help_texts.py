@@ -254,6 +254,21 @@ It catches up with what it missed, and says again what was lost.
     reballast heal member1
 """
 
+PLAN: Final = """Show the effect of a change before it is made.
+
+The server runs the real engine on a fork of its log, in virtual time, and
+writes nothing: which workloads move, how many replicas stay ready meanwhile,
+what cannot be placed, and after how long all is settled.
+
+    reballast plan -f change.yaml
+    reballast plan taint member1 maintenance:NoExecute
+    reballast plan fail member1 member2
+    reballast plan scale deploy/web --replicas 40
+    reballast plan rebalance -l app=web
+
+Exits with 0 if nothing changes, 2 if something does, 1 if the plan fails.
+"""
+
 EXPLAIN: Final = """Say why a workload is where it is.
 
 The step that decided is computed again and tells, of each cluster, which

@@ -45,6 +45,7 @@ _COMMANDS: Final = (
     ("members", "member_faults:members", help_texts.MEMBERS, "Simulation"),
     ("fault", "member_faults:fault", help_texts.FAULT, "Simulation"),
     ("heal", "member_faults:heal", help_texts.HEAL, "Simulation"),
+    ("plan", "plan.commands:app", help_texts.PLAN, "Questions"),
     ("explain", "explain:explain", help_texts.EXPLAIN, "Questions"),
     ("timeline", "explain:timeline", help_texts.TIMELINE, "Questions"),
     ("log", "logs:app", help_texts.LOG, "Questions"),

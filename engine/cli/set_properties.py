@@ -33,7 +33,7 @@ def scale(
     with server.client() as client:
         objects = KubeObjects(client)
         target = objects.target(kind, place.namespace, name)
-        return results.print_results([_scaled(client, objects, target, replicas)], as_json=server.json)
+        return results.print_results([scaled(client, objects, target, replicas)], as_json=server.json)
 
 
 def label(
@@ -81,12 +81,17 @@ def taint(
     workloads without a toleration are evicted). A taint with the same key and effect is replaced.
     """
     cluster, texts = _cluster(cluster, taints)
+    return _retaint(server, cluster, *tainting(cluster, texts))
+
+
+def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, Callable[[list[Json]], list[Json]]]:
+    """Return the action of ``taint`` with these texts, and the function from old taints to new ones."""
     if not texts:
         raise failures.usage("missing taints", "give KEY=VALUE:EFFECT, or KEY:EFFECT- to remove one")
     added = [read_taint(text) for text in texts if not text.endswith("-")]
     removed = [_removed(text.removesuffix("-")) for text in texts if text.endswith("-")]
     action = ("modified" if removed else "tainted") if added else "untainted"
-    return _retaint(server, cluster, action, lambda taints: retainted(cluster, taints, added, removed))
+    return action, lambda taints: retainted(cluster, taints, added, removed)
 
 
 def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERVER) -> int:
@@ -184,7 +189,8 @@ def _matches(taint: Json, named: Json) -> bool:
     return taint.get("key") == named["key"] and named["effect"] in ("", taint.get("effect"))
 
 
-def _scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) -> Json:
+def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) -> Json:
+    """Set the number of replicas of an object by the way of its kind; return the result."""
     resource = target.resource
     name = resource.api_version, resource.kind
     if name in _SCALED:

@@ -27,6 +27,7 @@ _ON_BOTH_LOGS: Final = frozenset(
         "test_dependencies",
         "test_karmadactl",
         "test_members",
+        "test_plans",
         "test_tutorial",
         "test_watching",
         "test_writing",

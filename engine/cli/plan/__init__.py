@@ -1,0 +1,1 @@
+"""`reballast plan`: the effect of a change, before it is made."""

@@ -1,0 +1,90 @@
+"""Ask the server for a plan: the writes of a command are collected instead of made."""
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Final, cast
+from urllib.parse import urlencode
+
+import msgspec
+
+from engine.cli import failures, options, output
+from engine.cli.client import Client, Reply
+from engine.plans.predictions import Prediction
+from events.json_values import Json
+
+_READS: Final = ("GET", "HEAD")
+_FIRST_POLL_S: Final = 0.02
+_POLL_S: Final = 0.2
+_CLEAR_LINE: Final = "\r\x1b[K"
+
+
+class PlanningClient(Client):
+    """A client whose writes to the Kubernetes API are dry runs; ``requests`` are those for the plan, in order."""
+
+    def __init__(self, server: options.Server) -> None:
+        super().__init__(server.data)
+        self.requests: list[Json] = []
+
+    def kubernetes(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send a read as it is, and a write as a dry run; see ``Client.kubernetes``."""
+        if method in _READS:
+            return super().kubernetes(method, path, body, query=query, headers=headers)
+        reply = super().kubernetes(
+            method, path, body, query={**(query or {}), "dryRun": "All"}, headers=headers
+        )
+        if not reply.is_refusal:
+            request: Json = {"method": method, "path": f"{path}?{urlencode(query)}" if query else path}
+            if headers and "content-type" in headers:
+                request["contentType"] = headers["content-type"]
+            if body is not None:
+                request["body"] = body
+            self.requests.append(request)
+        return reply
+
+
+def predicted(
+    client: Client, requests: list[Json], failed: list[Json], horizon_ms: int
+) -> tuple[Json, Prediction]:
+    """Return a plan of the server as JSON, and its prediction; shows the progress on a terminal.
+
+    Raises Failure if it can't be made. An interrupted command ends the plan on the server.
+    """
+    body: Json = {"requests": requests, "failures": failed, "horizonMs": horizon_ms}
+    plan = client.post("plans", body)
+    path = f"plans/{plan['id']}"
+    pause_s = _FIRST_POLL_S
+    try:
+        while plan.get("state", "running") == "running":
+            _show_progress(plan)
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, _POLL_S)
+            plan = cast("Json", client.get(path))
+    except BaseException:
+        client.delete(path)
+        raise
+    finally:
+        _write_progress("")
+    if plan["state"] == "failed":
+        raise failures.Failure(f"the plan could not be made: {plan.get('reason')}")
+    prediction = msgspec.convert(plan.get("prediction"), Prediction)
+    return plan, prediction
+
+
+def _show_progress(plan: Json) -> None:
+    passed_s = int(str(plan.get("passedMs", 0))) // 1_000
+    _write_progress(f"planning: {passed_s} s of virtual time")
+
+
+def _write_progress(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(_CLEAR_LINE + output.clean(text))
+        sys.stderr.flush()

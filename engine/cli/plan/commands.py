@@ -1,0 +1,184 @@
+"""The commands below ``plan``: each computes the same writes as the command that would make the change."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, cast
+
+import msgspec
+from cyclopts import App, Parameter
+
+from engine.cli import apply, failures, help_texts, kube_objects, options, output, results, server_reads
+from engine.cli import set_properties as properties
+from engine.cli.kube_objects import KubeObjects, Target
+from engine.cli.plan import asking, showing
+from events import times
+from events.json_values import Json, part
+
+NOTHING: Final = 0
+CHANGES: Final = 2
+"""Exit code for a prediction with changes, as that of ``terraform plan -detailed-exitcode``."""
+
+_SPAN: Final = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,5})m)?(?:(\d{1,7})s)?", re.ASCII)
+_UNITS_MS: Final = (3_600 * times.SECOND_MS, 60 * times.SECOND_MS, times.SECOND_MS)
+_REBALANCER: Final = kube_objects.Resource(
+    "apps.karmada.io/v1alpha1", "WorkloadRebalancer", "workloadrebalancers", namespaced=False
+)
+
+app = App(name="plan", help=help_texts.PLAN, help_format="plaintext")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How far to look ahead, and how to show the prediction."""
+
+    horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m"
+    limit: Annotated[int, Parameter(help="How many workloads to show, the most disturbed first.")] = 20
+    out: Annotated[
+        Path | None, Parameter(name=["--out", "-o"], help="Write the plan to this file too, as JSON.")
+    ] = None
+
+
+ASKED: Final = Asked()
+Changes = Callable[[KubeObjects], list[Json]]
+
+
+@app.default
+def plan(
+    *,
+    filename: apply.Files,
+    place: options.NamespaceOption = options.PLACE,
+    asked: Asked = ASKED,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Predict the effect of applying files."""
+    files = apply.read(filename)
+    return _planned(lambda objects: apply.apply_files(objects, files, place.namespace), asked, server)
+
+
+@app.command(help="Predict the effect of deleting the objects in files.")
+def delete(
+    *,
+    filename: apply.Files,
+    place: options.NamespaceOption = options.PLACE,
+    asked: Asked = ASKED,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Predict the effect of deleting the objects in files."""
+    files = apply.read(filename)
+    return _planned(lambda objects: apply.delete_files(objects, files, place.namespace), asked, server)
+
+
+@app.command(help="Predict the effect of taints (KEY=VALUE:EFFECT, KEY:EFFECT, or with - to remove one).")
+def taint(
+    cluster: str, /, *taints: str, asked: Asked = ASKED, server: options.Server = options.SERVER
+) -> int:
+    """Predict the effect of taints on a cluster."""
+    action, compute = properties.tainting(cluster, taints)
+    return _planned(
+        lambda objects: [properties.change_taints(objects, cluster, action, compute)], asked, server
+    )
+
+
+@app.command(help="Predict the effect of another number of replicas.")
+def scale(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    replicas: properties.Replicas,
+    place: options.NamespaceOption = options.PLACE,
+    asked: Asked = ASKED,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Predict the effect of another number of replicas."""
+    kind, name = properties.split(kind, name)
+
+    def scaled(objects: KubeObjects) -> list[Json]:
+        target = objects.target(kind, place.namespace, name)
+        return [properties.scaled(objects.client, objects, target, replicas)]
+
+    return _planned(scaled, asked, server)
+
+
+@app.command(help="Predict the failure of clusters.")
+def fail(*clusters: str, asked: Asked = ASKED, server: options.Server = options.SERVER) -> int:
+    """Predict the failure of clusters, all at the same moment."""
+    if not clusters:
+        raise failures.usage("missing clusters", "reballast plan fail member1")
+    return _planned(lambda _: [], asked, server, [{"member": name} for name in clusters])
+
+
+@app.command(help="Predict a rebalance of workloads.")
+def rebalance(
+    *,
+    all_workloads: Annotated[bool, Parameter(name="--all", negative=(), help="Of all namespaces.")] = False,
+    selector: Annotated[
+        str, Parameter(name=["--selector", "-l"], help="Labels: app=web,tier in (a,b).")
+    ] = "",
+    namespace: Annotated[str, Parameter(name=["--namespace", "-n"], help="Of this namespace.")] = "",
+    asked: Asked = ASKED,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Predict the rebalance of workloads."""
+    if not (all_workloads or selector or namespace):
+        raise failures.usage("say which workloads", "give --all, -l LABELS or -n NAMESPACE")
+
+    def rebalanced(objects: KubeObjects) -> list[Json]:
+        workloads = _workloads(objects, selector, namespace)
+        if not workloads:
+            raise failures.Failure("no workload matches", "list them: reballast get rb")
+        target = Target(_REBALANCER, "", "planned")
+        value: Json = {
+            "apiVersion": _REBALANCER.api_version,
+            "kind": _REBALANCER.kind,
+            "metadata": {"name": target.name},
+            "spec": {"workloads": workloads},
+        }
+        return [kube_objects.result(target, "created", objects.create(target, value))]
+
+    return _planned(rebalanced, asked, server)
+
+
+def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[Json]:
+    """Return references to the templates of bindings, as a WorkloadRebalancer names them."""
+    found: list[Json] = []
+    for binding in server_reads.pages(
+        objects.client, "bindings", labelSelector=selector, namespace=namespace
+    ):
+        resource = part(binding, "spec", "resource")
+        wanted = ("apiVersion", "kind", "namespace", "name")
+        found.append({name: resource[name] for name in wanted if resource.get(name)})
+    return found
+
+
+def _planned(changes: Changes, asked: Asked, server: options.Server, failed: list[Json] | None = None) -> int:
+    """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
+    horizon_ms = _read_horizon(asked.horizon)
+    with asking.PlanningClient(server) as client:
+        made = changes(KubeObjects(client))
+        if any(result.get("problems") for result in made):
+            results.print_results(made, as_json=server.json)
+            return failures.FAILED
+        if not client.requests and not failed:
+            output.print_line("Nothing changes: the objects are as wanted already.")
+            return NOTHING
+        answer, prediction = asking.predicted(client, client.requests, failed or [], horizon_ms)
+    if asked.out is not None:
+        asked.out.write_bytes(msgspec.json.format(msgspec.json.encode(answer)))
+    if server.json:
+        output.json(answer)
+    else:
+        warnings = [str(each) for each in cast("list[object]", answer.get("warnings") or [])]
+        showing.show(prediction, warnings, asked.limit)
+    return CHANGES if prediction.changed or prediction.unplaced or prediction.refused else NOTHING
+
+
+def _read_horizon(text: str) -> int:
+    """Convert ``30m`` or ``1h30m`` to milliseconds; raises Failure for any other text."""
+    match = _SPAN.fullmatch(text)
+    if match is None or not text:
+        raise failures.usage(f"--horizon: {text!r} is no duration", "write it as 30m, 1h30m or 90s")
+    return sum(int(count or 0) * unit for count, unit in zip(match.groups(), _UNITS_MS, strict=True))

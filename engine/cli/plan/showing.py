@@ -1,0 +1,139 @@
+"""Print a prediction: a summary, each workload with bars, the clusters, and what to know about it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.cli import output
+from engine.plans.predictions import ClusterChange, Prediction, WorkloadChange
+from events import times
+
+_BAR: Final = 20
+_KEPT, _LEAVING, _COMING = "█", "░", "▓"
+_RED, _GREEN, _END = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+_RESOURCES: Final = ("cpu", "memory", "pods")
+_HOUR_S: Final = 3_600
+_MINUTE_S: Final = 60
+
+
+def show(prediction: Prediction, warnings: Sequence[str], limit: int) -> None:
+    """Print a prediction, with at most ``limit`` workloads."""
+    output.print_line(summary(prediction))
+    shown = sorted(prediction.changed, key=_disturbance, reverse=True)
+    for change in shown[:limit]:
+        output.print_line("")
+        for line in _workload(change):
+            output.print_line(line)
+    if len(shown) > limit:
+        output.print_line(f"\n… and {len(shown) - limit} more workloads; --limit shows them, --json has all.")
+    if prediction.clusters:
+        output.print_line("")
+        output.table(("CLUSTER", "RESOURCE", "BEFORE", "AFTER", "PEAK", "OF"), _loads(prediction.clusters))
+    notes = [*warnings, *(f"would be rejected: {each}" for each in prediction.refused)]
+    if not prediction.is_settled:
+        notes.append(
+            f"something is still due after {duration(prediction.horizon_ms)}; look further: --horizon"
+        )
+    notes += prediction.assumptions
+    for note in notes:
+        output.warn(f"note: {note}")
+
+
+def summary(prediction: Prediction) -> str:
+    """Return the prediction in one sentence."""
+    moved = prediction.moved
+    if not prediction.changed and not prediction.unplaced:
+        return f"Nothing moves: {_count(prediction.workloads, 'workload')} would stay as they are."
+    parts = [f"{len(moved)} of {_count(prediction.workloads, 'workload')} to move"]
+    parts.append(f"{_count(sum(each.stopped for each in moved), 'replica')} to stop")
+    parts.append(f"{sum(each.started for each in moved)} to start")
+    if prediction.unplaced:
+        parts.append(f"{len(prediction.unplaced)} cannot be placed")
+    disturbed = sum(1 for each in prediction.changed if each.ready_min < each.ready_before)
+    if disturbed:
+        parts.append(f"{disturbed} with fewer ready replicas meanwhile")
+    return f"{', '.join(parts)}; settled after {duration(prediction.settled_ms)}."
+
+
+def duration(ms: int) -> str:
+    """Return a duration as text: ``250 ms``, ``48 s``, ``5 min 20 s``, ``1 h 30 min``."""
+    if ms < times.SECOND_MS:
+        return f"{ms} ms"
+    seconds = round(ms / times.SECOND_MS)
+    if seconds < _MINUTE_S:
+        return f"{seconds} s"
+    if seconds < _HOUR_S:
+        minutes, seconds = divmod(seconds, _MINUTE_S)
+        return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
+    hours, seconds = divmod(seconds, _HOUR_S)
+    return f"{hours} h {seconds // _MINUTE_S} min" if seconds >= _MINUTE_S else f"{hours} h"
+
+
+def _workload(change: WorkloadChange) -> list[str]:
+    template = change.template
+    where = f" in {template.namespace}" if template.namespace else ""
+    ready = f"ready {change.ready_before} → {change.ready_after}"
+    if change.ready_min < min(change.ready_before, change.ready_after):
+        ready += f", {change.ready_min} meanwhile"
+    lines = [f"{template.kind.lower()}/{template.name}{where}: {ready}"]
+    names = sorted(change.before.keys() | change.after.keys())
+    most = max([*change.before.values(), *change.after.values(), 1])
+    width = max(map(len, names), default=0)
+    for name in names:
+        before, after = change.before.get(name, 0), change.after.get(name, 0)
+        if before == after == 0:
+            sign = (
+                ""
+                if name in change.before and name in change.after
+                else "gone"
+                if name in change.before
+                else "new"
+            )
+            lines.append(f"  {name.ljust(width)}  {sign}".rstrip())
+            continue
+        numbers = f"{before} → {after}" if before != after else str(after)
+        lines.append(f"  {name.ljust(width)}  {_bar(before, after, most)}  {numbers}")
+    if change.message:
+        lines.append(f"  {output.clean(change.message)}")
+    return lines
+
+
+def _bar(before: int, after: int, most: int) -> str:
+    """Return replicas as a bar: those that stay, then those that leave or come."""
+    scale = max(most / _BAR, 1)
+    kept, gone, new = (
+        round(count / scale) for count in (min(before, after), max(before - after, 0), max(after - before, 0))
+    )
+    pad = " " * (min(_BAR, most) - kept - gone - new)
+    if output.has_colours():
+        return f"{_KEPT * kept}{_RED}{_LEAVING * gone}{_END}{_GREEN}{_COMING * new}{_END}{pad}"
+    return f"{_KEPT * kept}{_LEAVING * gone}{_COMING * new}{pad}"
+
+
+def _loads(clusters: Sequence[ClusterChange]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for cluster in clusters:
+        changed = [
+            resource
+            for resource in (*_RESOURCES, *sorted(cluster.after.keys() - set(_RESOURCES)))
+            if len({each.get(resource, "0") for each in (cluster.before, cluster.after, cluster.peak)}) > 1
+        ]
+        rows += [
+            (
+                cluster.name,
+                resource,
+                cluster.before.get(resource, "0"),
+                cluster.after.get(resource, "0"),
+                cluster.peak.get(resource, "0"),
+                cluster.allocatable.get(resource, ""),
+            )
+            for resource in changed
+        ]
+    return rows
+
+
+def _disturbance(change: WorkloadChange) -> tuple[int, int]:
+    return change.stopped + change.started, change.ready_before - change.ready_min
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

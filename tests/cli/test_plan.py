@@ -1,0 +1,141 @@
+"""``reballast plan`` on a real server: the prediction comes true, and nothing is written before."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.cli import servers
+from tests.cli.servers import Shell
+
+pytestmark = pytest.mark.slow
+
+OBJECTS: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+  placement:
+    replicaScheduling:
+      replicaSchedulingType: Divided
+      replicaDivisionPreference: Weighted
+      weightPreference: {dynamicWeight: AvailableReplicas}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default, labels: {app: web}}
+spec:
+  replicas: 9
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: nginx, resources: {requests: {cpu: 100m}}}]}
+"""
+FAILING: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterTaintPolicy
+metadata: {name: failing}
+spec:
+  addOnConditions: [{conditionType: Ready, operator: In, statusValues: ["False", Unknown]}]
+  taints: [{key: failing, effect: NoExecute}]
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Generator[Shell]:
+    directory = tmp_path / "data"
+    with servers.running(directory):
+        yield Shell(directory, capsys)
+
+
+def written(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def placed(shell: Shell) -> dict[str, int]:
+    """Return the clusters of the Deployment, with their replicas."""
+    binding = json.loads(shell("get", "rb", "web-deployment", "-o", "json"))
+    return {each["name"]: each["replicas"] for each in binding["spec"].get("clusters", [])}
+
+
+def prediction(shell: Shell, *words: str) -> Any:  # noqa: ANN401  # JSON
+    """Return the prediction of a change that has an effect."""
+    return json.loads(shell("plan", *words, "--json", code=2))["prediction"]
+
+
+def run(shell: Shell, objects: str) -> None:
+    """Apply objects and wait until the Deployment runs."""
+    shell("apply", "-f", objects)
+    shell.until_true(lambda: sum(placed(shell).values()) == 9)
+
+
+def test_predictions_come_true(shell: Shell, tmp_path: Path) -> None:
+    objects = written(tmp_path / "objects.yaml", OBJECTS)
+    (change,) = prediction(shell, "-f", objects)["changed"]
+    shell("get", "deploy", "web", code=1)
+    run(shell, objects)
+    assert placed(shell) == change["after"]
+    shell("plan", "-f", objects)
+
+    (change,) = prediction(shell, "taint", "member1", "maintenance:NoExecute")["changed"]
+    assert (change["before"], change["readyMin"]) == (placed(shell), 9)
+    shell("taint", "member1", "maintenance:NoExecute")
+    shell.until_true(lambda: bool(placed(shell) == change["after"]))
+
+    (change,) = prediction(shell, "scale", "deploy/web", "--replicas", "30")["changed"]
+    shell("scale", "deploy/web", "--replicas", "30")
+    shell.until_true(lambda: bool(placed(shell) == change["after"]))
+
+
+def test_prediction_is_shown_as_a_summary_with_bars(shell: Shell, tmp_path: Path) -> None:
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    shown = shell("plan", "taint", "member1", "maintenance:NoExecute", code=2).splitlines()
+    assert shown[0].startswith("1 of 1 workload to move, 3 replicas to stop, 3 to start; settled after ")
+    assert shown[2] == "deployment/web in default: ready 9 → 9"
+    assert shown[3] == "  member1  ░░░    3 → 0"
+    assert any(line.startswith("member1   pods       3        0       3      11k") for line in shown)
+
+
+def test_failure_of_a_cluster_is_planned(shell: Shell, tmp_path: Path) -> None:
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    shell("plan", "fail", "member2", code=2)
+    assert "note: no ClusterTaintPolicy evicts workloads from clusters that fail" in shell.errors
+    shell("apply", "-f", written(tmp_path / "failing.yaml", FAILING))
+    (change,) = prediction(shell, "fail", "member2")["changed"]
+    assert "member2" not in change["after"]
+    assert (change["readyBefore"], change["readyMin"], change["readyAfter"]) == (9, 6, 9)
+    shell("plan", "fail", "member9", code=1)
+    assert "member9" in shell.errors
+
+
+def test_rebalance_is_planned_for_the_chosen_workloads(shell: Shell, tmp_path: Path) -> None:
+    shell("cordon", "member1")
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    shell("uncordon", "member1")
+    (change,) = prediction(shell, "rebalance", "-l", "app=web")["changed"]
+    assert "member1" not in change["before"]
+    assert change["after"]["member1"] > 0
+    shell("plan", "rebalance", "-l", "app=other", code=1)
+    assert "no workload matches" in shell.errors
+    shell("plan", "rebalance", code=2)
+
+
+def test_change_that_would_be_refused_is_refused(shell: Shell, tmp_path: Path) -> None:
+    wrong = written(tmp_path / "wrong.yaml", OBJECTS.replace("replicas: 9", "replcas: 9"))
+    shell("plan", "-f", wrong, code=1)
+    assert "replcas" in shell.errors
+    shell("plan", "taint", "member9", "maintenance:NoExecute", code=1)
+    assert "member9" in shell.errors
+
+
+def test_plan_is_written_to_a_file(shell: Shell, tmp_path: Path) -> None:
+    objects, out = written(tmp_path / "objects.yaml", OBJECTS), tmp_path / "plan.json"
+    shell("plan", "-f", objects, "-o", str(out), "--horizon", "5m", code=2)
+    plan = json.loads(out.read_bytes())
+    assert (plan["state"], plan["horizonMs"]) == ("done", 300_000)
+    shell("plan", "-f", objects, "--horizon", "soon", code=2)
+    assert "'soon' is no duration" in shell.errors

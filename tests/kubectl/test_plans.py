@@ -1,0 +1,37 @@
+"""Plans on both logs: a change that is planned with ``reballast plan`` and made with kubectl comes out as predicted."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.control_planes import ControlPlane
+from tests.kubectl.manifests import BOTH
+
+
+def predicted(control_plane: ControlPlane, *words: str) -> Any:  # noqa: ANN401  # JSON
+    """Return the prediction of ``reballast plan``, which must find changes."""
+    directory = str(control_plane.reading.parent)
+    command = [sys.executable, "-m", "engine.cli", "plan", *words, "--data", directory, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2, done.stdout + done.stderr
+    return json.loads(done.stdout)["prediction"]
+
+
+def placed(kubectl: Kubectl) -> dict[str, int]:
+    """Return the clusters of the Deployment, with their replicas."""
+    spec: Any = kubectl.json("rb", "web-deployment")["spec"]
+    return {each["name"]: each["replicas"] for each in spec.get("clusters", [])}
+
+
+def test_planned_change_comes_out_as_predicted(kubectl: Kubectl, control_plane: ControlPlane) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl.until_true(lambda: sum(placed(kubectl).values()) == 3, lambda: str(placed(kubectl)))
+    before = placed(kubectl)
+    prediction = predicted(control_plane, "scale", "deploy/web", "--replicas", "12", "-n", kubectl.namespace)
+    (change,) = prediction["changed"]
+    assert (change["before"], placed(kubectl)) == (before, before)
+    assert (change["readyAfter"], change["started"], change["stopped"]) == (12, 9, 0)
+    kubectl("scale", "deploy", "web", "--replicas=12")
+    kubectl.until_true(lambda: bool(placed(kubectl) == change["after"]), lambda: str(placed(kubectl)))
