@@ -10,8 +10,7 @@ from engine.plans import fork_log, member_models, predictions
 from engine.plans.fork import Failure, Fork, Input
 from engine.reconcilers import snapshot_storage
 from engine.simulation import specs
-from events import codec, rejections, times, topics
-from events.records import StoredRecord
+from events import codec, rejections, times
 
 _NOT_EVICTED: Final = (
     "no ClusterTaintPolicy evicts workloads from clusters that fail: they stay assigned to them"
@@ -58,7 +57,8 @@ async def predict(
     is_settled = await fork.run(question.inputs, question.failures, question.horizon_ms, progress)
     failed = {each.member for each in question.failures if each.kind == "down"}
     after, added = predictions.workloads_of(fork.worker.folds), forked.added[start:]
-    events = predictions.events(added, began_ms)
+    happened, omitted = predictions.decoded(added)
+    listed = happened[: predictions.EVENTS_MAX]
     return predictions.Prediction(
         number=number,
         time=times.to_text(began_ms),
@@ -66,12 +66,12 @@ async def predict(
         settled_ms=predictions.settled_ms(added, began_ms),
         is_settled=is_settled,
         workloads=len(after),
-        changed=predictions.changes(before, after, added, failed),
+        changed=predictions.changes(before, after, happened, failed),
         unplaced=predictions.newly_unplaced(before, after),
-        clusters=predictions.loads(capacity, added),
-        events=events[: predictions.EVENTS_MAX],
-        omitted=max(len(events) - predictions.EVENTS_MAX, 0),
-        refused=_refused(added),
+        clusters=predictions.loads(capacity, happened),
+        events=predictions.events(listed, began_ms),
+        omitted=omitted + len(happened) - len(listed),
+        refused=_refused(happened),
         assumptions=[*models.assumptions, *_without_eviction(failed, fork)],
     )
 
@@ -81,11 +81,7 @@ def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:
     return [_NOT_EVICTED] if failed and not fork.worker.facts.taint_policies else []
 
 
-def _refused(added: Sequence[StoredRecord]) -> list[str]:
+def _refused(happened: Sequence[codec.Decoded]) -> list[str]:
     """Return the inputs that the engine would reject, each with the reason."""
-    found: list[str] = []
-    for record in added:
-        decoded = codec.decode(record) if record.topic == topics.REJECTIONS else None
-        if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, rejections.InputRejected):
-            found.append(f"{decoded.data.key}: {decoded.data.reason}")
-    return found
+    refused = (each.data for each in happened if isinstance(each.data, rejections.InputRejected))
+    return [f"{each.key}: {each.reason}" for each in refused]

@@ -20,6 +20,8 @@ from events.records import StoredRecord
 EVENTS_MAX: Final = 10_000
 """Maximum number of events in a prediction."""
 
+_NEEDED: Final = frozenset({topics.HEALTH, topics.CLUSTERS, topics.REJECTIONS})
+_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
 SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS, topics.HEALTH})
 """Topics whose last record says when the engine came to rest."""
 
@@ -116,14 +118,14 @@ def workloads_of(folds: Iterable[ShardFold]) -> dict[str, Workload]:
 def changes(
     before: Mapping[str, Workload],
     after: Mapping[str, Workload],
-    records: Sequence[StoredRecord],
+    happened: Sequence[codec.Decoded],
     failed: Collection[str] = (),
 ) -> list[WorkloadChange]:
     """Return the workloads that differ or that lost ready replicas in between, by key.
 
     Replicas in ``failed`` clusters are not ready from the beginning, whatever these reported last.
     """
-    lowest = _lowest_ready(before, records, failed)
+    lowest = _lowest_ready(before, happened, failed)
     found: list[WorkloadChange] = []
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
@@ -159,14 +161,14 @@ def newly_unplaced(before: Mapping[str, Workload], after: Mapping[str, Workload]
 
 
 def loads(
-    before: Mapping[str, clusters.CapacityReported], records: Sequence[StoredRecord]
+    before: Mapping[str, clusters.CapacityReported], happened: Sequence[codec.Decoded]
 ) -> list[ClusterChange]:
     """Return the clusters whose used resources change, by name."""
     used = {name: _used(report) for name, report in before.items()}
     last, peak = dict(used), {name: dict(sums) for name, sums in used.items()}
     newest = dict(before)
-    for record in records:
-        if record.topic == topics.CLUSTERS and isinstance(data := _data(record), clusters.CapacityReported):
+    for each in happened:
+        if isinstance(data := each.data, clusters.CapacityReported):
             newest[data.name] = data
             last[data.name] = _used(data)
             highest = peak.setdefault(data.name, {})
@@ -185,30 +187,41 @@ def loads(
     ]
 
 
-def events(records: Sequence[StoredRecord], began_ms: int) -> list[PredictedEvent]:
-    """Return the events of a fork in order, without the steps; those after the first EVENTS_MAX have no data."""
-    found: list[PredictedEvent] = []
-    for record in records:
-        decoded = codec.decode(record)
-        if not isinstance(decoded, codec.Decoded) or isinstance(decoded.data, decisions.StepTaken):
-            continue
-        head = decoded.envelope
-        found.append(
-            PredictedEvent(
-                after_ms=max(times.from_text(head.time) - began_ms, 0),
-                type=head.type,
-                subject=head.subject or record.key,
-                cause=head.causationid,
-                data=_content(decoded.data) if len(found) < EVENTS_MAX else {},
-            )
+def events(found: Sequence[codec.Decoded], began_ms: int) -> list[PredictedEvent]:
+    """Return events for a prediction, in order."""
+    return [
+        PredictedEvent(
+            after_ms=max(times.from_text(each.envelope.time) - began_ms, 0),
+            type=each.envelope.type,
+            subject=each.envelope.subject,
+            cause=each.envelope.causationid,
+            data=msgspec.json.decode(codec.encode_data(each.data), type=dict[str, object]),
         )
-    return found
+        for each in found
+    ]
+
+
+def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
+    """Return the events in records, in order and without the steps, and the number of those that are left out.
+
+    All reports are included, since predictions follow from them; of the others the first EVENTS_MAX.
+    """
+    found: list[codec.Decoded] = []
+    omitted = 0
+    for record in records:
+        if record.headers["ce_type"] == _STEP:
+            continue
+        if len(found) >= EVENTS_MAX and record.topic not in _NEEDED:
+            omitted += 1
+        elif isinstance(event := codec.decode(record), codec.Decoded):
+            found.append(event)
+    return found, omitted
 
 
 def settled_ms(records: Sequence[StoredRecord], began_ms: int) -> int:
     """Return after how much virtual time the last decision, work or report came; 0 if there is none."""
-    newest = [record for record in records if record.topic in SETTLED_BY]
-    return max((times.from_text(record.headers["ce_time"]) - began_ms for record in newest[-1:]), default=0)
+    last = next((record for record in reversed(records) if record.topic in SETTLED_BY), None)
+    return 0 if last is None else max(times.from_text(last.headers["ce_time"]) - began_ms, 0)
 
 
 def _workload(binding: Binding) -> Workload:
@@ -227,15 +240,13 @@ def _without(ready: Mapping[str, int], failed: Collection[str]) -> dict[str, int
 
 
 def _lowest_ready(
-    before: Mapping[str, Workload], records: Sequence[StoredRecord], failed: Collection[str]
+    before: Mapping[str, Workload], happened: Sequence[codec.Decoded], failed: Collection[str]
 ) -> dict[str, int]:
     """Return the smallest number of ready replicas of each workload."""
     ready = {key: _without(workload.ready, failed) for key, workload in before.items()}
     lowest = {key: sum(counts.values()) for key, counts in ready.items()}
-    for record in records:
-        if record.topic != topics.HEALTH:
-            continue
-        data = _data(record)
+    for each in happened:
+        data = each.data
         if isinstance(data, health.WorkloadReported):
             ready.setdefault(data.key, {})[data.cluster] = data.ready
         elif isinstance(data, health.WorkloadGone):
@@ -255,21 +266,12 @@ def _excess(first: Workload | None, second: Workload | None) -> int:
     )
 
 
-def _content(data: shapes.Event) -> Json:
-    return msgspec.json.decode(codec.encode_data(data), type=dict[str, object])
-
-
 def _condition(workload: Workload | None) -> str:
     return workload.condition if workload else ""
 
 
 def _is_unplaced(workload: Workload | None) -> bool:
     return workload is not None and workload.condition not in {"", bindings.SUCCESS}
-
-
-def _data(record: StoredRecord) -> object:
-    decoded = codec.decode(record)
-    return decoded.data if isinstance(decoded, codec.Decoded) else None
 
 
 def _used(report: clusters.CapacityReported) -> dict[str, int]:
