@@ -50,17 +50,26 @@ class _Document(NamedTuple):
 
 def apply(
     *,
-    filename: Files,
+    filename: Files = [],  # noqa: B006  # cyclopts makes a new list for each call
+    plan: Annotated[
+        Path | None, Parameter(help="A plan from `reballast plan -o`, applied if it still holds.")
+    ] = None,
     validate: Validation = "strict",
     dry_run: DryRun = False,
     place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Create or change the objects in files.
+    """Create or change the objects in files, or make the change of a plan.
 
     Valid objects are applied even if others are invalid; those are reported with file, line, field, reason
     and remedy.
     """
+    if bool(filename) == (plan is not None) or (plan and dry_run):
+        raise failures.usage("give either files (-f) or a plan", "reballast apply -f deployment.yaml")
+    if plan is not None:
+        from engine.cli.plan import applying  # noqa: PLC0415  # plans are loaded only if one is applied
+
+        return applying.apply(plan, server)
     chosen = kube_objects.Options(validate.capitalize(), dry_run)
     with server.client() as client:
         outcomes = apply_files(KubeObjects(client), read(filename), place.namespace, chosen)

@@ -139,6 +139,7 @@ by apply; what scale or label set stays.
     reballast apply -f deployment.yaml
     reballast apply -f policies/ -n shop
     cat app.yaml | reballast apply -f -
+    reballast apply --plan plan.json      # a saved plan, if it still holds
 """
 
 DELETE: Final = """Delete objects by file, or by kind and name.

@@ -34,6 +34,7 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: main, image: nginx, resources: {requests: {cpu: 100m}}}]}
 """
+CONFIG_MAP: Final = "{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: b}}"
 FAILING: Final = """
 apiVersion: policy.karmada.io/v1alpha1
 kind: ClusterTaintPolicy
@@ -132,10 +133,44 @@ def test_change_that_would_be_refused_is_refused(shell: Shell, tmp_path: Path) -
     assert "member9" in shell.errors
 
 
-def test_plan_is_written_to_a_file(shell: Shell, tmp_path: Path) -> None:
+def test_saved_plan_is_applied(shell: Shell, tmp_path: Path) -> None:
     objects, out = written(tmp_path / "objects.yaml", OBJECTS), tmp_path / "plan.json"
     shell("plan", "-f", objects, "-o", str(out), "--horizon", "5m", code=2)
-    plan = json.loads(out.read_bytes())
-    assert (plan["state"], plan["horizonMs"]) == ("done", 300_000)
-    shell("plan", "-f", objects, "--horizon", "soon", code=2)
+    (change,) = json.loads(out.read_bytes())["prediction"]["changed"]
+    shell("apply", "-f", written(tmp_path / "other.yaml", CONFIG_MAP))
+    assert shell("apply", "--plan", str(out)).splitlines() == [
+        "propagationpolicy/all created",
+        "deployment/web created",
+    ]
+    shell.until_true(lambda: bool(placed(shell) == change["after"]))
+
+
+def test_plan_that_no_longer_holds_is_refused(shell: Shell, tmp_path: Path) -> None:
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    out = tmp_path / "plan.json"
+    shell("plan", "scale", "deploy/web", "--replicas", "30", "-o", str(out), code=2)
+    shell("taint", "member1", "maintenance:NoExecute")
+    shell.until_true(lambda: "member1" not in placed(shell))
+    shell("apply", "--plan", str(out), code=1)
+    assert (
+        "the plan no longer holds: default/web-deployment is in member2 (5), member3 (4) now" in shell.errors
+    )
+    assert sum(placed(shell).values()) == 9
+    shell("plan", "scale", "deploy/web", "--replicas", "30", "-o", str(out), code=2)
+    assert shell("apply", "--plan", str(out)) == "scale/web configured\n"
+    shell.until_true(lambda: sum(placed(shell).values()) == 30)
+
+
+def test_unusable_plans_are_refused(shell: Shell, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    shell("apply", "--plan", str(out), code=1)
+    out.write_text("{}")
+    shell("apply", "--plan", str(out), code=1)
+    assert "is no plan" in shell.errors
+    shell("apply", code=2)
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    shell("plan", "fail", "member2", "-o", str(out), code=2)
+    shell("apply", "--plan", str(out), code=1)
+    assert "failing clusters can't be applied" in shell.errors
+    shell("plan", "fail", "member2", "--horizon", "soon", code=2)
     assert "'soon' is no duration" in shell.errors

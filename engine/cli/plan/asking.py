@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Mapping
 from typing import Final, cast
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
@@ -49,6 +49,12 @@ class PlanningClient(Client):
                 request["body"] = body
             self.requests.append(request)
         return reply
+
+    def make(
+        self, method: str, path: str, body: object, *, query: str, headers: Mapping[str, str] | None
+    ) -> Reply:
+        """Make a planned request for real; see ``Client.kubernetes``."""
+        return super().kubernetes(method, path, body, query=dict(parse_qsl(query)), headers=headers)
 
 
 def predicted(

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, cast
 
-import msgspec
 from cyclopts import App, Parameter
 
 from engine.cli import apply, failures, help_texts, kube_objects, options, output, results, server_reads
 from engine.cli import set_properties as properties
 from engine.cli.kube_objects import KubeObjects, Target
-from engine.cli.plan import asking, showing
+from engine.cli.plan import applying, asking, showing
 from events import times
 from events.json_values import Json, part
 
@@ -37,7 +36,7 @@ class Asked:
     horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m"
     limit: Annotated[int, Parameter(help="How many workloads to show, the most disturbed first.")] = 20
     out: Annotated[
-        Path | None, Parameter(name=["--out", "-o"], help="Write the plan to this file too, as JSON.")
+        Path | None, Parameter(name=["--out", "-o"], help="Write the plan to this file, for `apply --plan`.")
     ] = None
 
 
@@ -166,8 +165,9 @@ def _planned(changes: Changes, asked: Asked, server: options.Server, failed: lis
             output.print_line("Nothing changes: the objects are as wanted already.")
             return NOTHING
         answer, prediction = asking.predicted(client, client.requests, failed or [], horizon_ms)
-    if asked.out is not None:
-        asked.out.write_bytes(msgspec.json.format(msgspec.json.encode(answer)))
+        if asked.out is not None:
+            saved = applying.SavedPlan(client.requests, failed or [], horizon_ms, prediction)
+            applying.save(asked.out, saved)
     if server.json:
         output.json(answer)
     else:
