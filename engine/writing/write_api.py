@@ -13,13 +13,15 @@ from msgspec import Struct
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
-from engine.writing.appending import Appending, Report
+from engine.writing.appending import Appending, Report, Writing
 from engine.writing.batching import WriteBatching
 from engine.writing.execution import Answer, Turn, WriteExecution, raised
 from engine.writing.mutations import Mutation, Problem, Written
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.stored_objects import Views
 from engine.writing.targets import Target
+from events import shapes
+from events.records import Record
 from events.tracing import Trace
 from events.validation import known_kinds as kinds
 
@@ -80,6 +82,10 @@ class WriteApi:
     def planned(self) -> PlannedWrites:
         """Return the write API of a plan, which computes changes and appends nothing."""
         return PlannedWrites(self._execution, self._appending, self.tolerated)
+
+    def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:
+        """Return the records that would write events about an object, without appending them."""
+        return self._appending.records_of([Writing(target, events, tracing.current())], source)
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append events reported by an agent, without waiting for the views. Raises LogError."""

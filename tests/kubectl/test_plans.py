@@ -35,3 +35,17 @@ def test_planned_change_comes_out_as_predicted(kubectl: Kubectl, control_plane: 
     assert (change["readyAfter"], change["started"], change["stopped"]) == (12, 9, 0)
     kubectl("scale", "deploy", "web", "--replicas=12")
     kubectl.until_true(lambda: bool(placed(kubectl) == change["after"]), lambda: str(placed(kubectl)))
+
+
+def test_dry_run_of_an_annotated_object_warns_of_its_effect(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl.until_true(lambda: sum(placed(kubectl).values()) == 3, lambda: str(placed(kubectl)))
+    kubectl("annotate", "deploy", "web", "reballast.io/plan=true")
+    kubectl("patch", "deploy", "web", "--dry-run=server", "-p", '{"spec": {"replicas": 12}}')
+    assert "Warning: plan: 1 of " in kubectl.errors
+    assert "0 replicas to stop, 9 to start; settled after 200 ms." in kubectl.errors
+    kubectl("patch", "deploy", "web", "-p", '{"spec": {"replicas": 4}}')
+    assert "plan" not in kubectl.errors
+    kubectl("annotate", "deploy", "web", "reballast.io/plan-")
+    kubectl("patch", "deploy", "web", "--dry-run=server", "-p", '{"spec": {"replicas": 12}}')
+    assert "plan" not in kubectl.errors

@@ -4,20 +4,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.cli import output
+from engine.plans import summaries
 from engine.plans.predictions import ClusterChange, Prediction, WorkloadChange
-from events import times
 
 _BAR: Final = 20
 _KEPT, _LEAVING, _COMING = "█", "░", "▓"
 _RED, _GREEN, _END = "\x1b[31m", "\x1b[32m", "\x1b[0m"
 _RESOURCES: Final = ("cpu", "memory", "pods")
-_HOUR_S: Final = 3_600
-_MINUTE_S: Final = 60
 
 
 def show(prediction: Prediction, warnings: Sequence[str], limit: int) -> None:
     """Print a prediction, with at most ``limit`` workloads."""
-    output.print_line(summary(prediction))
+    output.print_line(summaries.summary(prediction))
     shown = sorted(prediction.changed, key=_disturbance, reverse=True)
     for change in shown[:limit]:
         output.print_line("")
@@ -31,41 +29,11 @@ def show(prediction: Prediction, warnings: Sequence[str], limit: int) -> None:
     notes = [*warnings, *(f"would be rejected: {each}" for each in prediction.refused)]
     if not prediction.is_settled:
         notes.append(
-            f"something is still due after {duration(prediction.horizon_ms)}; look further: --horizon"
+            f"something is still due after {summaries.duration(prediction.horizon_ms)}; look further: --horizon"
         )
     notes += prediction.assumptions
     for note in notes:
         output.warn(f"note: {note}")
-
-
-def summary(prediction: Prediction) -> str:
-    """Return the prediction in one sentence."""
-    moved = prediction.moved
-    if not prediction.changed and not prediction.unplaced:
-        return f"Nothing moves: {_count(prediction.workloads, 'workload')} would stay as they are."
-    parts = [f"{len(moved)} of {_count(prediction.workloads, 'workload')} to move"]
-    parts.append(f"{_count(sum(each.stopped for each in moved), 'replica')} to stop")
-    parts.append(f"{sum(each.started for each in moved)} to start")
-    if prediction.unplaced:
-        parts.append(f"{len(prediction.unplaced)} cannot be placed")
-    disturbed = sum(1 for each in prediction.changed if each.ready_min < each.ready_before)
-    if disturbed:
-        parts.append(f"{disturbed} with fewer ready replicas meanwhile")
-    return f"{', '.join(parts)}; settled after {duration(prediction.settled_ms)}."
-
-
-def duration(ms: int) -> str:
-    """Return a duration as text: ``250 ms``, ``48 s``, ``5 min 20 s``, ``1 h 30 min``."""
-    if ms < times.SECOND_MS:
-        return f"{ms} ms"
-    seconds = round(ms / times.SECOND_MS)
-    if seconds < _MINUTE_S:
-        return f"{seconds} s"
-    if seconds < _HOUR_S:
-        minutes, seconds = divmod(seconds, _MINUTE_S)
-        return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
-    hours, seconds = divmod(seconds, _HOUR_S)
-    return f"{hours} h {seconds // _MINUTE_S} min" if seconds >= _MINUTE_S else f"{hours} h"
 
 
 def _workload(change: WorkloadChange) -> list[str]:
@@ -133,7 +101,3 @@ def _loads(clusters: Sequence[ClusterChange]) -> list[tuple[str, ...]]:
 
 def _disturbance(change: WorkloadChange) -> tuple[int, int]:
     return change.stopped + change.started, change.ready_before - change.ready_min
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -22,6 +22,7 @@ from engine.http.kube.account_tokens import AccountTokens
 from engine.http.kube.authentication import Users
 from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.forecasts import Forecasts
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
@@ -80,7 +81,7 @@ def create_app(
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms, bounds),
-        WriteRequests(writes or services.write_api, plane, clock_ms, authorizer, proxied.namespace_gone),
+        _write_requests(services, writes, plane, clock_ms, authorizer, proxied),
         clock_ms,
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
@@ -110,6 +111,21 @@ def create_app(
         middleware=[Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host), Middleware(Traced)],
         exception_handlers=_HANDLERS,
     )
+
+
+def _write_requests(
+    services: Services,
+    planned: Writes | None,
+    plane: ControlPlane,
+    clock_ms: Callable[[], int],
+    authorizer: Authorizer,
+    proxied: MemberApis,
+) -> WriteRequests:
+    """Return the handlers of writes: of real ones, or of planned ones, whose dry runs are not forecast again."""
+    writes, forecasts = (
+        (services.write_api, Forecasts(services, clock_ms)) if planned is None else (planned, None)
+    )
+    return WriteRequests(writes, plane, clock_ms, authorizer, proxied.namespace_gone, forecasts)
 
 
 def _status(error: StatusError) -> Response:

@@ -21,6 +21,7 @@ from engine.http.kube.edits.authorized import AuthorizedEdit
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
 from engine.http.kube.edits.writer import AheadError, RequestedEdit
+from engine.http.kube.forecasts import Forecasts
 from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
@@ -71,7 +72,9 @@ class WriteRequests:
         clock_ms: Callable[[], int],
         authorizer: Authorizer,
         on_namespace_gone: Callable[[str], Awaitable[None]],
+        forecasts: Forecasts | None = None,
     ) -> None:
+        self._forecasts = forecasts
         self._write_api = write_api
         self._plane = plane
         self._authorizer = authorizer
@@ -207,6 +210,8 @@ class WriteRequests:
         code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
+        if write.query.dry_run and self._forecasts is not None:
+            warnings += await self._forecasts.warnings(value, _target(write), written.mutated.events, SOURCE)
         return rendering.answer(body, code, warnings)
 
     async def _allow_deletion(self, write: WriteRequest, edit: RequestedEdit) -> Response:
