@@ -270,6 +270,18 @@ what cannot be placed, and after how long all is settled.
 Exits with 0 if nothing changes, 2 if something does, 1 if the plan fails.
 """
 
+DRILL: Final = """Predict the failure of each cluster, zone, region and provider.
+
+Each failure runs on a fork of the log, as with reballast plan fail; nothing is
+written. The table shows how many workloads move, how many have fewer ready
+replicas meanwhile, which replicas find no place and what capacity they need.
+
+    reballast drill
+    reballast drill --by zone --by region --json
+
+Exits with 0 if each failure is absorbed, 2 if one is not, 1 if the drill fails.
+"""
+
 EXPLAIN: Final = """Say why a workload is where it is.
 
 The step that decided is computed again and tells, of each cluster, which

@@ -46,6 +46,7 @@ _COMMANDS: Final = (
     ("fault", "member_faults:fault", help_texts.FAULT, "Simulation"),
     ("heal", "member_faults:heal", help_texts.HEAL, "Simulation"),
     ("plan", "plan.commands:app", help_texts.PLAN, "Questions"),
+    ("drill", "plan.drill:drill", help_texts.DRILL, "Questions"),
     ("explain", "explain:explain", help_texts.EXPLAIN, "Questions"),
     ("timeline", "explain:timeline", help_texts.TIMELINE, "Questions"),
     ("log", "logs:app", help_texts.LOG, "Questions"),

@@ -13,6 +13,7 @@ from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import Binding
 from engine.domain import bindings
 from engine.kubeapi.values import quantity
+from engine.objects import workloads
 from events import clusters, codec, decisions, health, shapes, times, topics
 from events.json_values import Json
 from events.records import StoredRecord
@@ -27,9 +28,14 @@ SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS, topics.HEALTH})
 
 
 class Workload(Struct, frozen=True, kw_only=True, gc=False):
-    """A binding at one moment: its clusters with their replicas, its condition, and the ready replicas by cluster."""
+    """A binding at one moment: its clusters with their replicas, its condition, and the ready replicas by cluster.
+
+    ``replicas`` are those that its template wants, 0 for kinds without replicas; ``requests`` are those of each.
+    """
 
     template: shapes.WorkloadRef
+    replicas: int
+    requests: workloads.Requests
     clusters: dict[str, int]
     condition: str
     message: str
@@ -40,7 +46,8 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     """A workload before and after; ``ready_min`` is the smallest number of ready replicas at any moment between.
 
     ``stopped`` and ``started`` are replicas that leave a cluster, or come to one. A workload that is not there
-    has no clusters.
+    has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and request
+    ``missing_requests``, as Kubernetes quantities.
     """
 
     key: str
@@ -54,6 +61,8 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     ready_before: int
     ready_min: int
     ready_after: int
+    missing: int
+    missing_requests: dict[str, str]
 
 
 class ClusterChange(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -145,6 +154,8 @@ def changes(
             ready_before=ready,
             ready_min=min(lowest.get(key, ready), ready),
             ready_after=sum(_without(new.ready, failed).values()) if new else 0,
+            missing=(missing := _missing(new, failed)),
+            missing_requests=_multiplied(known.requests, missing),
         )
         if change.before != change.after or change.ready_min < ready or _condition(old) != _condition(new):
             found.append(change)
@@ -228,11 +239,24 @@ def _workload(binding: Binding) -> Workload:
     assert binding.declared is not None  # noqa: S101  # the caller leaves out others
     return Workload(
         template=binding.declared.ref,
+        replicas=binding.declared.replicas or 0,
+        requests=binding.declared.requests or (),
         clusters=dict(binding.clusters),
         condition=binding.condition,
         message=binding.message,
         ready={name: report.ready for name, report in binding.reports.items()},
     )
+
+
+def _missing(workload: Workload | None, failed: Collection[str]) -> int:
+    if workload is None:
+        return 0
+    return max(workload.replicas - sum(_without(workload.clusters, failed).values()), 0)
+
+
+def _multiplied(requests: workloads.Requests, count: int) -> dict[str, str]:
+    """Return the requests of a number of replicas, as Kubernetes quantities."""
+    return _texts({name: quantity.nano_units(text) * count for name, text in requests}) if count else {}
 
 
 def _without(ready: Mapping[str, int], failed: Collection[str]) -> dict[str, int]:

@@ -174,3 +174,28 @@ def test_unusable_plans_are_refused(shell: Shell, tmp_path: Path) -> None:
     assert "failing clusters can't be applied" in shell.errors
     shell("plan", "fail", "member2", "--horizon", "soon", code=2)
     assert "'soon' is no duration" in shell.errors
+
+
+def test_drill_shows_which_failures_are_absorbed(shell: Shell, tmp_path: Path) -> None:
+    shell("apply", "-f", written(tmp_path / "failing.yaml", FAILING))
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    lines = [line.split() for line in shell("drill", "--by", "cluster").splitlines()]
+    assert [line[:6] for line in lines[1:]] == [
+        ["cluster", f"member{number}", "1", "1", "1", "0"] for number in (1, 2, 3)
+    ]
+
+    large = OBJECTS.replace("cpu: 100m", 'cpu: "1000"')
+    run(shell, written(tmp_path / "large.yaml", large))
+    shell.until_true(lambda: set(placed(shell).values()) == {3})
+    shown = shell("drill", "--by", "cluster", code=2)
+    assert "cluster member2: default/web-deployment lacks 3 replicas" in shown
+    (_, second, _) = json.loads(shell("drill", "--by", "cluster", "--json", code=2))
+    assert second["outage"] == {"domain": "cluster", "name": "member2", "clusters": ["member2"]}
+    assert (second["missing"], second["needed"], second["recoveredMs"]) == (3, {"cpu": "3k"}, None)
+
+
+def test_drill_fails_clusters_of_one_place_together(shell: Shell) -> None:
+    found = json.loads(shell("drill", "--json"))
+    outages = {each["outage"]["domain"]: each["outage"]["clusters"] for each in found}
+    assert outages["cluster"] == ["member3"]
+    assert len({tuple(each["outage"]["clusters"]) for each in found}) == len(found)

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, cast
 from urllib.parse import parse_qsl, urlencode
 
@@ -57,8 +57,19 @@ class PlanningClient(Client):
         return super().kubernetes(method, path, body, query=dict(parse_qsl(query)), headers=headers)
 
 
+def write_progress(text: str) -> None:
+    """Show one line of progress on a terminal, in place of the last one; nothing elsewhere."""
+    if sys.stderr.isatty():
+        sys.stderr.write(_CLEAR_LINE + output.clean(text))
+        sys.stderr.flush()
+
+
 def predicted(
-    client: Client, requests: list[Json], failed: list[Json], horizon_ms: int
+    client: Client,
+    requests: list[Json],
+    failed: list[Json],
+    horizon_ms: int,
+    show_progress: Callable[[str], None] = write_progress,
 ) -> tuple[Json, Prediction]:
     """Return a plan of the server as JSON, and its prediction; shows the progress on a terminal.
 
@@ -70,7 +81,7 @@ def predicted(
     pause_s = _FIRST_POLL_S
     try:
         while plan.get("state", "running") == "running":
-            _show_progress(plan)
+            show_progress(f"planning: {int(str(plan.get('passedMs', 0))) // 1_000} s of virtual time")
             time.sleep(pause_s)
             pause_s = min(pause_s * 2, _POLL_S)
             plan = cast("Json", client.get(path))
@@ -78,19 +89,8 @@ def predicted(
         client.delete(path)
         raise
     finally:
-        _write_progress("")
+        show_progress("")
     if plan["state"] == "failed":
         raise failures.Failure(f"the plan could not be made: {plan.get('reason')}")
     prediction = msgspec.convert(plan.get("prediction"), Prediction)
     return plan, prediction
-
-
-def _show_progress(plan: Json) -> None:
-    passed_s = int(str(plan.get("passedMs", 0))) // 1_000
-    _write_progress(f"planning: {passed_s} s of virtual time")
-
-
-def _write_progress(text: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(_CLEAR_LINE + output.clean(text))
-        sys.stderr.flush()

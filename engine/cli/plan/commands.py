@@ -155,7 +155,7 @@ def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[Json
 
 def _planned(changes: Changes, asked: Asked, server: options.Server, failed: list[Json] | None = None) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
-    horizon_ms = _read_horizon(asked.horizon)
+    horizon_ms = read_horizon(asked.horizon)
     with asking.PlanningClient(server) as client:
         made = changes(KubeObjects(client))
         if any(result.get("problems") for result in made):
@@ -176,7 +176,7 @@ def _planned(changes: Changes, asked: Asked, server: options.Server, failed: lis
     return CHANGES if prediction.changed or prediction.unplaced or prediction.refused else NOTHING
 
 
-def _read_horizon(text: str) -> int:
+def read_horizon(text: str) -> int:
     """Convert ``30m`` or ``1h30m`` to milliseconds; raises Failure for any other text."""
     match = _SPAN.fullmatch(text)
     if match is None or not text:
