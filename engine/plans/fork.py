@@ -78,7 +78,7 @@ class Fork:
         horizon_ms: int,
         progress: Callable[[int], None] = lambda _: None,
     ) -> bool:
-        """Pass virtual time until nothing is due before the horizon; return whether nothing is due after it either.
+        """Pass virtual time until nothing is due before the horizon; return whether no decision is due after it either.
 
         ``progress`` gets the virtual time that has passed. Raises PlanError if the engine does not
         come to rest, and for a fault that no member can have.
@@ -96,7 +96,7 @@ class Fork:
                 if due_ms is not None
             ]
             if not dues or min(dues) > end_ms:
-                return not dues
+                return not waiting and self.worker.next_timer_ms() is None
             self.now_ms = max(self.now_ms, min(dues))
             progress(self.now_ms - self.began_ms)
 

@@ -23,8 +23,8 @@ EVENTS_MAX: Final = 10_000
 
 _NEEDED: Final = frozenset({topics.HEALTH, topics.CLUSTERS, topics.REJECTIONS})
 _STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
-SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS, topics.HEALTH})
-"""Topics whose last record says when the engine came to rest."""
+_SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS})
+_UNCOUNTED: Final = frozenset({_STEP, codec.catalogue.BY_STRUCT[decisions.StatusAggregated].type})
 
 
 class Workload(Struct, frozen=True, kw_only=True, gc=False):
@@ -230,9 +230,25 @@ def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
 
 
 def settled_ms(records: Sequence[StoredRecord], began_ms: int) -> int:
-    """Return after how much virtual time the last decision, work or report came; 0 if there is none."""
-    last = next((record for record in reversed(records) if record.topic in SETTLED_BY), None)
-    return 0 if last is None else max(times.from_text(last.headers["ce_time"]) - began_ms, 0)
+    """Return after how much virtual time a decision or work last changed a binding; 0 if none did.
+
+    Aggregated statuses don't count: that of a CronJob changes forever. Replicas start after their work; their reports
+    count as long as they say that more became ready.
+    """
+    last = 0
+    ready: dict[tuple[str, str], int] = {}
+    for record in records:
+        if record.topic in _SETTLED_BY and record.headers["ce_type"] not in _UNCOUNTED:
+            last = max(last, times.from_text(record.headers["ce_time"]) - began_ms)
+        elif record.topic == topics.HEALTH and isinstance(event := codec.decode(record), codec.Decoded):
+            data = event.data
+            if (
+                isinstance(data, health.WorkloadReported)
+                and ready.get((data.cluster, data.key)) != data.ready
+            ):
+                ready[data.cluster, data.key] = data.ready
+                last = max(last, times.from_text(record.headers["ce_time"]) - began_ms)
+    return last
 
 
 def _workload(binding: Binding) -> Workload:

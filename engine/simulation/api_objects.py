@@ -10,7 +10,7 @@ import msgspec
 
 from engine.domain import marks
 from engine.objects import workloads
-from engine.simulation import addresses, lists, pod_priorities, statuses, unmanaged
+from engine.simulation import addresses, cron_jobs, lists, pod_priorities, statuses, unmanaged
 from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
@@ -282,6 +282,35 @@ def replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Json
             **{name: status.get(name, 0) for name in fields},
         },
     }
+
+
+def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
+    """Yield the Jobs that a CronJob has started and that it keeps, newest first."""
+    if workload.template.cron is None:
+        return
+    value = as_object(msgspec.json.decode(manifest)) or {}
+    template = part(value, "spec", "jobTemplate")
+    for start_ms, end_ms in cron_jobs.runs(workload, workload.template.cron):
+        name, began = cron_jobs.job_name(workload, start_ms), times.to_seconds_text(start_ms)
+        ended: Json = {}
+        if end_ms:
+            at = times.to_seconds_text(end_ms)
+            complete = {"type": "Complete", "status": "True", "lastProbeTime": at, "lastTransitionTime": at}
+            ended = {"completionTime": at, "succeeded": 1, "conditions": [complete]}
+        yield {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                **part(template, "metadata"),
+                "name": name,
+                "namespace": workload.ref.namespace,
+                "uid": _uid(state, workload.object_key, "job", name),
+                "creationTimestamp": began,
+                "ownerReferences": [_owned_by(state, workload)],
+            },
+            "spec": part(template, "spec"),
+            "status": {"startTime": began, **(ended or {"active": 1, "ready": 1})},
+        }
 
 
 def _set_name(workload: Workload) -> str:

@@ -10,6 +10,7 @@ import heapq
 
 from engine.simulation import (
     capacity,
+    cron_jobs,
     disruption_budgets,
     pod_priorities,
     replicas,
@@ -211,6 +212,7 @@ def _start_due(state: MemberState, at_ms: int) -> None:
                 state.capacity_changed = True
         replicas.merge(workload)
         replicas.finish(state, workload, at_ms)
+        cron_jobs.follow(state, workload, at_ms)
         state.dirty[key] = None
 
 

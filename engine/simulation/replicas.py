@@ -3,7 +3,7 @@
 import heapq
 from typing import Final
 
-from engine.simulation import capacity, disruption_budgets
+from engine.simulation import capacity, cron_jobs, disruption_budgets
 from engine.simulation.state import Cohort, MemberState, Workload
 from engine.works.templates import COUNTED_BY_MEMBERS, Template
 from events import shapes
@@ -23,6 +23,7 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
     disruption_budgets.forget(state, workload)
     workload.template = template
     disruption_budgets.record(state, workload)
+    cron_jobs.follow(state, workload, at_ms)
     replicas = min(replicas, still_to_run(workload, replicas))
     missing = replicas - workload.admitted - workload.pending
     if missing > 0:

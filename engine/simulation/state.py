@@ -76,7 +76,8 @@ class Workload(Struct, kw_only=True):
     keeps running. ``labels`` and ``reading`` are those of its work. ``uid`` is set if it was taken over from an
     unmanaged object; ``is_unmanaged``: it belongs to one and is not reported. ``generation`` counts the changes of
     its content: the ``digest`` of its template, replicas and overrides. Of a Job, ``succeeded`` is the
-    number of pods that have ended, the last one at ``ended_ms``.
+    number of pods that have ended, the last one at ``ended_ms``. The last Job of a CronJob began at
+    ``scheduled_ms``, and the next change comes at ``change_ms``.
     """
 
     key: str
@@ -107,6 +108,8 @@ class Workload(Struct, kw_only=True):
     kept: Kept = Kept()
     succeeded: int = 0
     ended_ms: int = 0
+    scheduled_ms: int = 0
+    change_ms: int = 0
 
     @property
     def object_key(self) -> str:

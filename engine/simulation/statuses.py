@@ -4,11 +4,12 @@ from typing import Final
 
 import msgspec
 
-from engine.simulation import addresses, disruption_budgets, replicas
+from engine.simulation import addresses, cron_jobs, disruption_budgets, replicas
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json
 
+_CRON_JOB: Final = ("batch/v1", "CronJob")
 _POD: Final = ("v1", "Pod")
 _SCHEDULED: Final = ("currentNumberScheduled", "desiredNumberScheduled", "updatedNumberScheduled")
 _AVAILABLE: Final = ("numberReady", "numberAvailable")
@@ -31,6 +32,8 @@ def status(state: MemberState, workload: Workload) -> Json:
     cluster, budget = state.spec.name, workload.template.budget
     if kind == _POD:
         built_in = _pod_status(cluster, workload)
+    elif kind == _CRON_JOB:
+        built_in = cron_jobs.status(workload)
     elif budget is not None:
         built_in = disruption_budgets.status(state, workload, budget)
     elif workload.template.is_balanced:

@@ -14,7 +14,7 @@ from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.openapi_schemas import DefinitionError
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.values import quantity
+from engine.kubeapi.values import quantity, schedules
 from engine.objects import workloads
 from engine.works import budgets
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
@@ -42,6 +42,11 @@ COUNTED_BY_MEMBERS: Final = ("DaemonSet", "ReplicaSet", "ReplicationController")
 _RUN_MS: Final = 5_000
 _SECONDS_DIGITS_MAX: Final = 9
 _JOB: Final = ("batch/v1", "Job")
+_CRON_JOB: Final = ("batch/v1", "CronJob")
+_KEPT: Final = 3
+"""Ended Jobs that a CronJob keeps by default, as in Kubernetes."""
+
+_KEPT_MAX: Final = 10
 
 
 class Rank(Struct, frozen=True, gc=False):
@@ -52,6 +57,14 @@ class Rank(Struct, frozen=True, gc=False):
     is_default: bool = False
 
 
+class CronJob(Struct, frozen=True, gc=False):
+    """When a CronJob starts Jobs, how long they run, and how many ended ones are kept."""
+
+    schedule: schedules.Schedule
+    run_ms: int
+    kept: int
+
+
 class Template(Struct, frozen=True, gc=False):
     """Resources of one replica, labels of its pods, and a digest that changes when the pods must be replaced.
 
@@ -60,7 +73,8 @@ class Template(Struct, frozen=True, gc=False):
     simulated status, or empty. ``served`` are the kinds that a CustomResourceDefinition defines. ``count`` is the
     number of replicas in the manifest; of a Job, ``completions`` its completions and ``run_ms`` how long a pod runs
     until it succeeds (0 for kinds that don't end). ``is_balanced``: a load balancer
-    answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget.
+    answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget; ``cron`` says when a CronJob starts
+    Jobs.
     """
 
     amounts: Amounts
@@ -76,6 +90,7 @@ class Template(Struct, frozen=True, gc=False):
     run_ms: int = 0
     is_balanced: bool = False
     budget: budgets.Budget | None = None
+    cron: CronJob | None = None
 
 
 class _Container(Struct, frozen=True):
@@ -119,6 +134,18 @@ class _Manifest(Struct, frozen=True, rename="camel"):
     global_default: bool = False
 
 
+class _CronSpec(Struct, frozen=True, rename="camel"):
+    schedule: str = ""
+    time_zone: str | None = None
+    suspend: bool | None = None
+    successful_jobs_history_limit: int | None = None
+
+
+class _CronManifest(Struct, frozen=True):
+    spec: _CronSpec = _CronSpec()
+
+
+_CRON_MANIFEST: Final = msgspec.json.Decoder(_CronManifest)
 _MANIFEST: Final = msgspec.json.Decoder(_Manifest)
 _POD_TEMPLATE: Final = msgspec.json.Decoder(_PodTemplate)
 _CONTAINERS: Final = msgspec.json.Decoder(list[_Container])
@@ -170,7 +197,21 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         run_ms=_run_ms(annotations.get(RUN_SECONDS, "")) if is_job else 0,
         is_balanced=_is_balanced(decoded),
         budget=budgets.read(manifest) if (decoded.api_version, decoded.kind) == budgets.KIND else None,
+        cron=_cron(manifest, annotations) if (decoded.api_version, decoded.kind) == _CRON_JOB else None,
     )
+
+
+def _cron(manifest: bytes | msgspec.Raw, annotations: dict[str, str]) -> CronJob | None:
+    """Return when a CronJob starts Jobs; None while it is suspended, and for a schedule that can't be followed."""
+    try:
+        spec = _CRON_MANIFEST.decode(manifest).spec
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    schedule = None if spec.suspend else schedules.parse(spec.schedule, spec.time_zone or "")
+    if schedule is None:
+        return None
+    kept = _KEPT if spec.successful_jobs_history_limit is None else spec.successful_jobs_history_limit
+    return CronJob(schedule, _run_ms(annotations.get(RUN_SECONDS, "")), min(max(kept, 0), _KEPT_MAX))
 
 
 def _is_balanced(manifest: _Manifest) -> bool:

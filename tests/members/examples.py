@@ -40,7 +40,12 @@ def key_of(name: str, kind: str = "Deployment") -> str:
 
 def ref(name: str, kind: str = "Deployment") -> shapes.WorkloadRef:
     """Return the reference of a workload in the namespace default."""
-    version = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}.get(kind, "v1")
+    version = {
+        "Deployment": "apps/v1",
+        "StatefulSet": "apps/v1",
+        "Job": "batch/v1",
+        "CronJob": "batch/v1",
+    }.get(kind, "v1")
     return shapes.WorkloadRef(api_version=version, kind=kind, name=name, namespace="default")
 
 

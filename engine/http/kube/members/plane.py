@@ -171,8 +171,9 @@ class MemberPlane:
                 return await self._all_pods(state)
             case "services" | "endpointslices.discovery.k8s.io":
                 return await self._services_or_slices(state, resource)
-            case "replicasets.apps":
-                return [*await self._workloads(state, resource), *await self._replica_sets(state)]
+            case "replicasets.apps" | "jobs.batch":
+                derived = self._started_jobs if resource.kind == "Job" else self._replica_sets
+                return [*await self._workloads(state, resource), *await derived(state)]
             case "nodes.metrics.k8s.io":
                 return usage.node_usage(state, self._clock_ms())
             case "pods.metrics.k8s.io":
@@ -253,6 +254,14 @@ class MemberPlane:
             for workload in list(state.workloads.values())
             if workload.ref.kind == "Deployment" and workload.replicas is not None
         ]
+
+    async def _started_jobs(self, state: MemberState) -> list[Json]:
+        """Return the Jobs that CronJobs have started."""
+        jobs: list[Json] = []
+        for workload in list(state.workloads.values()):
+            if workload.template.cron is not None:
+                jobs.extend(api_objects.started_jobs(state, workload, await self._manifest(workload)))
+        return [built_in_defaults.with_defaults(job) for job in jobs]
 
     async def _pod_figures(self, state: MemberState) -> list[Json]:
         figures: list[Json] = []

@@ -1,6 +1,5 @@
 """Validation of workloads and of their updates, from the published Kubernetes API."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -8,6 +7,7 @@ from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.values import schedules
 from events.json_values import Json, as_list, as_object
 
 _MISMATCH: Final = "`selector` does not match template `labels`"
@@ -25,18 +25,6 @@ _SET_FIELDS: Final = (
 _SET_WORDS: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy',"
     " 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-)
-_MINUTES_LAST: Final = 59
-_CRON_FIELDS: Final = (
-    ("minute", 0, _MINUTES_LAST),
-    ("hour", 0, 23),
-    ("day", 1, 31),
-    ("month", 1, 12),
-    ("weekday", 0, 6),
-)
-_CRON_NAMES: Final = re.compile(r"[A-Za-z]{3}")
-_CRON_WORDS: Final = frozenset(
-    {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
 )
 
 
@@ -123,7 +111,7 @@ def cron_job(value: Json, _live: Json | None) -> Iterator[Cause]:
     elif "TZ" in schedule:
         detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
         yield causes.invalid("spec.schedule", schedule, detail)
-    elif reason := _schedule_fault(schedule):
+    elif reason := schedules.fault(schedule):
         yield causes.invalid("spec.schedule", schedule, reason)
     yield from words.not_negative(spec, "startingDeadlineSeconds", "spec")
     yield from words.one_of(spec, "concurrencyPolicy", "spec", ("Allow", "Forbid", "Replace"))
@@ -246,40 +234,6 @@ def _matches(selector: Json, labels: Json) -> bool:
         if not fits.get(str(term.get("operator")), False):
             return False
     return True
-
-
-def _schedule_fault(schedule: str) -> str:
-    """Return the error of a cron schedule, or an empty string."""
-    if schedule.startswith("@"):
-        known = schedule in _CRON_WORDS or schedule.startswith("@every ")
-        return "" if known else f"unrecognized descriptor: {schedule}"
-    parts = schedule.split()
-    if len(parts) != len(_CRON_FIELDS):
-        return f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]"
-    for text, (_name, first, last) in zip(parts, _CRON_FIELDS, strict=True):
-        for piece in text.split(","):
-            if reason := _piece_fault(piece, first, last):
-                return reason
-    return ""
-
-
-def _piece_fault(piece: str, first: int, last: int) -> str:
-    span, _slash, step = piece.partition("/")
-    if step and not (step.isdecimal() and int(step)):
-        return f'failed to parse int from {step}: strconv.Atoi: parsing "{step}": invalid syntax'
-    if span in ("*", "?"):
-        return ""
-    begin, _dash, end = span.partition("-")
-    for text in (begin, end or begin):
-        if _CRON_NAMES.fullmatch(text):
-            return ""
-        if not text.isdecimal():
-            return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
-    if int(begin) < first:
-        return f"beginning of range ({int(begin)}) below minimum ({first}): {span}"
-    if int(end or begin) > last:
-        return f"end of range ({int(end or begin)}) above maximum ({last}): {span}"
-    return ""
 
 
 def _spec(value: Json) -> Json:

@@ -1,0 +1,74 @@
+"""CronJobs of a member: they start a Job at each moment of their schedule, one after the other.
+
+The Jobs follow from the schedule and the time, so they are not stored: a restart computes them again. They take no
+capacity and have no pods. Each runs as long as the CronJob's annotation says (``templates.RUN_SECONDS``).
+"""
+
+import heapq
+from collections.abc import Iterator
+from typing import Final
+
+from engine.simulation.state import MemberState, Workload
+from engine.works.templates import CronJob
+from events import times
+from events.json_values import Json
+
+_MINUTE_MS: Final = 60_000
+
+
+def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
+    """Start the Job that is due, end the one whose time is over, and set the time of the next change.
+
+    Call it when the CronJob is applied, and at each time that it set.
+    """
+    cron = workload.template.cron
+    if cron is None:
+        return
+    last = cron.schedule.last(at_ms)
+    if last is not None and last > max(workload.scheduled_ms, workload.created_ms):
+        workload.scheduled_ms = last
+    end_ms, following = workload.scheduled_ms + cron.run_ms, cron.schedule.next(at_ms)
+    dues = [] if following is None else [following]
+    if workload.scheduled_ms and end_ms <= at_ms:
+        workload.ended_ms = end_ms
+    elif workload.scheduled_ms:
+        dues.append(end_ms)
+    # One timer at a time, or each change would set more of them.
+    if dues and workload.change_ms != min(dues):
+        workload.change_ms = min(dues)
+        heapq.heappush(state.starts, (workload.change_ms, workload.key))
+
+
+def status(workload: Workload) -> Json:
+    """Return the status of a CronJob."""
+    found: Json = {}
+    if workload.scheduled_ms > workload.ended_ms:
+        found["active"] = [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "name": job_name(workload, workload.scheduled_ms),
+                "namespace": workload.ref.namespace,
+            }
+        ]
+    if workload.scheduled_ms:
+        found["lastScheduleTime"] = times.to_seconds_text(workload.scheduled_ms)
+    if workload.ended_ms:
+        found["lastSuccessfulTime"] = times.to_seconds_text(workload.ended_ms)
+    return found
+
+
+def job_name(workload: Workload, scheduled_ms: int) -> str:
+    """Return the name of the Job that starts at a moment, as Kubernetes names it."""
+    return f"{workload.ref.name}-{scheduled_ms // _MINUTE_MS}"
+
+
+def runs(workload: Workload, cron: CronJob) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each Job that is there, newest first; the end of a running Job is 0."""
+    start: int | None = workload.scheduled_ms
+    running = int(workload.scheduled_ms > workload.ended_ms)
+    for index in range(cron.kept + running):
+        if not start or start <= workload.created_ms:
+            return
+        yield start, 0 if running and not index else start + cron.run_ms
+        start = cron.schedule.last(start - 1)

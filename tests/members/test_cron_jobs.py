@@ -1,0 +1,118 @@
+"""CronJobs of a member: Jobs at each moment of the schedule, whose state follows from the time."""
+
+import msgspec
+
+from engine.simulation import cluster, cron_jobs, statuses
+from engine.simulation.state import MemberState, Workload
+from engine.works import templates
+from events import shapes, times
+from events.json_values import Json
+from tests.members import examples
+
+HOUR_MS = times.from_text("2026-03-04T12:00:00Z")
+MINUTE_MS = 60_000
+KEY = examples.key_of("tick", "CronJob")
+
+
+def cron_job(**spec: object) -> templates.Template:
+    """Return the template of a CronJob that starts a Job each minute."""
+    manifest: Json = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"annotations": {templates.RUN_SECONDS: "10"}},
+        "spec": {"schedule": "* * * * *", "jobTemplate": {}, **spec},
+    }
+    return templates.read(msgspec.json.encode(manifest))
+
+
+def applied(state: MemberState, template: templates.Template, at_ms: int, *, step: int = 1) -> Workload:
+    work = examples.applied("tick", None, kind="CronJob", step=step)
+    cluster.apply_work(state, work, at_ms, template=template)
+    return state.workloads[KEY]
+
+
+def run_until(state: MemberState, at_ms: int) -> None:
+    """Advance a member to each time at which something is due."""
+    while (due := cluster.due_ms(state)) is not None and due <= at_ms:
+        cluster.advance(state, due)
+
+
+def test_job_starts_each_minute_and_ends() -> None:
+    state = examples.new_state()
+    held = applied(state, cron_job(), HOUR_MS + 30_000)
+    assert statuses.status(state, held) == {}
+    run_until(state, HOUR_MS + MINUTE_MS)
+    name = f"tick-{(HOUR_MS + MINUTE_MS) // MINUTE_MS}"
+    (active,) = statuses.status(state, held)["active"]  # type: ignore[misc]
+    assert active["name"] == name
+    run_until(state, HOUR_MS + MINUTE_MS + 10_000)
+    assert statuses.status(state, held) == {
+        "lastScheduleTime": "2026-03-04T12:01:00Z",
+        "lastSuccessfulTime": "2026-03-04T12:01:10Z",
+    }
+    run_until(state, HOUR_MS + 2 * MINUTE_MS)
+    assert statuses.status(state, held)["lastScheduleTime"] == "2026-03-04T12:02:00Z"
+
+
+def test_each_change_sets_one_timer() -> None:
+    state = examples.new_state()
+    held = applied(state, cron_job(), HOUR_MS)
+    run_until(state, HOUR_MS + 60 * MINUTE_MS)
+    applied(state, cron_job(), HOUR_MS + 60 * MINUTE_MS, step=2)
+    assert len(state.starts) <= 2
+    assert held.scheduled_ms == HOUR_MS + 60 * MINUTE_MS
+
+
+def test_ended_jobs_are_kept_up_to_the_limit() -> None:
+    state = examples.new_state()
+    template = cron_job(successfulJobsHistoryLimit=2)
+    held = applied(state, template, HOUR_MS)
+    assert template.cron is not None
+    run_until(state, HOUR_MS + 5 * MINUTE_MS)
+    found = [start for start, _ in cron_jobs.runs(held, template.cron)]
+    assert found == [HOUR_MS + number * MINUTE_MS for number in (5, 4, 3)]
+    run_until(state, HOUR_MS + 5 * MINUTE_MS + 10_000)
+    ends = [end for _, end in cron_jobs.runs(held, template.cron)]
+    assert ends == [HOUR_MS + number * MINUTE_MS + 10_000 for number in (5, 4)]
+
+
+def test_suspended_cron_job_starts_nothing_and_shows_its_last_times() -> None:
+    state = examples.new_state()
+    applied(state, cron_job(), HOUR_MS)
+    run_until(state, HOUR_MS + MINUTE_MS + 10_000)
+    held = applied(state, cron_job(suspend=True), HOUR_MS + MINUTE_MS + 20_000, step=2)
+    run_until(state, HOUR_MS + 5 * MINUTE_MS)
+    assert statuses.status(state, held)["lastScheduleTime"] == "2026-03-04T12:01:00Z"
+
+
+def test_schedule_that_cannot_be_followed_starts_nothing() -> None:
+    state = examples.new_state()
+    held = applied(state, cron_job(schedule="@every 1m"), HOUR_MS)
+    assert cluster.due_ms(state) is None or cluster.due_ms(state) == HOUR_MS
+    assert statuses.status(state, held) == {}
+
+
+async def test_restart_computes_the_same_jobs() -> None:
+    stage = examples.Stage()
+    manifest: Json = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "tick", "namespace": "default"},
+        "spec": {"schedule": "* * * * *", "jobTemplate": {}},
+    }
+    offset = await stage.submit_template(manifest, KEY)
+    await stage.turn()
+    work = examples.applied("tick", None, kind="CronJob", offset=offset)
+    await stage.work(msgspec.structs.replace(work, reading=shapes.Reading(values=(".lastScheduleTime",))))
+    await stage.turn()
+    await stage.turn(after_ms=3 * MINUTE_MS)
+    await stage.turn(after_ms=1_000)
+
+    again = stage.restarted()
+    await again.turn()
+    shown = [
+        statuses.status(each.members.state_of("member1"), each.members.state_of("member1").workloads[KEY])
+        for each in (stage, again)
+    ]
+    assert shown[0] == shown[1]
+    assert "lastScheduleTime" in shown[0]
