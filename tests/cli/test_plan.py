@@ -109,6 +109,14 @@ def test_failure_of_a_cluster_is_planned(shell: Shell, tmp_path: Path) -> None:
     (change,) = prediction(shell, "fail", "member2")["changed"]
     assert "member2" not in change["after"]
     assert (change["readyBefore"], change["readyMin"], change["readyAfter"]) == (9, 6, 9)
+    number = json.loads(shell("get", "rb", "web-deployment", "-o", "json"))["metadata"]["resourceVersion"]
+    shell("scale", "deploy/web", "--replicas", "30")
+    shell.until_true(lambda: sum(placed(shell).values()) == 30)
+    (change,) = prediction(shell, "fail", "member2", "--as-of", number)["changed"]
+    assert change["readyBefore"] == 9
+    # The ClusterTaintPolicy came later.
+    shell("drill", "--as-of", number, code=2)
+    assert "no ClusterTaintPolicy evicts" in shell.errors
     shell("plan", "fail", "member9", code=1)
     assert "member9" in shell.errors
 

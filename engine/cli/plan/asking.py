@@ -70,12 +70,13 @@ def predicted(
     failed: list[Json],
     horizon_ms: int,
     show_progress: Callable[[str], None] = write_progress,
+    as_of: str = "",
 ) -> tuple[Json, Prediction]:
     """Return a plan of the server as JSON, and its prediction; shows the progress on a terminal.
 
     Raises Failure if it can't be made. An interrupted command ends the plan on the server.
     """
-    body: Json = {"requests": requests, "failures": failed, "horizonMs": horizon_ms}
+    body: Json = {"requests": requests, "failures": failed, "horizonMs": horizon_ms, "asOf": as_of}
     plan = client.post("plans", body)
     path = f"plans/{plan['id']}"
     pause_s = _FIRST_POLL_S

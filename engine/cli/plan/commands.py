@@ -103,11 +103,13 @@ def scale(
 
 
 @app.command(help="Predict the failure of clusters.")
-def fail(*clusters: str, asked: Asked = ASKED, server: options.Server = options.SERVER) -> int:
+def fail(
+    *clusters: str, as_of: options.AsOf = "", asked: Asked = ASKED, server: options.Server = options.SERVER
+) -> int:
     """Predict the failure of clusters, all at the same moment."""
     if not clusters:
         raise failures.usage("missing clusters", "reballast plan fail member1")
-    return _planned(lambda _: [], asked, server, [{"member": name} for name in clusters])
+    return _planned(lambda _: [], asked, server, [{"member": name} for name in clusters], as_of)
 
 
 @app.command(help="Predict a rebalance of workloads.")
@@ -153,7 +155,13 @@ def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[Json
     return found
 
 
-def _planned(changes: Changes, asked: Asked, server: options.Server, failed: list[Json] | None = None) -> int:
+def _planned(
+    changes: Changes,
+    asked: Asked,
+    server: options.Server,
+    failed: list[Json] | None = None,
+    as_of: str = "",
+) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
     horizon_ms = read_horizon(asked.horizon)
     with asking.PlanningClient(server) as client:
@@ -164,7 +172,7 @@ def _planned(changes: Changes, asked: Asked, server: options.Server, failed: lis
         if not client.requests and not failed:
             output.print_line("Nothing changes: the objects are as wanted already.")
             return NOTHING
-        answer, prediction = asking.predicted(client, client.requests, failed or [], horizon_ms)
+        answer, prediction = asking.predicted(client, client.requests, failed or [], horizon_ms, as_of=as_of)
         if asked.out is not None:
             saved = applying.SavedPlan(client.requests, failed or [], horizon_ms, prediction)
             applying.save(asked.out, saved)

@@ -55,15 +55,16 @@ def drill(
     *,
     by: By = list(_ALL),  # noqa: B006  # cyclopts makes a new list for each call
     horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m",
+    as_of: options.AsOf = "",
     server: options.Server = options.SERVER,
 ) -> int:
     """Predict the failure of each cluster, zone, region and provider."""
     horizon_ms = commands.read_horizon(horizon)
     with server.client() as client:
-        outages = _outages(client, by)
+        outages = _outages(client, by, as_of)
         if not outages:
             raise failures.Failure("there are no clusters", "join one: reballast join")
-        results = _results(client, outages, horizon_ms)
+        results = _results(client, outages, horizon_ms, as_of)
     if server.json:
         output.json(results)
     else:
@@ -71,10 +72,10 @@ def drill(
     return _NOT_ABSORBED if any(result.missing for result in results) else _ABSORBED
 
 
-def _outages(client: Client, by: Sequence[Domain]) -> list[Outage]:
+def _outages(client: Client, by: Sequence[Domain], as_of: str) -> list[Outage]:
     """Return the outages of these domains; one with the same clusters as an earlier one is left out."""
     members: dict[tuple[Domain, str], list[str]] = {}
-    for cluster in server_reads.pages(client, "clusters"):
+    for cluster in server_reads.pages(client, "clusters", asOf=as_of):
         name, spec = str(part(cluster, "metadata")["name"]), part(cluster, "spec")
         zones = as_list(spec.get("zones")) or [spec.get("zone")]
         domains: dict[Domain, list[object]] = {
@@ -95,14 +96,14 @@ def _outages(client: Client, by: Sequence[Domain]) -> list[Outage]:
     return list(found.values())
 
 
-def _results(client: Client, outages: Sequence[Outage], horizon_ms: int) -> list[Result]:
+def _results(client: Client, outages: Sequence[Outage], horizon_ms: int, as_of: str) -> list[Result]:
     """Return the result of each outage, in order; shows the progress on a terminal."""
     done = 0
 
     def predicted(outage: Outage) -> Result:
         nonlocal done
         failed: list[Json] = [{"member": name} for name in outage.clusters]
-        _, prediction = asking.predicted(client, [], failed, horizon_ms, lambda _: None)
+        _, prediction = asking.predicted(client, [], failed, horizon_ms, lambda _: None, as_of)
         done += 1
         asking.write_progress(f"drill: {done} of {len(outages)} failures")
         return _result(outage, prediction)

@@ -14,10 +14,13 @@ from engine.http import bodies
 from engine.http.errors import RefusalError
 from engine.http.plans import planned_requests
 from engine.http.plans.jobs import Jobs, Plan
+from engine.http.query import parameters
 from engine.http.query.routes import PREFIX
+from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.plans import planning
 from engine.plans.fork import Failure, Input
+from events import times
 
 BODY_BYTES_MAX: Final = 16 << 20
 HORIZON_MS_MAX: Final = 7 * 24 * 3_600_000
@@ -27,7 +30,8 @@ _NANOS: Final = 1_000_000
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A change to plan: requests to the Kubernetes API, in order, and failures of simulated members.
 
-    ``horizon_ms`` is the virtual time to look ahead, in milliseconds.
+    ``horizon_ms`` is the virtual time to look ahead, in milliseconds. With ``as_of`` the failures come at an earlier
+    point of the log; requests can be planned from its end only, since they are computed from the objects of now.
     """
 
     requests: Annotated[
@@ -35,6 +39,7 @@ class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     ] = []
     failures: list[Failure] = []
     horizon_ms: Annotated[int, Meta(ge=0, le=HORIZON_MS_MAX)] = planning.HORIZON_MS
+    as_of: parameters.AsOf = ""
 
 
 class PlanList(Struct, frozen=True, kw_only=True):
@@ -94,6 +99,7 @@ class _Plans:
     def __init__(self, services: Services, planning_api: planned_requests.PlanningApi) -> None:
         self._services = services
         self._planning = planning_api
+        self._reader = Reader(services)
         self._jobs = Jobs(services.planner, _now_ms)
         self.by_operation: dict[str, Callable[[Request], Awaitable[Response]]] = {
             "makePlan": self._make,
@@ -108,17 +114,27 @@ class _Plans:
             wanted = msgspec.json.decode(body, type=PlanRequest)
         except msgspec.MsgspecError as error:
             raise RefusalError(400, "body", str(error), "see /openapi.json") from None
+        number = await self._reader.resolve(wanted.as_of)
+        if number is not None and wanted.requests:
+            reason = "a change of objects can't be planned in the past"
+            raise RefusalError(422, "asOf", reason, "leave asOf out, or plan failures of clusters")
         authorization = request.headers.get("authorization") or f"Bearer {self._services.token}"
         records, warnings = await planned_requests.records_of(
             wanted.requests, self._services.write_api, self._planning, authorization
         )
         question = planning.Question(
-            began_ms=_now_ms(),
+            began_ms=_now_ms() if number is None else await self._time_of(number),
+            number=number,
             inputs=tuple(Input(record=record) for record in records),
             failures=tuple(wanted.failures),
             horizon_ms=wanted.horizon_ms,
         )
         return _answer(self._jobs.start(question, warnings), 202)
+
+    async def _time_of(self, number: int) -> int:
+        """Return the time of the newest record up to a number, in milliseconds since 1970."""
+        batch = await self._services.log.read_all(max(number - 1, 0), 1)
+        return times.from_text(batch[0].headers["ce_time"]) if batch else _now_ms()
 
     async def _list(self, _request: Request) -> Response:
         items = [msgspec.structs.replace(plan, prediction=msgspec.UNSET) for plan in self._jobs.all()]
