@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
+from engine import private_files
 from engine.cli import failures, options, results
 from engine.cli.plan import asking
 from engine.plans.predictions import Prediction
@@ -33,9 +34,9 @@ class _Outcome(NamedTuple):
 
 
 def save(path: Path, plan: SavedPlan) -> None:
-    """Write a plan to a file; raises Failure if that fails."""
+    """Write a plan to a file that only its owner may read, since it holds the objects; raises Failure if that fails."""
     try:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(plan)))
+        private_files.write(path, msgspec.json.format(msgspec.json.encode(plan)))
     except OSError as error:
         raise failures.Failure(f"{path}: {error.strerror}", "use a writable file") from None
 

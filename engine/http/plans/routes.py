@@ -118,9 +118,8 @@ class _Plans:
         if number is not None and wanted.requests:
             reason = "a change of objects can't be planned in the past"
             raise RefusalError(422, "asOf", reason, "leave asOf out, or plan failures of clusters")
-        authorization = request.headers.get("authorization") or f"Bearer {self._services.token}"
         records, warnings = await planned_requests.records_of(
-            wanted.requests, self._services.write_api, self._planning, authorization
+            wanted.requests, self._services.write_api, self._planning, request.headers["authorization"]
         )
         question = planning.Question(
             began_ms=_now_ms() if number is None else await self._time_of(number),
