@@ -103,7 +103,7 @@ async def _whole_step(base: port.NumberedLog, number: int) -> int:
 
 def is_output(record: StoredRecord) -> bool:
     """Whether a step emitted the record; its first record, which begins the step, does not count."""
-    is_step = record.headers["ce_type"] == _STEP
+    is_step = record.headers.get("ce_type") == _STEP
     return record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE) and not is_step
 
 

@@ -20,11 +20,13 @@ from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.plans import planning
 from engine.plans.fork import Failure, Input
-from events import times
+from events import codec, decisions, topics
 
 BODY_BYTES_MAX: Final = 16 << 20
 HORIZON_MS_MAX: Final = 7 * 24 * 3_600_000
 _NANOS: Final = 1_000_000
+_LOOK_BACK: Final = 2_000
+"""Records among which the last step is searched."""
 
 
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -131,9 +133,17 @@ class _Plans:
         return _answer(self._jobs.start(question, warnings), 202)
 
     async def _time_of(self, number: int) -> int:
-        """Return the time of the newest record up to a number, in milliseconds since 1970."""
-        batch = await self._services.log.read_all(max(number - 1, 0), 1)
-        return times.from_text(batch[0].headers["ce_time"]) if batch else _now_ms()
+        """Return the time of the last step up to a number, in milliseconds since 1970.
+
+        The times of inputs are those of their producers' clocks, so they don't serve here.
+        """
+        batch = await self._services.log.read_all(max(number - _LOOK_BACK, 0), _LOOK_BACK)
+        for record in reversed(batch):
+            is_before = record.number <= number and record.topic == topics.DECISIONS
+            decoded = codec.decode(record) if is_before else None
+            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
+                return decoded.data.time_ms
+        raise RefusalError(400, "asOf", "no step of the engine is near this number", "use another number")
 
     async def _list(self, _request: Request) -> Response:
         items = [msgspec.structs.replace(plan, prediction=msgspec.UNSET) for plan in self._jobs.all()]
