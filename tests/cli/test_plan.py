@@ -58,9 +58,18 @@ def written(path: Path, text: str) -> str:
 
 
 def placed(shell: Shell) -> dict[str, int]:
-    """Return the clusters of the Deployment, with their replicas."""
-    binding = json.loads(shell("get", "rb", "web-deployment", "-o", "json"))
-    return {each["name"]: each["replicas"] for each in binding["spec"].get("clusters", [])}
+    """Return the clusters of the Deployment, with their replicas; none before it has a binding."""
+    bindings: Any = json.loads(shell("get", "rb", "-o", "json"))["items"]
+    none: Any = {}
+    spec = next((each["spec"] for each in bindings if each["metadata"]["name"] == "web-deployment"), none)
+    return {each["name"]: each["replicas"] for each in spec.get("clusters", [])}
+
+
+def ready(shell: Shell) -> int:
+    """Return the ready replicas of the Deployment, in all clusters."""
+    return int(
+        json.loads(shell("get", "deploy", "web", "-o", "json")).get("status", {}).get("readyReplicas", 0)
+    )
 
 
 def prediction(shell: Shell, *words: str) -> Any:  # noqa: ANN401  # JSON
@@ -69,9 +78,9 @@ def prediction(shell: Shell, *words: str) -> Any:  # noqa: ANN401  # JSON
 
 
 def run(shell: Shell, objects: str) -> None:
-    """Apply objects and wait until the Deployment runs."""
+    """Apply objects and wait until all replicas of the Deployment are ready."""
     shell("apply", "-f", objects)
-    shell.until_true(lambda: sum(placed(shell).values()) == 9)
+    shell.until_true(lambda: sum(placed(shell).values()) == 9 and ready(shell) == 9)
 
 
 def test_predictions_come_true(shell: Shell, tmp_path: Path) -> None:
