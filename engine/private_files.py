@@ -65,6 +65,14 @@ def opened(path: Path) -> IO[bytes]:
     return os.fdopen(descriptor, "wb")
 
 
+def appended(path: Path) -> IO[bytes]:
+    """Open a file of lines to append to, behind its last whole line: a crash may have left a part of one."""
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE), "r+b")
+    file.truncate(file.read().rfind(b"\n") + 1)
+    file.seek(0, os.SEEK_END)
+    return file
+
+
 def write(path: Path, content: bytes) -> None:
     """Write a file atomically."""
     new = path.with_name(path.name + ".new")

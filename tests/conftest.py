@@ -59,6 +59,8 @@ def _nothing_blocks_the_loop() -> Iterator[None]:
         for function in blocking.functions.values():
             function.can_block_in("engine/writing/stored_objects.py", {"_objects", "_cluster"})
             function.can_block_in("engine/log/kafka/extents.py", {"around", "rows"})
+            # A reader has an event loop of its own, in a thread or a process.
+            function.can_block_in("engine/log/sqlite_reading.py", {"__init__", "read", "read_all", "aclose"})
         yield
 
 

@@ -22,7 +22,8 @@ import engine
 from engine import loop_share
 from engine.bench import growth_inputs as inputs
 from engine.log import memory
-from engine.reconcilers import replay, verification, worker
+from engine.proof import verification
+from engine.reconcilers import replay, worker
 from events import catalogue, codec, objects, partitioning, shapes, times, topics
 from events.envelope import Envelope
 from events.records import Record, StoredRecord

@@ -13,7 +13,8 @@ from pathlib import Path
 from engine.bench import inputs
 from engine.log import port, sqlite_reading
 from engine.process import installation
-from engine.reconcilers import replay, verification
+from engine.proof import verification
+from engine.reconcilers import replay
 from events import codec, topics
 from events.validation import manifests
 from projections import runner, store

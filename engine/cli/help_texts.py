@@ -303,7 +303,35 @@ LOG: Final = """Read and prove the log.
     reballast log tail              # the newest events, and new ones
     reballast log tail --topic decisions --no-follow
     reballast log verify            # every step again, to the same bytes
-    reballast log verify --views    # and the views: folded again, they must be equal
+    reballast log checkpoint        # sign what the log holds now
+"""
+
+LOG_VERIFY: Final = """Prove the log: compute every step again, to the same bytes.
+
+Without options the running server does it. With --log it needs no server: it
+opens the log for reading only, in several processes.
+
+    reballast log verify
+    reballast log verify --views    # and the views, folded again
+    reballast log verify --log copy/log.sqlite
+    reballast log verify --log kafka://kafka-1:9092 --from 120000
+    reballast log verify --checkpoint signed.jsonl --public-key my.key.pub
+
+The last one also finds a log that was cut or written anew with right digests:
+each checkpoint that was signed must be in it.
+"""
+
+LOG_CHECKPOINT: Final = """Sign what the log holds now, to be kept where nobody can change it.
+
+A checkpoint holds the digest of each shard's last step and one over all
+records. Where --to names a file, it continues the last checkpoint in it.
+
+    reballast log new-key my.key
+    reballast log checkpoint --key my.key --to signed.jsonl
+    reballast log checkpoint --key my.key      # to standard output
+
+The key may also be in REBALLAST_CHECKPOINT_KEY (its PEM text). A server does it
+by itself: reballast up --checkpoint-key my.key --checkpoint-every 10m
 """
 
 REPLAY: Final = """Compute what the log says again, from the first event on.

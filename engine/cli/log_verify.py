@@ -1,48 +1,140 @@
-"""``log verify``: verify every step, by the server or directly from the files.
+"""``log verify``: verify every step, by the server or directly from the log.
 
-A damaged log keeps a server from starting, so verification must work without one.
+A damaged log keeps a server from starting, and a proof should not need the server whose log it proves.
 """
 
 import asyncio
+import os
+import time
+from pathlib import Path
 from typing import Annotated, cast
 
 import msgspec
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
-from engine.cli import failures, options, output, server_location
+from engine.cli import failures, log_checkpoint, options, output, server_location
 from engine.log import port, sqlite_table
-from engine.process import log_queries
+from engine.process import log_places, log_queries, proofs
+from engine.proof import checkpoints, verification
 from events.json_values import Json, as_objects
 
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
+From = Annotated[
+    int,
+    Parameter(name="--from", help="Compute only steps from this number of the log on; replay those before."),
+]
+To = Annotated[int | None, Parameter(name="--to", help="Compute only steps up to this number of the log.")]
+SinceSnapshot = Annotated[
+    bool,
+    Parameter(
+        negative=(), help="Trust the newest snapshot beside the log, and compute only the steps after it."
+    ),
+]
+Processes = Annotated[
+    int | None,
+    Parameter(
+        help="Processes that share the work; by default one per processor.",
+        validator=validators.Number(gte=1),
+    ),
+]
 
 
-def verify(*, views: Views = False, server: options.Server = options.SERVER) -> int:
+def verify(  # noqa: PLR0913  # the options of a command
+    *,
+    views: Views = False,
+    log: log_checkpoint.Place = "",
+    first: From = 1,
+    last: To = None,
+    since_snapshot: SinceSnapshot = False,
+    checkpoint: Annotated[
+        str, Parameter(help="Signed checkpoints, a file or a kafka:// address, that the log must contain.")
+    ] = "",
+    public_key: Annotated[
+        Path | None, Parameter(help="The public key (PEM) that they were signed with.")
+    ] = None,
+    processes: Processes = None,
+    server: options.Server = options.SERVER,
+) -> int:
     """Prove the log: compute every step again, to the same bytes."""
-    report = _report(server, views=views)
-    findings, differences = (
-        as_objects(report.get("findings")),
-        as_objects(report.get("differences")),
-    )
+    expected = log_checkpoint.read_checkpoints(checkpoint, public_key) if checkpoint else []
+    is_direct = bool(log or expected or since_snapshot or first > 1 or last is not None or processes)
+    if is_direct and views:
+        raise failures.usage("--views needs the server's directory", "run it with --data alone")
+    if is_direct:
+        place = log_checkpoint.place_of(log, server)
+        scope = verification.Scope(first=first, last=last)
+        report = _verified(place, scope, expected, since_snapshot=since_snapshot, processes=processes)
+    else:
+        report = _by_server(server, views=views)
+    findings = as_objects(report.get("findings"))
     if server.json:
         output.json(report)
     else:
-        output.print_line(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
-        for finding in findings:
-            output.print_line(
-                output.clean(f"{finding.get('where')}: {finding.get('kind')}: {finding.get('message')}")
-            )
-        for difference in differences:
-            output.print_line(
-                output.clean(f"{difference.get('where')}: other rules: {difference.get('message')}")
-            )
-        for note in as_objects(report.get("notes")):
-            output.print_line(output.clean(f"{note.get('where')}: note: {note.get('message')}"))
-        output.print_line("the log is verified, no findings" if not findings else f"{len(findings)} findings")
+        _show(report, expected)
     return failures.FAILED if findings else failures.OK
 
 
-def _report(server: options.Server, *, views: bool) -> Json:
+def _show(report: Json, expected: list[checkpoints.Checkpoint]) -> None:
+    findings = as_objects(report.get("findings"))
+    output.print_line(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
+    for finding in findings:
+        output.print_line(
+            output.clean(f"{finding.get('where')}: {finding.get('kind')}: {finding.get('message')}")
+        )
+    for difference in as_objects(report.get("differences")):
+        output.print_line(
+            output.clean(f"{difference.get('where')}: other rules: {difference.get('message')}")
+        )
+    for note in as_objects(report.get("notes")):
+        output.print_line(output.clean(f"{note.get('where')}: note: {note.get('message')}"))
+    if expected and not any(finding.get("kind") == "checkpoint" for finding in findings):
+        counted = "1 signed checkpoint" if len(expected) == 1 else f"{len(expected)} signed checkpoints"
+        output.print_line(f"the log contains {counted}, the last of {expected[-1].time}")
+    output.print_line("the log is verified, no findings" if not findings else f"{len(findings)} findings")
+
+
+def _verified(
+    place: log_places.LogPlace,
+    scope: verification.Scope,
+    expected: list[checkpoints.Checkpoint],
+    *,
+    since_snapshot: bool,
+    processes: int | None,
+) -> Json:
+    """Verify the log in processes of this command."""
+    began_s = time.monotonic()
+
+    def show(progress: proofs.Progress) -> None:
+        rate = progress.records / max(time.monotonic() - began_s, 0.001)
+        output.progress(
+            f"{progress.records:,} of {progress.until:,} records, {progress.steps:,} steps, {rate:,.0f} records/s"
+        )
+
+    try:
+        missing = asyncio.run(_missing(place, expected)) if expected else []
+        report = proofs.verify(
+            place,
+            scope,
+            since_snapshot=since_snapshot,
+            processes=processes or len(os.sched_getaffinity(0)),
+            show=show,
+        )
+    except port.LogError as error:
+        raise failures.Failure(str(error), "check the place of the log, or restore it") from None
+    finally:
+        output.progress("")
+    report.findings = missing + report.findings
+    return cast("Json", msgspec.to_builtins(report))
+
+
+async def _missing(
+    place: log_places.LogPlace, expected: list[checkpoints.Checkpoint]
+) -> list[verification.Finding]:
+    async with log_places.opened(place) as log:
+        return await checkpoints.differing(log, expected)
+
+
+def _by_server(server: options.Server, *, views: bool) -> Json:
     try:
         with server.client() as client:
             return client.verify(views=views)

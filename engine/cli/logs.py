@@ -18,7 +18,18 @@ app = App(name="log", help=help_texts.LOG, help_format="plaintext")
 app.command(
     "engine.cli.log_verify:verify",
     name="verify",
-    help="Prove the log: compute every step again, to the same bytes.",
+    help=help_texts.LOG_VERIFY,
+)
+
+app.command(
+    "engine.cli.log_checkpoint:checkpoint",
+    name="checkpoint",
+    help=help_texts.LOG_CHECKPOINT,
+)
+app.command(
+    "engine.cli.log_checkpoint:new_key",
+    name="new-key",
+    help="Make a key pair to sign checkpoints with.",
 )
 
 Follow = Annotated[bool, Parameter(help="Go on with new events until you stop it.")]

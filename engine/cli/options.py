@@ -9,11 +9,12 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter, Token, validators
 
+from engine.cli import failures
 from engine.cli.client import Client
 from events import limits, times
 
 Format = Literal["table", "wide", "yaml", "json", "name"]
-_AGO: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
+_DURATION: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
 _MINUTE_MS: Final = 60 * times.SECOND_MS
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -56,11 +57,24 @@ PLACE = NamespaceOption()
 
 def instant(text: str, now_ms: int) -> str:
     """Convert ``10m`` or ``1h30m`` (ago) to RFC 3339; return any other text unchanged."""
-    match = _AGO.fullmatch(text)
+    ago_ms = _duration_ms(text)
+    return text if ago_ms is None else times.to_text(max(now_ms - ago_ms, 0))
+
+
+def read_duration(option: str, text: str) -> int:
+    """Convert ``30m`` or ``1h30m`` to milliseconds; raises Failure for any other text."""
+    found_ms = _duration_ms(text)
+    if found_ms is None:
+        raise failures.usage(f"{option}: {text!r} is no duration", "write it as 30m, 1h30m or 90s")
+    return found_ms
+
+
+def _duration_ms(text: str) -> int | None:
+    match = _DURATION.fullmatch(text)
     if match is None or not text:
-        return text
+        return None
     spans = zip(match.groups(), (_DAY_MS, _HOUR_MS, _MINUTE_MS, times.SECOND_MS), strict=True)
-    return times.to_text(max(now_ms - sum(int(count or 0) * ms for count, ms in spans), 0))
+    return sum(int(count or 0) * ms for count, ms in spans)
 
 
 def _read_as_of(_type: object, tokens: Sequence[Token]) -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 _GAP: Final = "   "
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CLEAR_LINE: Final = "\r\x1b[K"
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -44,6 +45,13 @@ def _lines(rows: Sequence[Sequence[object]]) -> list[str]:
         _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in cells
     ]
+
+
+def progress(text: str) -> None:
+    """Show one line of progress on a terminal, in place of the last one; nothing elsewhere. Empty removes it."""
+    if sys.stderr.isatty():
+        sys.stderr.write(_CLEAR_LINE + clean(text)[: shutil.get_terminal_size().columns - 1])
+        sys.stderr.flush()
 
 
 def width() -> int | None:

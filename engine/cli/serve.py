@@ -15,7 +15,7 @@ from cyclopts import Parameter, validators
 from msgspec import structs
 
 from engine import cli
-from engine.cli import failures, options, output, server_location
+from engine.cli import failures, log_checkpoint, options, output, server_location
 from engine.http import hosts, server, sessions
 from engine.identity import certificates
 from engine.identity.endpoint import Endpoint
@@ -171,12 +171,18 @@ def up(
     members: Members = True,
     log: Log = None,
     tolerated: Tolerated = _TOLERATED,
+    signing: log_checkpoint.Signing = log_checkpoint.SIGNING,
     as_json: AsJson = False,
 ) -> int:
     """Run a control plane with simulated member clusters."""
     return _serve(
         data,
-        lambda options: structs.replace(listening.chosen(options), log=log, tolerated=tolerated.seconds()),
+        lambda options: structs.replace(
+            listening.chosen(options),
+            log=log,
+            tolerated=tolerated.seconds(),
+            checkpoints=signing.schedule(options.directory),
+        ),
         members=members,
         as_json=as_json,
     )
@@ -210,11 +216,13 @@ def worker(
     log: Address,
     metrics_port: options.MetricsPort = None,
     metrics_host: options.Host = control_plane.LOOPBACK,
+    signing: log_checkpoint.Signing = log_checkpoint.SIGNING,
 ) -> int:
     """Run a worker that decides for a share of the shards of a log on Kafka."""
+    checkpoints = signing.schedule(Path())
     watch = None if metrics_port is None else control_plane.Watch(host=metrics_host, port=metrics_port)
     output.print_line("Worker running; Ctrl-C stops it, and other workers take over its shards.")
-    _guarded(log, lambda: _run(control_plane.work(log, watch)))
+    _guarded(log, lambda: _run(control_plane.work(log, watch, checkpoints)))
     return failures.OK
 
 

@@ -14,11 +14,12 @@ class SqliteReader:
     It reads the file beside the process that holds the log, blocks while reading, and cannot append.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, place: Path) -> None:
+        """Open the log in a directory, or a log file."""
         try:
-            path = directory / sqlite_table.FILE
+            path = place if place.is_file() else place / sqlite_table.FILE
             sqlite_table.check_owner(path)
-            self._connection = sqlite_table.connect(path)
+            self._connection = sqlite_table.connect_to_read(path)
             self._ends = sqlite_table.ends(self._connection)
             self._number = sqlite_table.last_number(self._connection)
         except sqlite3.DatabaseError as error:

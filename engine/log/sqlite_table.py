@@ -107,6 +107,26 @@ def connect(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
     return connection
 
 
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open a connection that cannot write, beside the process that writes, or on a medium that is read-only."""
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        # Nothing can be written beside the file, so SQLite has no place for its index of the write-ahead log. Without
+        # such a log the file itself is complete, and nothing can change it.
+        connection.close()
+        wal = path.with_name(f"{path.name}-wal")
+        if not path.exists() or (wal.exists() and wal.stat().st_size):
+            raise
+        connection = sqlite3.connect(
+            f"{address}&immutable=1", uri=True, isolation_level=None, check_same_thread=False
+        )
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    return connection
+
+
 def check_owner(path: Path) -> None:
     """Raise LogError if another program created the file; reads it without changing anything.
 

@@ -31,8 +31,9 @@ from engine.http.kube.members import endpoints as member_endpoints
 from engine.identity import certificates, kubeconfig, server_token
 from engine.identity import endpoint as endpoints
 from engine.karmada.default_tolerations import TolerationSeconds
+from engine.log import port
 from engine.log.kafka import address
-from engine.process import installation, kept_ports, scaleout, shared_keys
+from engine.process import checkpointing, installation, kept_ports, log_places, scaleout, shared_keys
 from engine.process.log_queries import LogInquiry
 from engine.process.plans.remote import PlanProcesses
 from engine.process.replica import Replica, clock_ms
@@ -65,6 +66,7 @@ class Options(Struct, frozen=True, kw_only=True):
     - ``works``: whether this process also owns shards (on Kafka).
     - ``token``: the server's token; empty to create one. ``login_seconds``: validity of the browser login code.
     - ``tolerated``: for how long policies without tolerations of their own tolerate failing clusters.
+    - ``checkpoints``: when and where checkpoints of the log are signed; None for never.
     - ``on_ready``: called with the endpoint and the ports of the last run that were not free.
 
     Port 0 means the port of the last run if it is free, else any.
@@ -84,6 +86,7 @@ class Options(Struct, frozen=True, kw_only=True):
     token: str = ""
     login_seconds: float = sessions.LOGIN_SECONDS
     tolerated: TolerationSeconds = TolerationSeconds()
+    checkpoints: checkpointing.Schedule | None = None
     on_ready: Callable[[endpoints.Endpoint, Sequence[int]], None] | None = None
 
 
@@ -144,6 +147,7 @@ async def serve(options: Options) -> None:
                     kube.serve(sockets=[secured]),
                     member_endpoints.connect(parts, names, endpoint.kube_url, own.authority),
                     *([shared_keys.answer(parts, options.directory)] if options.log is not None else ()),
+                    _sign_checkpoints(running.log, options.checkpoints, parts.stopping),
                 )
                 await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))
@@ -219,10 +223,12 @@ async def _running(options: Options) -> AsyncGenerator[Replica]:
         yield replica
 
 
-async def work(where: str, watch: Watch | None = None) -> None:
+async def work(
+    where: str, watch: Watch | None = None, checkpoints: checkpointing.Schedule | None = None
+) -> None:
     """Run a worker on a log on Kafka until SIGTERM or SIGINT, with a health endpoint at ``watch`` if given.
 
-    Raises OSError if that port is taken.
+    It signs ``checkpoints`` of the log as scheduled; one worker of a log should. Raises OSError if that port is taken.
     """
     stopping = asyncio.Event()
     with on_signals(stopping.set):
@@ -234,6 +240,9 @@ async def work(where: str, watch: Watch | None = None) -> None:
             if listening is not None:
                 application = monitoring.create_app(working.is_ready, [working.figures, lag], working.reasons)
                 await stack.enter_async_context(_served(application, listening))
+            if checkpoints is not None:
+                place = log_places.LogPlace(address=where)
+                await checkpointing.run(checkpoints, lambda: log_places.opened(place), clock_ms, stopping)
             await stopping.wait()
 
 
@@ -269,6 +278,14 @@ async def project(where: str, directory: Path) -> None:
         async with scaleout.replica_on(where, directory, extends=False):
             _log.info("projector started", log=address.parse(where).servers, data=str(directory))
             await stopping.wait()
+
+
+async def _sign_checkpoints(
+    log: port.NumberedLog, schedule: checkpointing.Schedule | None, stopping: asyncio.Event
+) -> None:
+    """Sign checkpoints of a log as scheduled until the process stops."""
+    if schedule is not None:
+        await checkpointing.run(schedule, lambda: contextlib.nullcontext(log), clock_ms, stopping)
 
 
 def _write_api(running: Replica, tolerated: TolerationSeconds) -> write_api.WriteApi:

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from engine.log import port, sqlite_reading
-from engine.log.kafka import address, numbered_log
-from engine.reconcilers import explanation, verification
+from engine.log import port
+from engine.process import log_places
+from engine.proof import verification
+from engine.reconcilers import explanation
 from events.validation import manifests
 from projections import store, view_verification
 
@@ -22,7 +23,9 @@ class LogInquiry:
 
     def __init__(self, directory: Path, where: str | None = None) -> None:
         self._directory = directory
-        self._where = where
+        self._place = (
+            log_places.LogPlace(str(directory)) if where is None else log_places.LogPlace(address=where)
+        )
 
     async def explain(self, key: str, number: int | None) -> explanation.Explained | None:
         """Explain where a binding is now, or was at a number of the log; None without a decision."""
@@ -49,17 +52,11 @@ class LogInquiry:
         return report
 
     async def _read(self, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
-        return await asyncio.to_thread(asyncio.run, _with_reader(self._directory, self._where, work))
+        return await asyncio.to_thread(asyncio.run, _with_reader(self._place, work))
 
 
 async def _with_reader(
-    directory: Path, where: str | None, work: Callable[[port.NumberedLog], Awaitable[_Result]]
+    place: log_places.LogPlace, work: Callable[[port.NumberedLog], Awaitable[_Result]]
 ) -> _Result:
-    if where is not None:
-        async with numbered_log.reading(address.parse(where)) as log:
-            return await work(log)
-    reader = sqlite_reading.SqliteReader(directory)
-    try:
-        return await work(reader)
-    finally:
-        await reader.aclose()
+    async with log_places.opened(place) as log:
+        return await work(log)

@@ -13,7 +13,7 @@ from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.log import port
 from engine.reconcilers import quarantine, recovery, snapshots
-from events import chain, topics
+from events import topics
 
 
 class ReplayedStep(Struct, frozen=True):
@@ -57,9 +57,10 @@ class Replay:
         ]
 
     def _open(self, shard: int) -> _Replayed:
-        fold, start = (recovery.new_fold(shard), 0) if self._snapshot is None else self._snapshot.shard(shard)
-        state = fold.state
-        shard_chain = chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
+        if self._snapshot is None:
+            return _Replayed(recovery.new_fold(shard), recovery.steps(self._log, shard))
+        fold, start = self._snapshot.shard(shard)
+        shard_chain = self._snapshot.chain(shard)
         return _Replayed(fold, recovery.steps(self._log, shard, shard_chain, start))
 
     @property
@@ -95,13 +96,15 @@ class Replay:
     def _earliest(self, group: _Group) -> tuple[_Replayed, recovery.RecordedStep] | None:
         """Return the shard whose next step had seen the fewest facts, and the step; None if none is left.
 
+        Of several, the step with the smallest number: so a proof that reads the log beside stays at one place.
+
         Steps of two workers may have seen more than each other, in different topics. No order of the facts suits
         both, so those that had seen less in a topic go on in a group of their own.
         """
         waiting = [(_fact_ends(shard.step), shard, shard.step) for shard in group.shards if shard.step]
         if not waiting:
             return None
-        least, earliest, step = min(waiting, key=lambda candidate: candidate[0])
+        least, earliest, step = min(waiting, key=lambda candidate: (candidate[0], candidate[2].record.number))
         apart = [
             shard
             for ends, shard, _ in waiting

@@ -80,6 +80,11 @@ class Snapshot:
         snapshot = self.shards[shard]
         return shard_fold.ShardFold(snapshot.state, snapshot.ends, snapshot.inputs), snapshot.offset + 1
 
+    def chain(self, shard: int) -> chain.Chain:
+        """Return a shard's chain as of its last step."""
+        state = self.shards[shard].state
+        return chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
+
 
 async def save(
     store: snapshot_storage.SnapshotStore,

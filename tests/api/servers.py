@@ -22,7 +22,8 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.memory import MemoryLog
 from engine.log.port import NumberedLog
 from engine.plans import planning
-from engine.reconcilers import explanation, verification
+from engine.proof import verification
+from engine.reconcilers import explanation
 from engine.simulation.member_fleet import Members
 from engine.simulation.specs import MemberSpec
 from engine.writing import stored_objects

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from engine.reconcilers import replay, verification
+from engine.proof import verification
+from engine.reconcilers import replay
 from events import rejections
 from tests.deciders.story import Story
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.reconcilers import replay, verification
+from engine.proof import verification
+from engine.reconcilers import replay
 from events import clusters, enums, health, links, policies, records, shapes, specs
 from events.json_values import as_list, as_object
 from tests.builders.inputs import (

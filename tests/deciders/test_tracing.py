@@ -2,7 +2,8 @@
 
 import itertools
 
-from engine.reconcilers import recovery, replay, verification, worker
+from engine.proof import verification
+from engine.reconcilers import recovery, replay, worker
 from events import decisions, keys, links, records, shapes, topics
 from events.client import statements
 from events.envelope import Envelope, from_headers

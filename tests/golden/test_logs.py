@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from engine.log import sqlite
-from engine.reconcilers import verification
+from engine.proof import verification
 from events.validation import manifests
 from projections import query
 from projections.runner import Projector

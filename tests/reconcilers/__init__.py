@@ -1,1 +1,1 @@
-"""The shell around the deciders: ownership, recovery, verification and explanations."""
+"""The shell around the deciders: ownership, recovery and explanations."""

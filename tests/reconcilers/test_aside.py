@@ -9,7 +9,8 @@ import pytest
 
 from engine.deciders import cluster_health
 from engine.log import port
-from engine.reconcilers import quarantine, snapshot_storage, verification, worker, worker_metrics
+from engine.proof import verification
+from engine.reconcilers import quarantine, snapshot_storage, worker, worker_metrics
 from events import decisions, topics
 from events.keys import shard_of
 from tests.builders.inputs import deployment, health_reported, joined, key, policy, taint_policy, tainted

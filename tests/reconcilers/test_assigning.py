@@ -8,7 +8,8 @@ from typing import NoReturn
 import pytest
 
 from engine.log import memory, port, sole_ownership
-from engine.reconcilers import replay, verification, worker
+from engine.proof import verification
+from engine.reconcilers import replay, worker
 from events import codec, decisions, topics
 from events.records import Record
 from tests.builders.inputs import deployment, joined, key, policy, tainted

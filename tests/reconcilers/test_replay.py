@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from engine.log import memory, port
-from engine.reconcilers import replay, verification
+from engine.proof import verification
+from engine.reconcilers import replay
 from events import topics
 from tests.builders.inputs import deployment, joined, policy, tainted
 from tests.builders.manifests import on

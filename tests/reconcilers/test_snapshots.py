@@ -15,7 +15,8 @@ from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, sqlite
 from engine.process import installation
 from engine.process.replica import clock_ms
-from engine.reconcilers import replay, snapshot_schedule, snapshot_storage, snapshots, verification, worker
+from engine.proof import verification
+from engine.reconcilers import replay, snapshot_schedule, snapshot_storage, snapshots, worker
 from engine.simulation import defaults
 from events import decisions, policies, records, release, topics
 from events.keys import shard_of

@@ -12,7 +12,8 @@ from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, sole_ownership
-from engine.reconcilers import measurements, recovery, replay, verification, worker
+from engine.proof import verification
+from engine.reconcilers import measurements, recovery, replay, worker
 from events import chain, codec, decisions, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord

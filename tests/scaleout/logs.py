@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from engine.log.kafka import numbered_log, partition_followers, shard_ownership, topics
 from engine.log.kafka.address import Address
 from engine.process.replica import clock_ms
-from engine.reconcilers import verification
+from engine.proof import verification
 from engine.reconcilers.worker import Worker
 from events.topics import SHARDS
 

@@ -12,7 +12,7 @@ from engine.log.kafka import numbered_log
 from engine.log.kafka.address import Address
 from engine.log.kafka.numbered_log import KafkaLog
 from engine.process.replica import clock_ms
-from engine.reconcilers import verification
+from engine.proof import verification
 from events import codec, decisions, keys, rejections, shapes, topics
 from events.client import statements
 from events.records import Record

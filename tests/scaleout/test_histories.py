@@ -23,7 +23,7 @@ from engine.log import port
 from engine.log.kafka import numbered_log, partition_followers
 from engine.log.kafka.address import Address
 from engine.log.sqlite import SqliteLog
-from engine.reconcilers import verification
+from engine.proof import verification
 from engine.reconcilers.worker import Worker
 from events import ids, records
 from events import topics as names

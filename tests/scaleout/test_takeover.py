@@ -10,7 +10,8 @@ import pytest
 from engine.log.kafka import numbered_log, partition_followers, shard_ownership, snapshot_topic
 from engine.log.kafka.address import Address
 from engine.process.replica import clock_ms
-from engine.reconcilers import verification, worker
+from engine.proof import verification
+from engine.reconcilers import worker
 from events import shapes, topics
 from events.client import statements
 from events.records import Record, StoredRecord

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from engine.deciders import cluster_health
-from engine.reconcilers import verification
+from engine.proof import verification
 from engine.simulation import defaults, specs
 from events import catalogue, codec, decisions, keys, objects, shapes, topics
 from events.json_values import Json

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from engine.log import port
-from engine.reconcilers import recovery, replay, verification, worker
+from engine.proof import verification
+from engine.reconcilers import recovery, replay, worker
 from events import clusters, codec, decisions, rejections, topics
 from events.keys import shard_of
 from events.records import StoredRecord

@@ -10,14 +10,14 @@ from engine.log.memory import MemoryLog
 from events.validation import manifests
 from projections import runner, store, view_verification
 from tests.deciders.story import Story
-from tests.reconcilers.test_verification import play_history
+from tests.proof import logs
 
 
 @asynccontextmanager
 async def folded(path: Path) -> AsyncGenerator[MemoryLog]:
     """Yield a log whose views are in a file."""
     log = MemoryLog()
-    await play_history(Story(log))
+    await logs.play(Story(log))
     tables = await asyncio.to_thread(store.Store, path)
     projector = runner.Projector(log, tables, manifests.check, batch_records_max=50)
     await projector.fold_to(log.last_number())

@@ -1,6 +1,5 @@
 """Ask the server for a plan: the writes of a command are collected instead of made."""
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Final, cast
@@ -16,7 +15,6 @@ from events.json_values import Json
 _READS: Final = ("GET", "HEAD")
 _FIRST_POLL_S: Final = 0.02
 _POLL_S: Final = 0.2
-_CLEAR_LINE: Final = "\r\x1b[K"
 
 
 class PlanningClient(Client):
@@ -57,19 +55,12 @@ class PlanningClient(Client):
         return super().kubernetes(method, path, body, query=dict(parse_qsl(query)), headers=headers)
 
 
-def write_progress(text: str) -> None:
-    """Show one line of progress on a terminal, in place of the last one; nothing elsewhere."""
-    if sys.stderr.isatty():
-        sys.stderr.write(_CLEAR_LINE + output.clean(text))
-        sys.stderr.flush()
-
-
 def predicted(
     client: Client,
     requests: list[Json],
     failed: list[Json],
     horizon_ms: int,
-    show_progress: Callable[[str], None] = write_progress,
+    show_progress: Callable[[str], None] = output.progress,
     as_of: str = "",
 ) -> tuple[Json, Prediction]:
     """Return a plan of the server as JSON, and its prediction; shows the progress on a terminal.

@@ -1,6 +1,5 @@
 """The commands below ``plan``: each computes the same writes as the command that would make the change."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +11,12 @@ from engine.cli import apply, failures, help_texts, kube_objects, options, outpu
 from engine.cli import set_properties as properties
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import applying, asking, showing
-from events import times
 from events.json_values import Json, part
 
 NOTHING: Final = 0
 CHANGES: Final = 2
 """Exit code for a prediction with changes, as that of ``terraform plan -detailed-exitcode``."""
 
-_SPAN: Final = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,5})m)?(?:(\d{1,7})s)?", re.ASCII)
-_UNITS_MS: Final = (3_600 * times.SECOND_MS, 60 * times.SECOND_MS, times.SECOND_MS)
 _REBALANCER: Final = kube_objects.Resource(
     "apps.karmada.io/v1alpha1", "WorkloadRebalancer", "workloadrebalancers", namespaced=False
 )
@@ -163,7 +159,7 @@ def _planned(
     as_of: str = "",
 ) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
-    horizon_ms = read_horizon(asked.horizon)
+    horizon_ms = options.read_duration("--horizon", asked.horizon)
     with asking.PlanningClient(server) as client:
         made = changes(KubeObjects(client))
         if any(result.get("problems") for result in made):
@@ -182,11 +178,3 @@ def _planned(
         warnings = [str(each) for each in cast("list[object]", answer.get("warnings") or [])]
         showing.show(prediction, warnings, asked.limit)
     return CHANGES if prediction.changed or prediction.unplaced or prediction.refused else NOTHING
-
-
-def read_horizon(text: str) -> int:
-    """Convert ``30m`` or ``1h30m`` to milliseconds; raises Failure for any other text."""
-    match = _SPAN.fullmatch(text)
-    if match is None or not text:
-        raise failures.usage(f"--horizon: {text!r} is no duration", "write it as 30m, 1h30m or 90s")
-    return sum(int(count or 0) * unit for count, unit in zip(match.groups(), _UNITS_MS, strict=True))

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from engine.cli import failures, options, output, server_reads
 from engine.cli.client import Client
-from engine.cli.plan import asking, commands
+from engine.cli.plan import asking
 from engine.kubeapi.values import quantity
 from engine.plans import summaries
 from engine.plans.predictions import Prediction, WorkloadChange
@@ -59,7 +59,7 @@ def drill(
     server: options.Server = options.SERVER,
 ) -> int:
     """Predict the failure of each cluster, zone, region and provider."""
-    horizon_ms = commands.read_horizon(horizon)
+    horizon_ms = options.read_duration("--horizon", horizon)
     with server.client() as client:
         outages = _outages(client, by, as_of)
         if not outages:
@@ -105,12 +105,12 @@ def _results(client: Client, outages: Sequence[Outage], horizon_ms: int, as_of: 
         failed: list[Json] = [{"member": name} for name in outage.clusters]
         _, prediction = asking.predicted(client, [], failed, horizon_ms, lambda _: None, as_of)
         done += 1
-        asking.write_progress(f"drill: {done} of {len(outages)} failures")
+        output.progress(f"drill: {done} of {len(outages)} failures")
         return _result(outage, prediction)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         results = list(pool.map(predicted, outages))
-    asking.write_progress("")
+    output.progress("")
     return results
 
 

@@ -61,7 +61,7 @@ async def prepare(address: Address) -> None:
     try:
         await admin.start()
         await broker_limits.check(admin)
-        await _make(admin, address)
+        await _make(admin, address, _expected_topics())
         await _check(admin, address)
         await _until_led(address)
     except KafkaError as error:
@@ -81,26 +81,38 @@ def _settings(expected: _ExpectedTopic, replicas: int) -> dict[str, str]:
     }
 
 
-async def _make(admin: AIOKafkaAdminClient, address: Address) -> None:
+async def prepare_one(address: Address, name: str) -> None:
+    """Create a topic of one partition that keeps its records for ever, if it is missing. Raises LogError."""
+    admin = clients.admin(address)
+    try:
+        await admin.start()
+        await _make(admin, address, {name: _ExpectedTopic(1)})
+    except KafkaError as error:
+        raise clients.failed(f"topic {address.topic(name)} was not prepared", error) from error
+    finally:
+        await admin.close()
+
+
+async def _make(admin: AIOKafkaAdminClient, address: Address, wanted: Mapping[str, _ExpectedTopic]) -> None:
     """Create missing topics; another process may be creating them at the same time.
 
     Brokers that have just started, or were stalled, are fenced until their next heartbeat, and topics cannot
     be created meanwhile. Such errors are retried.
     """
     until_s = time.monotonic() + _FENCED_S_MAX
-    while (refused := await _try_to_make(admin, address)) is not None:
+    while (refused := await _try_to_make(admin, address, wanted)) is not None:
         topic, code, message = refused
         if code not in _TRANSIENT or time.monotonic() > until_s:
             raise port.LogError(f"topic {topic} was not created: {message}")
         await asyncio.sleep(_POLL_S)
 
 
-async def _try_to_make(admin: AIOKafkaAdminClient, address: Address) -> tuple[str, int, str] | None:
+async def _try_to_make(
+    admin: AIOKafkaAdminClient, address: Address, wanted: Mapping[str, _ExpectedTopic]
+) -> tuple[str, int, str] | None:
     """Request missing topics once; return the first refused one with its error code and message."""
     there = set(await admin.list_topics())
-    missing = {
-        name: expected for name, expected in _expected_topics().items() if address.topic(name) not in there
-    }
+    missing = {name: expected for name, expected in wanted.items() if address.topic(name) not in there}
     if not missing:
         return None
     # The response lists no fenced brokers; each topic needs at least one replica.

@@ -6,19 +6,16 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from engine.log import port, sqlite_reading
-from engine.log.kafka import address, numbered_log, snapshot_topic
+from engine.log import port
 from engine.plans import planning
 from engine.plans.fork import PlanError
 from engine.plans.predictions import Prediction
-from engine.process import interpreter_settings
+from engine.process import interpreter_settings, log_places
 from engine.process.plans import protocol
-from engine.reconcilers import snapshot_storage
 
 _NICE: Final = 10
 """The live engine comes first when processors are short."""
@@ -45,21 +42,11 @@ def main() -> None:
 
 
 async def _predict(ask: protocol.Ask, progress: Callable[[int], None]) -> Prediction:
-    if ask.where is not None:
-        at = address.parse(ask.where)
-        snapshots = snapshot_topic.SnapshotTopic(at)
-        try:
-            async with numbered_log.reading(at) as log:
-                return await planning.predict(log, ask.question, snapshots, progress)
-        finally:
-            await snapshots.close()
-    directory = Path(ask.directory)
-    reader = sqlite_reading.SqliteReader(directory)
-    files = snapshot_storage.SingleSnapshotStorage(snapshot_storage.SnapshotFiles(directory))
-    try:
-        return await planning.predict(reader, ask.question, files, progress)
-    finally:
-        await reader.aclose()
+    place = (
+        log_places.LogPlace(ask.directory) if ask.where is None else log_places.LogPlace(address=ask.where)
+    )
+    async with log_places.snapshots(place) as snapshots, log_places.opened(place) as log:
+        return await planning.predict(log, ask.question, snapshots, progress)
 
 
 def _progress() -> Callable[[int], None]:

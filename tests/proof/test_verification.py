@@ -2,60 +2,32 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from engine.deciders import scheduling
-from engine.log import memory, port, sqlite
+from engine.log import memory, port
 from engine.placement.requests import Request
-from engine.reconcilers import verification
+from engine.proof import verification
 from events import catalogue, decisions, ids, keys, links, records, release, shapes, topics, works
 from events.records import StoredRecord
-from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
-from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
-
-WEB = key("web")
-BOTH = on("member1", "member2", scheduling=DYNAMIC)
-
-
-async def play_history(story: Story) -> None:
-    """Play a history with events of every kind."""
-    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2", 20))
-    await story.submit(policy("p", BOTH), deployment("web", 6), deployment("big", 300))
-    await story.submit(tainted("member1", "NoExecute"))
-    await story.report(WEB, "member2")
-    await story.submit(rebalancer("demo", ref("web"), ref("nobody")))
-
-
-@asynccontextmanager
-async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
-    log = await sqlite.SqliteLog.open(directory)
-    try:
-        yield log
-    finally:
-        await log.aclose()
+from tests.proof import logs
+from tests.proof.logs import WEB
 
 
 async def without(story: Story, lost: StoredRecord) -> memory.MemoryLog:
     """Return a copy of the story's log without one record."""
     log = memory.MemoryLog()
-    await log.append(as_new(each for each in await everything(story) if each is not lost))
+    await log.append(logs.as_new(each for each in await logs.everything(story.log) if each is not lost))
     return log
 
 
-def as_new(stored: Iterable[StoredRecord]) -> list[records.Record]:
-    """Return stored records as they are appended."""
-    return [records.record(each.topic, each.partition, each.key, each.headers, each.value) for each in stored]
-
-
 async def test_untouched_log_is_clean(tmp_path: Path) -> None:
-    async with opened(tmp_path) as log:
+    async with logs.opened(tmp_path) as log:
         story = Story(log)
-        await play_history(story)
+        await logs.play(story)
         report = await verification.verify(log)
         count = await story.steps()
     assert (report.findings, report.differences) == ([], [])
@@ -85,23 +57,23 @@ class GrowingLog(memory.MemoryLog):
 
 async def test_log_that_grows_during_the_proof_is_clean() -> None:
     story = Story()
-    await play_history(story)
-    history = await everything(story)
+    await logs.play(story)
+    history = await logs.everything(story.log)
     steps = [record for record in history if is_event(record, decisions.StepTaken)]
     for count, step in enumerate(steps[-12:], len(steps) - 11):
         log = GrowingLog(step.number)
-        await log.append(as_new(history))
+        await log.append(logs.as_new(history))
         report = await verification.verify(log)
         assert (report.steps, report.findings, report.notes) == (count, [], [])
 
 
 async def test_step_with_an_output_without_a_number_is_noted_as_unproved() -> None:
     story = Story()
-    await play_history(story)
-    history = await everything(story)
+    await logs.play(story)
+    history = await logs.everything(story.log)
     output = await newest(story, works.WorkApplied)
     log = GrowingLog(output.number - 1, refusal="2 records have no numbers")
-    await log.append(as_new(history))
+    await log.append(logs.as_new(history))
     report = await verification.verify(log)
     assert report.is_clean
     (note,) = report.notes
@@ -114,12 +86,12 @@ async def test_step_with_an_output_without_a_number_is_noted_as_unproved() -> No
     "topic", [topics.SPECS, topics.CLUSTERS, topics.HEALTH, topics.LINKS, topics.DECISIONS, topics.WORKS]
 )
 async def test_flipped_bit_is_found_and_located(tmp_path: Path, topic: str) -> None:
-    async with opened(tmp_path) as log:
+    async with logs.opened(tmp_path) as log:
         story = Story(log)
-        await play_history(story)
+        await logs.play(story)
         flipped = next(each for each in await log.read_all(0, log.last_number()) if each.topic == topic)
     await asyncio.to_thread(flip, tmp_path, flipped)
-    async with opened(tmp_path) as log:
+    async with logs.opened(tmp_path) as log:
         report = await verification.verify(log)
     assert not report.is_clean
     assert any(each.kind == "checksum" and str(flipped.position) in each.message for each in report.findings)
@@ -137,7 +109,7 @@ def flip(directory: Path, record: StoredRecord) -> None:
 @pytest.mark.parametrize("kind", [works.WorkApplied, decisions.ScheduleDecided, links.RescheduleAnswered])
 async def test_removed_output_is_found_with_its_step(kind: type[shapes.Event]) -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     lost = await newest(story, kind)
     report = await verification.verify(await without(story, lost))
     shard, _term, step = ids.step_of(lost.headers["ce_id"])
@@ -148,10 +120,12 @@ async def test_removed_output_is_found_with_its_step(kind: type[shapes.Event]) -
 
 async def test_removed_step_is_found() -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     shard = keys.shard_of(WEB)
     steps = [
-        each for each in await everything(story) if each.topic == topics.DECISIONS and is_step(each, shard)
+        each
+        for each in await logs.everything(story.log)
+        if each.topic == topics.DECISIONS and is_step(each, shard)
     ]
     report = await verification.verify(await without(story, steps[-2]))
     (finding,) = [each for each in report.findings if each.kind == "chain"]
@@ -160,15 +134,15 @@ async def test_removed_step_is_found() -> None:
 
 async def test_removed_input_is_found() -> None:
     story = Story()
-    await play_history(story)
-    lost = next(each for each in await everything(story) if each.topic == topics.CLUSTERS)
+    await logs.play(story)
+    lost = next(each for each in await logs.everything(story.log) if each.topic == topics.CLUSTERS)
     report = await verification.verify(await without(story, lost))
     assert not report.is_clean
 
 
 async def test_forged_output_is_noted() -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     real = await newest(story, works.WorkApplied)
     shard, term, step = ids.step_of(real.headers["ce_id"])
     forged_id = ids.output_id(shard, term, step, 99)
@@ -183,7 +157,7 @@ async def test_forged_output_is_noted() -> None:
 
 async def test_second_different_output_with_the_same_id_is_noted() -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     real = await newest(story, works.WorkApplied)
     other = real.value.replace(b"member2", b"member1")
     await story.log.append([records.record(real.topic, real.partition, real.key, real.headers, other)])
@@ -195,7 +169,7 @@ async def test_second_different_output_with_the_same_id_is_noted() -> None:
 
 async def test_accepted_forged_link_is_found() -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     real = await newest(story, links.RescheduleAnswered)
     shard, term, step = ids.step_of(real.headers["ce_id"])
     forged = {**real.headers, "ce_id": ids.output_id(shard, term, step, 99)}
@@ -208,7 +182,7 @@ async def test_accepted_forged_link_is_found() -> None:
 @pytest.mark.parametrize("topic", sorted(topics.TOPICS))
 async def test_record_with_a_shard_source_and_no_id_is_noted(topic: str) -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     headers = {"ce_specversion": "1.0", "ce_source": "/reballast/shards/1", "ce_type": "x"}
     await story.log.append([records.record(topic, 0, "key", headers, b"{}")])
     await story.settle()
@@ -219,25 +193,25 @@ async def test_record_with_a_shard_source_and_no_id_is_noted(topic: str) -> None
 
 async def test_output_before_its_step_is_found() -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     moved = await newest(story, works.WorkApplied)
     shard, _term, number = ids.step_of(moved.headers["ce_id"])
-    kept = [each for each in await everything(story) if each is not moved]
+    kept = [each for each in await logs.everything(story.log) if each is not moved]
     place = next(i for i, each in enumerate(kept) if is_step(each, shard) and _number(each) == number)
     log = memory.MemoryLog()
-    await log.append(as_new([*kept[:place], moved, *kept[place:]]))
+    await log.append(logs.as_new([*kept[:place], moved, *kept[place:]]))
     (finding,) = [each for each in (await verification.verify(log)).findings if each.kind == "order"]
     assert finding.message.startswith(f"output {moved.headers['ce_id']} has a smaller number than its step")
 
 
 async def test_step_before_its_inputs_is_found() -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     shard = keys.shard_of(WEB)
-    all_ = await everything(story)
+    all_ = await logs.everything(story.log)
     moved = [each for each in all_ if (each.topic, each.partition) == (topics.SPECS, shard)][-1]
     log = memory.MemoryLog()
-    await log.append(as_new([*(each for each in all_ if each is not moved), moved]))
+    await log.append(logs.as_new([*(each for each in all_ if each is not moved), moved]))
     found = [each for each in (await verification.verify(log)).findings if each.kind == "order"]
     assert {each.where.rpartition("/")[0] for each in found} == {f"decisions/{shard}"}
     assert all("the last input of specs" in each.message for each in found)
@@ -249,8 +223,10 @@ def _number(record: StoredRecord) -> int:
 
 async def test_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     story = Story()
-    await play_history(story)
-    first = next(each for each in await everything(story) if is_event(each, decisions.ScheduleDecided))
+    await logs.play(story)
+    first = next(
+        each for each in await logs.everything(story.log) if is_event(each, decisions.ScheduleDecided)
+    )
     shard, _term, step = ids.step_of(first.headers["ce_id"])
 
     monkeypatch.setattr(scheduling, "_mode", careless)
@@ -264,7 +240,7 @@ async def test_other_release_with_equal_decisions_reports_no_difference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     monkeypatch.setattr(release, "RELEASE", "9.9.9")
     report = await verification.verify(story.log)
     assert report.is_clean
@@ -275,7 +251,7 @@ async def test_other_release_with_another_rule_reports_a_difference_and_no_findi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     story = Story()
-    await play_history(story)
+    await logs.play(story)
     monkeypatch.setattr(release, "RELEASE", "9.9.9")
     monkeypatch.setattr(scheduling, "_mode", careless)
     report = await verification.verify(story.log)
@@ -289,11 +265,7 @@ def careless(_: Request) -> str:
 
 
 async def newest(story: Story, kind: type[shapes.Event]) -> StoredRecord:
-    return [each for each in await everything(story) if is_event(each, kind)][-1]
-
-
-async def everything(story: Story) -> list[StoredRecord]:
-    return await story.log.read_all(0, story.log.last_number())
+    return [each for each in await logs.everything(story.log) if is_event(each, kind)][-1]
 
 
 def is_event(record: StoredRecord, kind: type[shapes.Event]) -> bool:

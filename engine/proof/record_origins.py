@@ -5,7 +5,7 @@ One walk over all records in number order. A step counts if it follows the last 
 like an output but that no counting step emitted is a finding if it has an effect, else a note.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from events import chain, codec, decisions, ids, records, rejections, release, t
 from events.records import StoredRecord
 
 _INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)
+_ANY_OFFSET: Final = 2**63
 
 
 class Finding(Struct, frozen=True):
@@ -42,16 +43,33 @@ class _Early(Struct):
 class RecordOrigins:
     """Collects all records. ``findings`` are errors, ``notes`` are foreign records without effect.
 
-    Steps with a number above ``until`` are not proved, so their outputs may remain. ``unnumbered`` says, if not
-    empty, why outputs of the last steps may have no numbers.
+    Only outputs and steps of ``shards`` are judged; with shard 0 also the records that name no shard. Steps with a
+    number above ``until`` are not proved, so their outputs may remain. ``starts`` has the chains of the shards before
+    the first record (default: empty); outputs of their steps are not judged. ``unnumbered`` says, if not empty, why
+    outputs of the last steps may have no numbers.
     """
 
     unnumbered = ""
 
-    def __init__(self, until: int) -> None:
+    def __init__(
+        self,
+        until: int,
+        shards: Collection[int] = range(topics.SHARDS),
+        starts: Mapping[int, chain.Chain] | None = None,
+    ) -> None:
         self._until = until
+        self._shards = frozenset(shards)
         self._later: set[str] = set()
-        self.chains = [chain.Chain(shard) for shard in range(topics.SHARDS)]
+        self.chains = {shard: chain.Chain(shard) for shard in shards}
+        self._before = dict.fromkeys(shards, 0)
+        self._unseen = 0
+        self._starts = dict.fromkeys(shards, 0)
+        for shard, start in (starts or {}).items():
+            self.chains[shard] = start
+            self._starts[shard] = start.number
+            self._before[shard] = start.number
+            # Inputs of the first steps lie before the first record.
+            self._unseen = _ANY_OFFSET
         self.findings: list[Finding] = []
         self.notes: list[Finding] = []
         self._firsts: dict[str, tuple[bytes, str, str]] = {}
@@ -67,7 +85,8 @@ class RecordOrigins:
         self._seen[record.topic, record.partition] = record.offset + 1
         if record.topic == topics.REJECTIONS:
             self._take_rejection(record)
-        decoded = codec.decode(record) if record.topic == topics.DECISIONS else None
+        is_decision = record.topic == topics.DECISIONS and record.partition in self._shards
+        decoded = codec.decode(record) if is_decision else None
         if isinstance(decoded, codec.Decoded):
             if isinstance(decoded.data, decisions.StepTaken):
                 self._take_step(record, decoded.data)
@@ -75,6 +94,12 @@ class RecordOrigins:
             self.chains[record.partition].take(record, decoded.data)
         if record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
             self._take_output(record)
+
+    def pass_over(self, step: decisions.StepTaken) -> None:
+        """Leave a step's outputs unjudged, also those that come later."""
+        self._before[step.shard] = step.number
+        for index in range(1, step.outputs + 1):
+            self._firsts.pop(ids.output_id(step.shard, step.term, step.number, index), None)
 
     def output(self, output: str, checksum: bytes) -> bool | None:
         """Consume a record that a step emitted.
@@ -136,6 +161,11 @@ class RecordOrigins:
 
     def _take_output(self, record: StoredRecord) -> None:
         output = record.headers.get("ce_id", "")
+        shard = _shard_of(output)
+        if (0 if shard is None else shard) not in self._shards:
+            return
+        if shard is not None and ids.step_of(output)[2] <= self._before[shard]:
+            return
         if record.number > self._until:
             self._later.add(str(record.position))
         if not output:
@@ -146,13 +176,15 @@ class RecordOrigins:
             self._repeats.append(_RepeatedId(output, record.checksum, record.topic, str(record.position)))
         else:
             self._firsts[output] = (record.checksum, record.topic, str(record.position))
-        if record.topic != topics.DECISIONS and (shard := _shard_of(output)) is not None:
+        if record.topic != topics.DECISIONS and shard is not None:
             _, term, number = ids.step_of(output)
             if number > self.chains[shard].number:
                 early = self._early.setdefault((shard, term, number), _Early())
                 early.marks[output] = (chain.mark_of(record), str(record.position))
 
     def _take_step(self, record: StoredRecord, step: decisions.StepTaken) -> None:
+        if step.number <= self._starts[record.partition]:
+            return
         expected = self.chains[record.partition]
         if expected.take(record, step):
             if record.partition in self._broken:
@@ -178,7 +210,7 @@ class RecordOrigins:
         where = str(record.position)
         for topic, end in sorted(step.ends.items()):
             slot = (topic, 0 if topic in topics.FACT_TOPICS else step.shard)
-            if self._seen.get(slot, 0) < end:
+            if self._seen.get(slot, self._unseen) < end:
                 message = f"its number is smaller than that of the last input of {topic} that it took"
                 self.findings.append(Finding(kind="order", where=where, message=message))
         early = self._early.pop((step.shard, step.term, step.number), None)

@@ -1,0 +1,193 @@
+"""``log checkpoint`` and ``log new-key``: sign what the log holds; and the options of servers that sign it."""
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cyclopts import Parameter
+
+from engine import private_files
+from engine.cli import failures, options, output, server_location
+from engine.log import port
+from engine.process import checkpointing, log_places
+from engine.proof import checkpoints, signing
+
+KEY_VARIABLE: Final = "REBALLAST_CHECKPOINT_KEY"
+FILE: Final = "checkpoints.jsonl"
+_STANDARD_OUTPUT: Final = "-"
+
+Place = Annotated[
+    str,
+    Parameter(
+        name="--log",
+        help="A data directory, a log file, or kafka://host:port[,host:port][/prefix]; by default that of --data.",
+    ),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Signing:
+    """Signed checkpoints of the log, made by the server itself."""
+
+    checkpoint_key: Annotated[
+        Path | None, Parameter(help="Sign checkpoints of the log with this key (see `log checkpoint`).")
+    ] = None
+    checkpoint_every: Annotated[str, Parameter(help="How often: 10m, 1h30m, 90s.")] = "10m"
+    checkpoint_to: Annotated[
+        str,
+        Parameter(help=f"File or kafka:// address to append to; by default {FILE} in the data directory."),
+    ] = ""
+
+    def schedule(self, directory: Path) -> checkpointing.Schedule | None:
+        """When to sign, with what, and where to; None for never. Raises Failure."""
+        if self.checkpoint_key is None and not os.environ.get(KEY_VARIABLE):
+            return None
+        every_s = options.read_duration("--checkpoint-every", self.checkpoint_every) / 1_000
+        return checkpointing.Schedule(
+            read_private_key(self.checkpoint_key), every_s, self.checkpoint_to or str(directory / FILE)
+        )
+
+
+SIGNING: Final = Signing()
+
+
+def place_of(log: str, server: options.Server) -> log_places.LogPlace:
+    """The log that is named, or else that of the data directory. Raises Failure if there is none."""
+    where = log or str(server.data or server_location.default_directory())
+    try:
+        return log_places.parse(where)
+    except port.LogError as error:
+        raise failures.Failure(str(error), "name a log: --log DIRECTORY, FILE or kafka://host:port") from None
+
+
+def read_private_key(path: Path | None) -> Ed25519PrivateKey:
+    """The key in a file, or else in the environment. Raises Failure."""
+    text = os.environ.get(KEY_VARIABLE, "")
+    try:
+        if path is not None:
+            return signing.private_key(path.read_bytes())
+        if text:
+            return signing.private_key(text.encode())
+    except OSError as error:
+        raise failures.Failure(f"{path}: {error.strerror}", _MAKE_KEY) from None
+    except signing.SigningError as error:
+        raise failures.Failure(f"{path or KEY_VARIABLE}: {error}", _MAKE_KEY) from None
+    raise failures.usage("no key to sign with: give --key FILE", _MAKE_KEY)
+
+
+_MAKE_KEY: Final = "make one: reballast log new-key checkpoint.key"
+
+
+def new_key(path: Path, /, *, as_json: Annotated[bool, Parameter(name="--json", negative=())] = False) -> int:
+    """Make a key pair to sign checkpoints with: PATH, and PATH.pub for those who verify."""
+    public_path = path.with_name(f"{path.name}.pub")
+    for each in (path, public_path):
+        if each.exists():
+            raise failures.Failure(f"{each} exists, and is not changed", "choose another name")
+    private, public = signing.new_keys()
+    try:
+        private_files.write(path, private)
+        public_path.write_bytes(public)
+    except OSError as error:
+        raise failures.Failure(f"{path}: {error.strerror}", "choose another place") from None
+    fingerprint = signing.fingerprint(signing.public_key(public))
+    if as_json:
+        output.json({"key": str(path), "publicKey": str(public_path), "fingerprint": fingerprint})
+    else:
+        output.print_line(f"{path} signs (keep it secret), {public_path} verifies; fingerprint {fingerprint}")
+    return failures.OK
+
+
+def checkpoint(
+    *,
+    key: Annotated[
+        Path | None, Parameter(help=f"The private key (PEM); else {KEY_VARIABLE} holds its text.")
+    ] = None,
+    to: Annotated[
+        str, Parameter(help="File or kafka:// address to append to, - for standard output.")
+    ] = _STANDARD_OUTPUT,
+    log: Place = "",
+    server: options.Server = options.SERVER,
+) -> int:
+    """Sign what the log holds now."""
+    signer = read_private_key(key)
+    place = place_of(log, server)
+    try:
+        made = asyncio.run(_sign(place, to, signer))
+    except (checkpoints.CheckpointError, port.LogError) as error:
+        raise failures.Failure(
+            str(error), "see what differs: reballast log verify --checkpoint FILE"
+        ) from None
+    except OSError as error:
+        raise failures.Failure(f"{to}: {error.strerror or error}", "choose another place") from None
+    if to == _STANDARD_OUTPUT:
+        return failures.OK
+    if server.json:
+        output.json([{"number": each.number, "time": each.time, "to": to} for each in made])
+    elif made:
+        steps = sum(head.step for head in made[-1].heads)
+        output.print_line(f"signed: {made[-1].number} records, {steps} steps; appended to {to}")
+    else:
+        output.print_line(f"nothing new since the last checkpoint in {to}")
+    return failures.OK
+
+
+async def _sign(
+    place: log_places.LogPlace, to: str, signer: Ed25519PrivateKey
+) -> list[checkpoints.Checkpoint]:
+    async with contextlib.AsyncExitStack() as stack:
+        sink = (
+            _StandardOutput()
+            if to == _STANDARD_OUTPUT
+            else await stack.enter_async_context(checkpointing.sink(to))
+        )
+        log = await stack.enter_async_context(log_places.opened(place))
+        return await checkpointing.extend(log, sink, signer, time.time_ns() // 1_000_000)
+
+
+class _StandardOutput:
+    """A sink that only shows lines."""
+
+    async def lines(self) -> list[bytes]:
+        return []
+
+    async def last(self) -> bytes:
+        return b""
+
+    async def append(self, line: bytes) -> None:
+        sys.stdout.write(line.decode() + "\n")
+
+
+def read_checkpoints(where: str, public_key: Path | None) -> list[checkpoints.Checkpoint]:
+    """The signed checkpoints in a file or topic. Raises Failure if one is not signed by the key."""
+    if public_key is None:
+        raise failures.usage(
+            "--checkpoint needs --public-key FILE", "it is FILE.pub of `reballast log new-key FILE`"
+        )
+    try:
+        key = signing.public_key(public_key.read_bytes())
+    except OSError as error:
+        raise failures.Failure(f"{public_key}: {error.strerror}") from None
+    except signing.SigningError as error:
+        raise failures.Failure(f"{public_key}: {error}") from None
+    try:
+        found = checkpoints.read(asyncio.run(_lines(where)), key)
+    except checkpoints.CheckpointError as error:
+        raise failures.Failure(f"{where}: {error}", "the log is not proved") from None
+    except (OSError, port.LogError) as error:
+        raise failures.Failure(f"{where}: {error}") from None
+    if not found:
+        raise failures.Failure(f"{where} has no checkpoints", "make one: reballast log checkpoint")
+    return found
+
+
+async def _lines(where: str) -> list[bytes]:
+    async with checkpointing.sink(where) as sink:
+        return await sink.lines()

@@ -1,0 +1,129 @@
+"""Append signed checkpoints of a log to a file or a topic, once or periodically."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import Struct
+
+from engine import diagnostics, private_files
+from engine.log import port
+from engine.log.kafka import address, line_topic
+from engine.proof import checkpoints, signing
+
+_log = diagnostics.logger(__name__)
+
+
+class Sink(Protocol):
+    """A place to which checkpoints are appended, one line each."""
+
+    async def lines(self) -> list[bytes]:
+        """Return all lines. Raises OSError or port.LogError."""
+        ...
+
+    async def last(self) -> bytes:
+        """Return the last line; empty if there is none. Raises OSError or port.LogError."""
+        ...
+
+    async def append(self, line: bytes) -> None:
+        """Append a line durably. Raises OSError or port.LogError."""
+        ...
+
+
+class FileSink:
+    """A file of lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def lines(self) -> list[bytes]:
+        return await asyncio.to_thread(self._lines)
+
+    async def last(self) -> bytes:
+        lines = await self.lines()
+        return lines[-1] if lines else b""
+
+    async def append(self, line: bytes) -> None:
+        await asyncio.to_thread(self._append, line)
+
+    def _lines(self) -> list[bytes]:
+        """Return the whole lines: a crash may have left a part of one at the end."""
+        content = self._path.read_bytes() if self._path.exists() else b""
+        return content[: content.rfind(b"\n") + 1].splitlines()
+
+    def _append(self, line: bytes) -> None:
+        with private_files.appended(self._path) as file:
+            file.write(line + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@asynccontextmanager
+async def sink(where: str) -> AsyncGenerator[Sink]:
+    """Open a file or the topic ``checkpoints`` at an address on Kafka. Raises address.AddressError."""
+    if not where.startswith(f"{address.SCHEME}://"):
+        yield FileSink(Path(where))
+        return
+    topic = line_topic.LineTopic(address.parse(where), line_topic.CHECKPOINTS)
+    try:
+        yield topic
+    finally:
+        await topic.aclose()
+
+
+async def extend(
+    log: port.NumberedLog, sink: Sink, key: Ed25519PrivateKey, time_ms: int
+) -> list[checkpoints.Checkpoint]:
+    """Append checkpoints of what the log has after the last one; return them.
+
+    Raises CheckpointError if the last one was signed by another key, or is not of this log.
+    """
+    line = await sink.last()
+    last = checkpoints.read([line], key.public_key())[0] if line else None
+    made: list[checkpoints.Checkpoint] = []
+    async for checkpoint in checkpoints.made(log, time_ms, last):
+        await sink.append(signing.signed(checkpoints.encode(checkpoint), key))
+        made.append(checkpoint)
+    return made
+
+
+class Schedule(Struct, frozen=True):
+    """Checkpoints every so many seconds, signed by a key and appended at a place."""
+
+    key: Ed25519PrivateKey
+    every_s: float
+    where: str
+
+
+async def run(
+    schedule: Schedule,
+    opened: Callable[[], AbstractAsyncContextManager[port.NumberedLog]],
+    clock_ms: Callable[[], int],
+    stopping: asyncio.Event,
+) -> None:
+    """Make checkpoints until the process stops, and a last one then; failures are logged, and tried again."""
+    while not stopping.is_set():
+        await _extend(schedule, opened, clock_ms)
+        with anyio.move_on_after(schedule.every_s):
+            await stopping.wait()
+    await _extend(schedule, opened, clock_ms)
+
+
+async def _extend(
+    schedule: Schedule,
+    opened: Callable[[], AbstractAsyncContextManager[port.NumberedLog]],
+    clock_ms: Callable[[], int],
+) -> None:
+    try:
+        async with opened() as log, sink(schedule.where) as place:
+            made = await extend(log, place, schedule.key, clock_ms())
+    except (checkpoints.CheckpointError, port.LogError, OSError) as error:
+        _log.error("no checkpoint signed", to=schedule.where, reason=str(error))
+        return
+    if made:
+        _log.info("checkpoint signed", number=made[-1].number, to=schedule.where)

@@ -1,0 +1,71 @@
+"""The place of a log: a data directory, a log file, or an address on Kafka; opened for reading only."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from engine.log import port, sqlite_reading, sqlite_table
+from engine.log.kafka import address, numbered_log, snapshot_topic
+from engine.reconcilers import snapshot_storage
+
+
+class LogPlace(Struct, frozen=True):
+    """A log in a directory or a file, or at an address on Kafka (which may hold a password); one of both is empty."""
+
+    path: str = ""
+    address: str = ""
+
+
+def parse(text: str) -> LogPlace:
+    """Return the place that a user names. Raises port.LogError if there is no log."""
+    if text.startswith(_KAFKA):
+        try:
+            address.parse(text)
+        except address.AddressError as error:
+            raise port.LogError(str(error)) from None
+        return LogPlace(address=text)
+    path = Path(text)
+    if not (path if path.is_file() else path / sqlite_table.FILE).exists():
+        raise port.LogError(f"there is no log at {text}")
+    return LogPlace(path=str(path.absolute()))
+
+
+@asynccontextmanager
+async def opened(place: LogPlace) -> AsyncGenerator[port.NumberedLog]:
+    """Open a log for reading, also beside the processes that write it."""
+    if place.address:
+        async with numbered_log.reading(address.parse(place.address)) as log:
+            yield log
+        return
+    reader = await asyncio.to_thread(sqlite_reading.SqliteReader, Path(place.path))
+    try:
+        yield reader
+    finally:
+        await reader.aclose()
+
+
+@asynccontextmanager
+async def snapshots(place: LogPlace) -> AsyncGenerator[snapshot_storage.SnapshotStorage]:
+    """Open the snapshots beside a log for reading."""
+    if place.address:
+        topic = snapshot_topic.SnapshotTopic(address.parse(place.address))
+        try:
+            yield topic
+        finally:
+            await topic.close()
+        return
+    directory = await asyncio.to_thread(_directory_of, place)
+    yield snapshot_storage.SingleSnapshotStorage(snapshot_storage.SnapshotFiles(directory))
+
+
+def _directory_of(place: LogPlace) -> Path:
+    """Return the directory of a log that is not on Kafka."""
+    path = Path(place.path)
+    return path.parent if path.is_file() else path
+
+
+_KAFKA: Final = f"{address.SCHEME}://"

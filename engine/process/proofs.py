@@ -1,0 +1,151 @@
+"""Verification of a log in several processes, each for a share of the shards."""
+
+import asyncio
+import multiprocessing
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.queues import Queue
+from typing import Final, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct, structs
+
+from engine.log import port
+from engine.process import interpreter_settings, log_places
+from engine.proof import verification
+from engine.reconcilers import snapshots
+from events import topics
+
+_POLL_S: Final = 0.1
+_Result = TypeVar("_Result")
+
+
+class Progress(Struct, frozen=True):
+    """Records of ``until`` that the slowest process has read, and steps that all of them have computed."""
+
+    records: int
+    until: int
+    steps: int
+
+
+Show: TypeAlias = Callable[[Progress], None]
+_Reading: TypeAlias = tuple[int, int, int]
+"""Index of a process, number of the last record that it has read, and its steps."""
+
+
+class _Part(Struct, frozen=True):
+    """The work of one process."""
+
+    index: int
+    place: log_places.LogPlace
+    scope: verification.Scope
+    since_snapshot: bool
+
+
+def verify(
+    place: log_places.LogPlace,
+    scope: verification.Scope = verification.EVERYTHING,
+    *,
+    since_snapshot: bool = False,
+    processes: int,
+    show: Show | None = None,
+) -> verification.Report:
+    """Verify a part of a log, which may be written meanwhile.
+
+    With ``since_snapshot`` only the steps after the newest snapshot, which is trusted. Raises LogError.
+    """
+    last = asyncio.run(_last_number(place))
+    until = last if scope.last is None else min(scope.last, last)
+    parts = [
+        _Part(index, place, structs.replace(scope, shards=shards, last=until), since_snapshot)
+        for index, shards in enumerate(_shares(processes))
+    ]
+    reports = in_processes(_verify, parts, until, show)
+    return verification.merged(msgspec.json.decode(report, type=verification.Report) for report in reports)
+
+
+def in_processes(
+    work: Callable[[_Part], _Result], parts: Sequence[_Part], until: int, show: Show | None
+) -> list[_Result]:
+    """Run the parts, each in a process of its own; shows the progress that they report."""
+    context = multiprocessing.get_context("spawn")
+    readings: Queue[_Reading] = context.Queue()
+    reached = {part.index: (0, 0) for part in parts}
+    with ProcessPoolExecutor(len(parts), context, initializer=_begin, initargs=(readings,)) as pool:
+        futures = [pool.submit(work, part) for part in parts]
+        try:
+            while not all(future.done() for future in futures):
+                _collect(readings, reached)
+                if show is not None:
+                    numbers, steps = zip(*reached.values(), strict=True)
+                    show(Progress(min(numbers), until, sum(steps)))
+            return [_result(future) for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _result(future: "Future[_Result]") -> _Result:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise port.LogError("a process ended early; it may have had too little memory") from None
+
+
+def _collect(readings: "Queue[_Reading]", reached: dict[int, tuple[int, int]]) -> None:
+    """Take the progress that the processes have reported; wait a moment if there is none."""
+    try:
+        index, number, steps = readings.get(timeout=_POLL_S)
+        while True:
+            reached[index] = (number, steps)
+            index, number, steps = readings.get_nowait()
+    except queue.Empty:
+        return
+
+
+def _shares(processes: int) -> list[tuple[int, ...]]:
+    """Divide the shards among at most so many processes."""
+    count = max(1, min(processes, topics.SHARDS))
+    return [tuple(range(index, topics.SHARDS, count)) for index in range(count)]
+
+
+async def _last_number(place: log_places.LogPlace) -> int:
+    async with log_places.opened(place) as log:
+        return log.last_number()
+
+
+_readings: "Queue[_Reading] | None" = None
+"""Takes the progress of this process."""
+
+
+def _begin(readings: "Queue[_Reading]") -> None:
+    global _readings  # noqa: PLW0603  # a queue can be given to a process only when it starts
+    _readings = readings
+    interpreter_settings.tune()
+
+
+def _verify(part: _Part) -> bytes:
+    return msgspec.json.encode(asyncio.run(_verified(part)))
+
+
+async def _verified(part: _Part) -> verification.Report:
+    def progress(number: int, steps: int) -> None:
+        if _readings is not None:
+            _readings.put((part.index, number, steps))
+
+    async with log_places.opened(part.place) as log:
+        if not part.since_snapshot:
+            return await verification.verify(log, part.scope, progress=progress)
+        reports: list[verification.Report] = []
+        async with log_places.snapshots(part.place) as storage:
+            for store, shards in storage.of(part.scope.shards):
+                snapshot = await snapshots.newest(log, store, shards, discards=False)
+                if snapshot is None:
+                    raise port.LogError(
+                        f"there is no snapshot of this release for shards {shards} of the log"
+                    )
+                scope = structs.replace(part.scope, shards=tuple(shards))
+                reports.append(await verification.verify(log, scope, snapshot=snapshot, progress=progress))
+        return verification.merged(reports)

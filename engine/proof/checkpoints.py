@@ -1,0 +1,256 @@
+"""Checkpoints of a log: its history at a number, to be signed and kept out of reach of those who write the log.
+
+The chain of steps has no key: a process that can write the log could compute all of it again, with right digests. A checkpoint
+holds the digest of each shard's last step, which covers all steps before it with their inputs and outputs, and a
+digest over all records in number order. It also holds a mark of each step since the checkpoint before, so that the
+first step that differs can be named. A log is compared with a checkpoint by making the same checkpoint again.
+"""
+
+import base64
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Final
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from msgspec import Struct
+
+from engine.log import port
+from engine.proof import signing
+from engine.proof.record_origins import Finding
+from events import chain, codec, decisions, times, topics
+from events.records import StoredRecord
+
+_FORMAT: Final = "reballast-checkpoint-1"
+_READ: Final = 1_000
+_DIGEST_BYTES: Final = 32
+_MARK_BYTES: Final = 4
+_STEPS_MAX: Final = 50_000
+"""Steps between two checkpoints; more are divided, so that a checkpoint stays below 1 MB."""
+
+
+class Head(Struct, frozen=True):
+    """The last step of a shard: its number, term, digest and offset in decisions (0 and empty before the first).
+
+    ``marks`` has the first bytes of the digest of each step since the checkpoint before, in base64.
+    """
+
+    shard: int
+    step: int
+    term: int
+    digest: str
+    offset: int
+    marks: str
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True):
+    """The history of a log up to ``number``.
+
+    ``records`` is the digest over all records so far; ``previous`` is the SHA-256 of the content of the checkpoint
+    before, empty for the first one; ``time`` is when it was made.
+    """
+
+    format: str = _FORMAT
+    number: int
+    time: str
+    records: str
+    heads: list[Head]
+    previous: str
+
+
+class CheckpointError(Exception):
+    """Checkpoints cannot be read or continued; the message says why."""
+
+
+def encode(checkpoint: Checkpoint) -> bytes:
+    """Return the content that is signed."""
+    return msgspec.json.encode(checkpoint)
+
+
+def read(lines: Iterable[bytes], key: Ed25519PublicKey) -> list[Checkpoint]:
+    """Return signed checkpoints, oldest first.
+
+    Raises CheckpointError if one is not signed by the key, or if one between two others is missing.
+    """
+    found: list[Checkpoint] = []
+    previous = ""
+    for index, line in enumerate(filter(None, (line.strip() for line in lines)), 1):
+        try:
+            content = signing.content(line, key)
+            checkpoint = msgspec.json.decode(content, type=Checkpoint)
+        except (signing.SigningError, msgspec.MsgspecError) as error:
+            raise CheckpointError(f"checkpoint {index}: {error}") from None
+        if checkpoint.format != _FORMAT:
+            raise CheckpointError(f"checkpoint {index} has the format {checkpoint.format}, not {_FORMAT}")
+        if found and checkpoint.previous != previous:
+            raise CheckpointError(f"checkpoint {index} does not continue the one before: some are missing")
+        found.append(checkpoint)
+        previous = digest(content)
+    return found
+
+
+def digest(content: bytes) -> str:
+    """Return the digest by which the next checkpoint names this one."""
+    return hashlib.sha256(content).hexdigest()
+
+
+class _History:
+    """The history of a log as far as it was read; continues a checkpoint."""
+
+    def __init__(self, start: Checkpoint | None) -> None:
+        self.number = 0 if start is None else start.number
+        self._records = b"" if start is None else bytes.fromhex(start.records)
+        self._chains = {shard: chain.Chain(shard) for shard in range(topics.SHARDS)}
+        for head in () if start is None else start.heads:
+            self._chains[head.shard] = chain.Chain(head.shard, head.step, head.term, head.digest)
+        self._offsets = {head.shard: head.offset for head in (() if start is None else start.heads)}
+        self._marks: dict[int, bytearray] = {}
+        self.steps = 0
+
+    def take(self, record: StoredRecord) -> None:
+        """Add the next record."""
+        self.number = record.number
+        where = f"{record.number}\0{record.position}\0".encode()
+        content = b"".join((self._records, where, record.checksum))
+        self._records = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
+        if record.topic != topics.DECISIONS:
+            return
+        decoded = codec.decode(record)
+        if not isinstance(decoded, codec.Decoded) or not isinstance(decoded.data, decisions.StepTaken):
+            return
+        shard_chain = self._chains[record.partition]
+        if shard_chain.take(record, decoded.data):
+            mark = bytes.fromhex(shard_chain.digest)[:_MARK_BYTES]
+            self._marks.setdefault(record.partition, bytearray()).extend(mark)
+            self._offsets[record.partition] = record.offset
+            self.steps += 1
+
+    def checkpoint(self, time_ms: int, previous: str) -> Checkpoint:
+        """Return a checkpoint here, and begin the next one."""
+        heads = [
+            Head(
+                shard,
+                each.number,
+                each.term,
+                each.digest,
+                self._offsets.get(shard, 0),
+                base64.b64encode(self._marks.get(shard, b"")).decode(),
+            )
+            for shard, each in self._chains.items()
+        ]
+        self._marks = {}
+        self.steps = 0
+        return Checkpoint(
+            number=self.number,
+            time=times.to_text(time_ms),
+            records=self._records.hex(),
+            heads=heads,
+            previous=previous,
+        )
+
+
+async def made(
+    log: port.NumberedLog, time_ms: int, last: Checkpoint | None = None
+) -> AsyncIterator[Checkpoint]:
+    """Yield checkpoints of what the log has after the ``last`` one: none if nothing, several if it is much.
+
+    Raises CheckpointError if the log does not have the end of that one.
+    """
+    if last is not None:
+        await _check_end(log, last)
+    history = _History(last)
+    previous = "" if last is None else digest(encode(last))
+    until = log.last_number()
+    made_number = history.number
+    async for record in _records(log, history.number, until):
+        history.take(record)
+        if history.steps >= _STEPS_MAX:
+            checkpoint = history.checkpoint(time_ms, previous)
+            previous, made_number = digest(encode(checkpoint)), checkpoint.number
+            yield checkpoint
+    # The last number may be that of no record: on Kafka numbers have gaps.
+    if history.number > made_number:
+        yield history.checkpoint(time_ms, previous)
+
+
+async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
+    """Return what of the checkpoints (at least one) the log does not contain, up to the first one that differs."""
+    try:
+        return await _differing(log, checkpoints)
+    except port.LogCorruptedError as error:
+        return [Finding(kind="checkpoint", where="log", message=f"it cannot be compared: {error}")]
+
+
+async def _differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
+    start = None
+    if checkpoints[0].previous:
+        start, checkpoints = checkpoints[0], checkpoints[1:]
+        try:
+            await _check_end(log, start)
+        except CheckpointError as error:
+            return [Finding(kind="checkpoint", where=f"number {start.number}", message=str(error))]
+    history = _History(start)
+    for checkpoint in checkpoints:
+        last = min(checkpoint.number, log.last_number())
+        async for record in _records(log, history.number, last):
+            history.take(record)
+        recomputed = history.checkpoint(0, "")
+        findings = _compare(checkpoint, recomputed)
+        if findings:
+            return findings
+    return []
+
+
+def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
+    of = f"the checkpoint of {checkpoint.time}"
+    found: list[Finding] = []
+    for head, mine in zip(checkpoint.heads, recomputed.heads, strict=True):
+        if (head.step, head.term, head.digest) == (mine.step, mine.term, mine.digest):
+            continue
+        step = _first_differing(head, mine)
+        if step > mine.step:
+            message = f"the log ends at step {mine.step} of this shard; {of} has {head.step}"
+        elif step > head.step:
+            message = f"the log has this step before number {checkpoint.number}; {of} does not"
+        else:
+            message = f"it is not the step that {of} has, so the log was rewritten from here on"
+        found.append(Finding(kind="checkpoint", where=f"shard {head.shard} step {step}", message=message))
+    if recomputed.number < checkpoint.number:
+        message = f"the log ends at number {recomputed.number}; {of} has {checkpoint.number}"
+        found.append(Finding(kind="checkpoint", where=f"number {recomputed.number + 1}", message=message))
+    elif not found and checkpoint.records != recomputed.records:
+        message = f"the records up to here are not those of {of}, though no step differs"
+        found.append(Finding(kind="checkpoint", where=f"number {checkpoint.number}", message=message))
+    return found
+
+
+def _first_differing(head: Head, mine: Head) -> int:
+    """Return the number of the first step after the checkpoint before that differs or is missing."""
+    expected, found = base64.b64decode(head.marks), base64.b64decode(mine.marks)
+    begun = head.step - len(expected) // _MARK_BYTES
+    for at in range(0, max(len(expected), len(found)), _MARK_BYTES):
+        if expected[at : at + _MARK_BYTES] != found[at : at + _MARK_BYTES]:
+            return begun + at // _MARK_BYTES + 1
+    return head.step
+
+
+async def _check_end(log: port.NumberedLog, checkpoint: Checkpoint) -> None:
+    """Raise CheckpointError if the log does not have the last steps that a checkpoint names."""
+    if log.last_number() < checkpoint.number:
+        message = f"the log ends at number {log.last_number()}, the checkpoint of {checkpoint.time} at"
+        raise CheckpointError(f"{message} {checkpoint.number}: records are missing")
+    for head in checkpoint.heads:
+        found = await log.read(topics.DECISIONS, head.shard, head.offset, 1) if head.step else []
+        if head.step and (not found or chain.step_digest(found[0].value) != head.digest):
+            message = f"shard {head.shard} step {head.step} is not the one that the checkpoint of {checkpoint.time} has"
+            raise CheckpointError(f"{message}: the log was rewritten before it")
+
+
+async def _records(log: port.NumberedLog, after: int, until: int) -> AsyncIterator[StoredRecord]:
+    """Yield the records with numbers above ``after`` up to ``until``; numbers may have gaps."""
+    while after < until and (batch := await log.read_all(after, _READ)):
+        for record in batch:
+            if record.number > until:
+                return
+            yield record
+        after = batch[-1].number

@@ -1,0 +1,235 @@
+"""Prove a log: compute every step again from its inputs; it must give the same bytes.
+
+Also checked: each record's checksum, the chain of step digests, that every output of a step is in the log
+with a larger number than the step, and that no other record had an effect as an output. Foreign records
+without effect, such as late appends of a former owner, are noted and are no errors. Steps of another release
+are compared too; deviations are reported as differences between releases.
+
+The log may grow meanwhile: the steps are proved that have numbers when the proof begins.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from engine.log import port
+from engine.proof.record_origins import Finding, RecordOrigins
+from engine.reconcilers import recovery, replay, snapshots
+from events import codec, decisions, records, release, topics
+
+Progress = Callable[[int, int], None]
+"""Called with the number of the last record read, and the number of steps proved so far."""
+
+
+class Scope(Struct, frozen=True):
+    """The part of a log to prove: steps of ``shards`` with numbers from ``first`` to ``last`` (None: the end).
+
+    Steps before ``first`` are replayed as recorded: they are the basis of the others.
+    """
+
+    shards: tuple[int, ...] = tuple(range(topics.SHARDS))
+    first: int = 1
+    last: int | None = None
+
+
+EVERYTHING: Final = Scope()
+
+
+class Report(Struct):
+    """Result of a proof. ``differences`` come from steps of another release, ``notes`` are foreign without effect."""
+
+    steps: int = 0
+    records: int = 0
+    findings: list[Finding] = []
+    differences: list[Finding] = []
+    notes: list[Finding] = []
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there are no findings."""
+        return not self.findings
+
+
+async def verify(
+    log: port.NumberedLog,
+    scope: Scope = EVERYTHING,
+    *,
+    snapshot: snapshots.Snapshot | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Prove a part of the log, up to its present last number.
+
+    With a ``snapshot``, which is trusted, only the steps after it are read.
+    """
+    report = Report()
+    until = log.last_number() if scope.last is None else min(scope.last, log.last_number())
+    starts = {} if snapshot is None else {shard: snapshot.chain(shard) for shard in scope.shards}
+    origins = RecordOrigins(until, scope.shards, starts)
+    try:
+        # Outputs of the last steps may get their numbers later than the steps.
+        await log.level()
+    except port.UnnumberedError as error:
+        origins.unnumbered = str(error)
+    after = 0 if snapshot is None else await _number_of(log, snapshot, scope.shards)
+    walk = _Walk(log, origins, report, after, progress)
+    proved = await _verify_shards(log, scope, until, walk, snapshot)
+    await walk.read_past(until)
+    origins.close(proved)
+    report.findings += origins.findings
+    report.notes += origins.notes
+    return report
+
+
+async def _number_of(log: port.Log, snapshot: snapshots.Snapshot, shards: Iterable[int]) -> int:
+    """Return the smallest number of the steps at which a snapshot was taken; 0 if a shard has none."""
+    numbers: list[int] = []
+    for shard in shards:
+        found = await log.read(topics.DECISIONS, shard, snapshot.shards[shard].offset, 1)
+        numbers.append(found[0].number if found and snapshot.shards[shard].state.number else 0)
+    return min(numbers)
+
+
+def merged(reports: Iterable[Report]) -> Report:
+    """Return one report on a log whose shards were proved apart; each proof has read all records."""
+    total = Report()
+    for report in reports:
+        total.steps += report.steps
+        total.records = max(total.records, report.records)
+        for kind in ("findings", "differences", "notes"):
+            found: list[Finding] = getattr(total, kind)
+            # Each proof reports the records that it could not read.
+            found += [finding for finding in getattr(report, kind) if finding not in found]
+    return total
+
+
+class _Walk:
+    """One reading of all records in number order, as far ahead as the proof of the steps needs their outputs.
+
+    Reading only so far keeps the memory constant: an output is kept from its reading until its step is computed.
+    """
+
+    def __init__(
+        self,
+        log: port.NumberedLog,
+        origins: RecordOrigins,
+        report: Report,
+        after: int,
+        progress: Progress | None,
+    ) -> None:
+        self.origins = origins
+        self.report = report
+        self._log = log
+        self._after = after
+        self._progress = progress
+
+    async def read_past(self, number: int) -> None:
+        """Read at least up to a number, or to the end."""
+        while self._after < number and await self.read_more():
+            pass
+
+    async def read_more(self) -> bool:
+        """Read the next records; return whether there were any. An unreadable record becomes a finding."""
+        if self._after >= self._log.last_number():
+            return False
+        try:
+            batch = await self._log.read_all(self._after, _READ)
+        except port.LogCorruptedError:
+            batch = await self._read_one()
+        for record in batch:
+            self.report.records += 1
+            self.origins.take(record)
+        if batch:
+            self._after = batch[-1].number
+        if self._progress is not None:
+            self._progress(self._after, self.report.steps)
+        return True
+
+    async def _read_one(self) -> list[records.StoredRecord]:
+        try:
+            return await self._log.read_all(self._after, 1)
+        except port.LogCorruptedError as error:
+            self._after += 1
+            finding = Finding(kind="checksum", where=f"number {self._after}", message=str(error))
+            self.report.findings.append(finding)
+            return []
+
+
+_READ: Final = 1_000
+
+
+async def _verify_shards(
+    log: port.Log, scope: Scope, until: int, walk: _Walk, snapshot: snapshots.Snapshot | None
+) -> dict[int, bool]:
+    """Compute the steps of the scope again; return for each readable shard whether all of them are right."""
+    replayed = replay.Replay(log, scope.shards, snapshot)
+    proved = dict.fromkeys(scope.shards, True)
+    origins, report = walk.origins, walk.report
+    async for step in replayed.steps():
+        recorded, taken = step.recorded, step.recorded.taken
+        await walk.read_past(min(recorded.record.number, until))
+        if recorded.record.number > until:
+            replayed.leave_out(taken.shard)
+            continue
+        if recorded.record.number < scope.first:
+            step.fold.replay(step.facts, taken, recorded.record.value, recorded.data)
+            origins.pass_over(taken)
+            continue
+        recomputed = step.fold.decide(step.facts, taken.time_ms, taken.processed, term=taken.term)
+        findings = await _compare(recorded, recomputed.records, walk)
+        if origins.unnumbered and any(finding.kind == "missing" for finding in findings):
+            # It may be among the records without numbers.
+            report.notes.append(Finding(kind="unproved", where=findings[0].where, message=origins.unnumbered))
+        elif taken.release == release.RELEASE:
+            report.findings += findings
+        else:
+            report.differences += findings
+        report.steps += 1
+        if findings:
+            # The computed state now differs from the recorded one, so every later step would differ as well.
+            proved[taken.shard] = False
+            replayed.leave_out(taken.shard)
+    for shard, error in replayed.unreadable.items():
+        del proved[shard]
+        report.findings.append(Finding(kind="unreadable", where=f"shard {shard}", message=str(error)))
+    return proved
+
+
+async def _compare(
+    step: recovery.RecordedStep, recomputed: list[records.Record], walk: _Walk
+) -> list[Finding]:
+    where = f"shard {step.taken.shard} step {step.taken.number} ({step.record.position})"
+    for record in recomputed[1:]:
+        output = record.headers["ce_id"]
+        found = walk.origins.output(output, record.checksum)
+        while not found and await walk.read_more():
+            found = walk.origins.output(output, record.checksum)
+        match found:
+            case None:
+                message = f"output {output} ({record.headers['ce_type']}) is not in the log"
+                return [Finding(kind="missing", where=where, message=message)]
+            case False:
+                subject = record.headers.get("ce_subject", "")
+                message = f"output {output} ({record.headers['ce_type']} of {subject}) differs"
+                return [Finding(kind="recomputed", where=where, message=message)]
+            case True:
+                continue
+    if recomputed[0].checksum == step.record.checksum:
+        return []
+    computed = codec.decode(recomputed[0])
+    names = _differing(step.taken, computed.data) if isinstance(computed, codec.Decoded) else ["?"]
+    if step.taken.release != release.RELEASE:
+        # The outputs were compared one by one; these fields describe the release, not its decisions.
+        names = [name for name in names if name not in _RELEASE_FIELDS]
+        if not names:
+            return []
+    message = f"the step's basis or result differs in: {', '.join(names) or 'the envelope'}"
+    return [Finding(kind="recomputed", where=where, message=message)]
+
+
+_RELEASE_FIELDS: Final = frozenset({"release", "previous", "outputs_digest", "declared"})
+
+
+def _differing(recorded: decisions.StepTaken, computed: object) -> list[str]:
+    fields = decisions.StepTaken.__struct_fields__
+    return [name for name in fields if getattr(recorded, name) != getattr(computed, name)]

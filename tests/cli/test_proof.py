@@ -1,0 +1,93 @@
+"""``log verify``, ``log checkpoint`` and ``log new-key`` on a real server's log: beside it, on a copy, and changed."""
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine.cli import main
+from tests.cli import servers
+from tests.cli.servers import Shell
+
+pytestmark = pytest.mark.slow
+
+POLICY: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all, namespace: default}
+spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}], placement: {}}
+"""
+MAP: Final = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {a: b}}"
+
+
+def test_checkpoints_of_a_server_prove_its_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = tmp_path / "data"
+    key, signed = tmp_path / "my.key", tmp_path / "signed.jsonl"
+    shell = Shell(directory, capsys)
+    assert "fingerprint" in without_server(capsys, "log", "new-key", str(key))
+    assert "exists" in without_server(capsys, "log", "new-key", str(key), code=1)
+    options = ["--checkpoint-key", str(key), "--checkpoint-every", "1s", "--checkpoint-to", str(signed)]
+    with servers.running(directory, *options):
+        apply(shell, tmp_path, POLICY)
+        apply(shell, tmp_path, MAP % "first")
+        beside = shell("log", "verify", "--log", str(directory), "--processes", "2")
+        assert "the log is verified, no findings" in beside
+    proof = ["--checkpoint", str(signed), "--public-key", f"{key}.pub"]
+    shown = shell("log", "verify", *proof)
+    assert "signed checkpoints, the last of" in shown
+    # What the server decided while it stopped, after its last checkpoint.
+    shell("log", "checkpoint", "--key", str(key), "--to", str(signed))
+    assert "nothing new" in shell("log", "checkpoint", "--key", str(key), "--to", str(signed))
+
+    copy = tmp_path / "copy.sqlite"
+    shutil.copy(directory / "log.sqlite", copy)
+    drop_newest(copy)
+    found = json.loads(shell("log", "verify", "--log", str(copy), *proof, "--json", code=1))
+    assert any(finding["kind"] == "checkpoint" for finding in found["findings"])
+
+    other = tmp_path / "other.key"
+    without_server(capsys, "log", "new-key", str(other))
+    shell("log", "verify", "--checkpoint", str(signed), "--public-key", f"{other}.pub", code=1)
+    assert "is signed with the key" in shell.errors
+    shell("log", "checkpoint", "--key", str(other), "--to", str(signed), code=1)
+    assert "is signed with the key" in shell.errors
+
+
+def test_wrong_options_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell(tmp_path, capsys)
+    shell("log", "verify", "--log", str(tmp_path / "nowhere"), code=1)
+    assert "there is no log at" in shell.errors
+    shell("log", "verify", "--log", "kafka://", code=1)
+    assert "is not a log address" in shell.errors
+    shell("log", "verify", "--checkpoint", "signed.jsonl", code=2)
+    assert "--public-key" in shell.errors
+    shell("log", "checkpoint", code=2)
+    assert "reballast log new-key" in shell.errors
+    (tmp_path / "bad.key").write_text("no key")
+    shell("log", "checkpoint", "--key", str(tmp_path / "bad.key"), code=1)
+    assert "not a private key" in shell.errors
+
+
+def without_server(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    """Run a command that has no server."""
+    capsys.readouterr()
+    assert main.run([*words]) == code
+    printed = capsys.readouterr()
+    return printed.out + printed.err
+
+
+def apply(shell: Shell, scratch: Path, manifest: str) -> None:
+    path = scratch / "objects.yaml"
+    path.write_text(manifest)
+    shell("apply", "-f", str(path))
+
+
+def drop_newest(path: Path) -> None:
+    """Delete the newest record in the file itself."""
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("DELETE FROM records WHERE number = (SELECT max(number) FROM records)")
+    connection.close()

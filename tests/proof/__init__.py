@@ -1,0 +1,1 @@
+"""Proofs: verification, signed checkpoints, audits."""

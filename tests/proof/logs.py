@@ -1,0 +1,58 @@
+"""Logs for proofs: a played history in a file, copies of it, and histories that begin alike and then differ."""
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from engine.log import memory, port, sqlite
+from events import records
+from events.records import StoredRecord
+from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
+from tests.builders.manifests import DYNAMIC, on
+from tests.deciders.story import Story
+
+WEB = key("web")
+_BOTH = on("member1", "member2", scheduling=DYNAMIC)
+
+
+async def play(story: Story, replicas: int | None = None) -> None:
+    """Play a history with events of every kind; those with other ``replicas`` begin alike, and then differ."""
+    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2", 20))
+    await story.submit(policy("p", _BOTH), deployment("web", 6), deployment("big", 300))
+    if replicas is not None:
+        await story.submit(deployment("web", replicas))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.report(WEB, "member2")
+    await story.submit(rebalancer("demo", ref("web"), ref("nobody")))
+
+
+async def played(replicas: int | None = None) -> memory.MemoryLog:
+    """Return the log of a played history."""
+    story = Story()
+    await play(story, replicas)
+    return await copied(await everything(story.log))
+
+
+async def everything(log: port.NumberedLog) -> list[StoredRecord]:
+    return await log.read_all(0, log.last_number())
+
+
+async def copied(history: Iterable[StoredRecord]) -> memory.MemoryLog:
+    """Return a log with these records, appended as they are."""
+    log = memory.MemoryLog()
+    await log.append(as_new(history))
+    return log
+
+
+def as_new(stored: Iterable[StoredRecord]) -> list[records.Record]:
+    """Return stored records as they are appended."""
+    return [records.record(each.topic, each.partition, each.key, each.headers, each.value) for each in stored]
+
+
+@asynccontextmanager
+async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
+    log = await sqlite.SqliteLog.open(directory)
+    try:
+        yield log
+    finally:
+        await log.aclose()

@@ -1,0 +1,219 @@
+"""Signed checkpoints: a log that was cut, spliced or written anew with right digests is found, with its first step."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from engine.log import memory, port
+from engine.process import checkpointing
+from engine.proof import checkpoints, signing, verification
+from engine.proof.checkpoints import Checkpoint
+from events import codec, decisions
+from events.records import StoredRecord
+from tests.proof import logs
+
+_PRIVATE, _PUBLIC = signing.new_keys()
+PRIVATE = signing.private_key(_PRIVATE)
+PUBLIC = signing.public_key(_PUBLIC)
+
+
+async def made(log: port.NumberedLog, last: Checkpoint | None = None) -> list[Checkpoint]:
+    return [each async for each in checkpoints.made(log, 1_000, last)]
+
+
+def steps_of(history: list[StoredRecord]) -> dict[tuple[int, int], StoredRecord]:
+    """The steps of a history by shard and number."""
+    found: dict[tuple[int, int], StoredRecord] = {}
+    for record in history:
+        match codec.decode(record):
+            case codec.Decoded(data=decisions.StepTaken() as step):
+                found[step.shard, step.number] = record
+            case _:
+                pass
+    return found
+
+
+def first_differing(mine: list[StoredRecord], others: list[StoredRecord]) -> dict[int, int]:
+    """The number of the first step of each shard that is not in both histories, up to the length of the first one."""
+    here, there = steps_of(mine), steps_of(others[: len(mine)])
+    found: dict[int, int] = {}
+    for shard, number in sorted(here | there):
+        step, other = here.get((shard, number)), there.get((shard, number))
+        if step is None or other is None or step.value != other.value:
+            found.setdefault(shard, number)
+    return found
+
+
+def named(findings: list[verification.Finding]) -> dict[int, int]:
+    """The shard and the step that each finding names."""
+    found: dict[int, int] = {}
+    for finding in findings:
+        assert finding.kind == "checkpoint"
+        match finding.where.split():
+            case "shard", shard, "step", number:
+                found[int(shard)] = int(number)
+            case _:
+                pass
+    return found
+
+
+async def test_log_contains_its_own_checkpoints() -> None:
+    log = await logs.played()
+    half = await logs.copied((await logs.everything(log))[:40])
+    first = await made(half)
+    found = [*first, *await made(log, first[-1])]
+    assert [each.number for each in found] == [40, log.last_number()]
+    assert await checkpoints.differing(log, found) == []
+    assert await checkpoints.differing(log, found[1:]) == []
+    assert await made(log, found[-1]) == []
+
+
+async def test_checkpoints_of_one_history_are_equal_however_often_they_are_made() -> None:
+    log = await logs.played()
+    once = (await made(log))[-1]
+    last: Checkpoint | None = None
+    history = await logs.everything(log)
+    for end in range(10, len(history) + 10, 10):
+        (last,) = await made(await logs.copied(history[:end]), last)
+    assert last is not None
+    assert last.records == once.records
+    assert [(head.step, head.digest) for head in last.heads] == [
+        (head.step, head.digest) for head in once.heads
+    ]
+
+
+@pytest.mark.parametrize("lost", [1, 3, 8])
+async def test_log_without_its_last_steps_is_found_with_the_first_missing_one(lost: int) -> None:
+    log = await logs.played()
+    history = await logs.everything(log)
+    end = sorted(step.number for step in steps_of(history).values())[-lost] - 1
+    cut = await logs.copied(history[:end])
+    assert (await verification.verify(cut)).is_clean
+    findings = await checkpoints.differing(cut, await made(log))
+    assert named(findings) == first_differing(history, history[:end])
+    assert any(f"ends at number {end}" in finding.message for finding in findings)
+
+
+async def test_history_written_anew_with_right_digests_is_found_with_its_first_step() -> None:
+    log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
+    assert (await verification.verify(anew)).is_clean
+    findings = await checkpoints.differing(anew, await made(log))
+    expected = first_differing(await logs.everything(log), await logs.everything(anew))
+    assert expected
+    assert named(findings) == expected
+
+
+async def test_first_of_several_checkpoints_that_differs_names_the_step() -> None:
+    log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
+    history = await logs.everything(log)
+    found: list[Checkpoint] = []
+    for end in (20, 40, 60, len(history)):
+        found += await made(await logs.copied(history[:end]), found[-1] if found else None)
+    findings = await checkpoints.differing(anew, found)
+    expected = first_differing(history, await logs.everything(anew))
+    named_steps = named(findings)
+    assert named_steps
+    assert all(expected[shard] == number for shard, number in named_steps.items())
+
+
+async def test_spliced_logs_are_found() -> None:
+    log, other = await logs.played(replicas=6), await logs.played(replicas=9)
+    mine, others = await logs.everything(log), await logs.everything(other)
+    spliced = await logs.copied([*mine[:30], *others[30:]])
+    assert await checkpoints.differing(spliced, await made(log))
+
+
+async def test_input_that_no_step_took_is_covered_too() -> None:
+    log = await logs.played()
+    history = await logs.everything(log)
+    (waiting,) = logs.as_new([history[0]])
+    await log.append([waiting])
+    found = await made(log)
+    without = await logs.copied(history)
+    await without.append(logs.as_new([history[1]]))
+    (finding,) = await checkpoints.differing(without, found)
+    assert finding.where == f"number {log.last_number()}"
+    assert "though no step differs" in finding.message
+
+
+async def test_log_that_lacks_the_last_checkpoint_gets_no_further_ones() -> None:
+    log, anew = await logs.played(replicas=6), await logs.played(replicas=9)
+    found = await made(log)
+    with pytest.raises(checkpoints.CheckpointError, match="rewritten"):
+        await made(anew, found[-1])
+    with pytest.raises(checkpoints.CheckpointError, match="records are missing"):
+        await made(await logs.copied((await logs.everything(log))[:-5]), found[-1])
+
+
+def signed(found: list[Checkpoint]) -> list[bytes]:
+    return [signing.signed(checkpoints.encode(each), PRIVATE) for each in found]
+
+
+async def three_checkpoints() -> list[Checkpoint]:
+    history = await logs.everything(await logs.played())
+    found: list[Checkpoint] = []
+    for end in (20, 40, 60):
+        found += await made(await logs.copied(history[:end]), found[-1] if found else None)
+    return found
+
+
+async def test_signed_checkpoints_are_read_back() -> None:
+    found = await three_checkpoints()
+    assert checkpoints.read(signed(found), PUBLIC) == found
+
+
+async def test_changed_missing_and_foreign_checkpoints_are_refused() -> None:
+    found = await three_checkpoints()
+    lines = signed(found)
+    changed = [lines[0].replace(b'"number":20', b'"number":21'), *lines[1:]]
+    with pytest.raises(checkpoints.CheckpointError, match="checkpoint 1: its content was changed"):
+        checkpoints.read(changed, PUBLIC)
+    with pytest.raises(checkpoints.CheckpointError, match="some are missing"):
+        checkpoints.read([lines[0], lines[2]], PUBLIC)
+    foreign, _ = signing.new_keys()
+    others = [signing.signed(checkpoints.encode(found[0]), signing.private_key(foreign))]
+    with pytest.raises(checkpoints.CheckpointError, match="signed with the key"):
+        checkpoints.read(others, PUBLIC)
+    with pytest.raises(checkpoints.CheckpointError, match="not a signed line"):
+        checkpoints.read([b"{}"], PUBLIC)
+
+
+@pytest.mark.parametrize("pem", [b"", b"no key", _PUBLIC])
+def test_what_is_no_private_key_is_refused(pem: bytes) -> None:
+    with pytest.raises(signing.SigningError):
+        signing.private_key(pem)
+
+
+async def test_file_continues_after_a_crash_in_the_middle_of_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "signed.jsonl"
+    log = await logs.played()
+    history = await logs.everything(log)
+    sink = checkpointing.FileSink(path)
+    await checkpointing.extend(await logs.copied(history[:30]), sink, PRIVATE, 1)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"content":{"number":')
+    await checkpointing.extend(log, sink, PRIVATE, 2)
+    found = checkpoints.read(await sink.lines(), PUBLIC)
+    assert [each.number for each in found] == [30, log.last_number()]
+    assert path.read_bytes().startswith(whole)
+
+
+async def test_schedule_signs_what_comes_and_a_last_time_at_the_stop(tmp_path: Path) -> None:
+    path = tmp_path / "signed.jsonl"
+    log = memory.MemoryLog()
+    history = await logs.everything(await logs.played())
+    stopping = asyncio.Event()
+    schedule = checkpointing.Schedule(PRIVATE, 0.01, str(path))
+    await log.append(logs.as_new(history[:20]))
+    running = asyncio.create_task(
+        checkpointing.run(schedule, lambda: contextlib.nullcontext(log), lambda: 1, stopping)
+    )
+    while not path.exists() or not path.read_bytes():  # noqa: ASYNC110  # a file cannot be awaited
+        await asyncio.sleep(0.005)
+    await log.append(logs.as_new(history[20:]))
+    stopping.set()
+    await running
+    found = checkpoints.read(await checkpointing.FileSink(path).lines(), PUBLIC)
+    assert found[-1].number == len(history)

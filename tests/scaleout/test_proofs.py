@@ -1,0 +1,45 @@
+"""A log on Kafka is verified by processes of their own, and its signed checkpoints are kept in a topic."""
+
+import asyncio
+
+import pytest
+
+from engine.log.kafka import numbered_log
+from engine.process import checkpointing, log_places, proofs
+from engine.process.replica import clock_ms
+from engine.proof import checkpoints, signing
+from tests.builders.inputs import deployment, joined, policy
+from tests.builders.manifests import on
+from tests.scaleout import logs
+from tests.scaleout.test_takeover import owner, settle, written
+
+pytestmark = pytest.mark.kafka
+
+
+async def test_log_on_kafka_is_proved_and_contains_its_checkpoints(kafka: str) -> None:
+    address = await logs.prepared(kafka)
+    where = f"kafka://{kafka}/{address.prefix.removesuffix('.')}"
+    private, _ = signing.new_keys()
+    key = signing.private_key(private)
+    async with numbered_log.opened(address) as replica, owner(address) as (working, log):
+        await settle(working)
+        await replica.append([written(joined("member1"), "m"), written(policy("p", on("member1")), "p")])
+        for number in range(3):
+            await replica.append([written(deployment(f"web{number}", 2), f"d{number}")])
+            await log.level()
+            await settle(working)
+            await replica.level()
+            async with checkpointing.sink(where) as sink:
+                assert await checkpointing.extend(replica, sink, key, clock_ms())
+        async with checkpointing.sink(where) as sink:
+            found = checkpoints.read(await sink.lines(), key.public_key())
+        assert found[-1].number == replica.last_number()
+        assert await checkpoints.differing(replica, found) == []
+        await working.keep()
+        place = log_places.parse(where)
+        report = await asyncio.to_thread(proofs.verify, place, processes=2)
+        assert (report.findings, report.notes) == ([], [])
+        assert report.steps > 0
+        since = await asyncio.to_thread(proofs.verify, place, processes=2, since_snapshot=True)
+        assert (since.findings, since.notes) == ([], [])
+        assert since.steps < report.steps
