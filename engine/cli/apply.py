@@ -17,12 +17,13 @@ from events.json_values import Json, part
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _STDIN: Final = "-"
 _SERVER_OWNED: Final = frozenset({"creationTimestamp", "generation", "managedFields", "selfLink"})
-_LIMITS: Final = Limits(
+LIMITS: Final = Limits(
     content_bytes_max=32 * 1024 * 1024,
     documents_max=10_000,
     depth_max=limits.DEPTH_MAX,
     repeated_bytes_max=limits.OBJECT_BYTES_MAX,
 )
+"""Limits of files with objects."""
 
 Files = Annotated[
     list[str],
@@ -199,7 +200,7 @@ def _documents(
 ) -> Iterator[_Document | Json]:
     """The objects in files, in order; a result with problems for each that can't be sent."""
     for name, content in files:
-        for entry in manifests.read(content, file=name, limits=_LIMITS):
+        for entry in manifests.read(content, file=name, limits=LIMITS):
             yield (
                 _unreadable(entry)
                 if isinstance(entry, manifests.Fault)

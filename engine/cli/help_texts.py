@@ -334,6 +334,19 @@ The key may also be in REBALLAST_CHECKPOINT_KEY (its PEM text). A server does it
 by itself: reballast up --checkpoint-key my.key --checkpoint-every 10m
 """
 
+AUDIT: Final = """Decide every recorded step again with other rules, and show what differs.
+
+Before an upgrade: the new release on the log of the old one. Or with changed
+policies, as if they had always been so. Nothing is written, no server is needed.
+
+    reballast audit                             # the rules of this release
+    reballast audit --log copy/log.sqlite --from 120000
+    reballast audit --toleration-default 300    # as if policies tolerated failing clusters
+    reballast audit --policy policy.yaml        # as if this policy had stood there
+
+Exit code: 0 all decisions are the same, 2 some differ, 1 error.
+"""
+
 REPLAY: Final = """Compute what the log says again, from the first event on.
 
 The views are folded anew, up to now or to a moment, and counted.

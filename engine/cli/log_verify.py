@@ -102,6 +102,25 @@ def _verified(
     processes: int | None,
 ) -> Json:
     """Verify the log in processes of this command."""
+    try:
+        missing = asyncio.run(_missing(place, expected)) if expected else []
+        report = proofs.verify(
+            place,
+            scope,
+            since_snapshot=since_snapshot,
+            processes=processes or len(os.sched_getaffinity(0)),
+            show=progress_line(),
+        )
+    except port.LogError as error:
+        raise failures.Failure(str(error), "check the place of the log, or restore it") from None
+    finally:
+        output.progress("")
+    report.findings = missing + report.findings
+    return cast("Json", msgspec.to_builtins(report))
+
+
+def progress_line() -> proofs.Show:
+    """A function that shows the progress of a proof on a terminal, with its rate."""
     began_s = time.monotonic()
 
     def show(progress: proofs.Progress) -> None:
@@ -110,21 +129,7 @@ def _verified(
             f"{progress.records:,} of {progress.until:,} records, {progress.steps:,} steps, {rate:,.0f} records/s"
         )
 
-    try:
-        missing = asyncio.run(_missing(place, expected)) if expected else []
-        report = proofs.verify(
-            place,
-            scope,
-            since_snapshot=since_snapshot,
-            processes=processes or len(os.sched_getaffinity(0)),
-            show=show,
-        )
-    except port.LogError as error:
-        raise failures.Failure(str(error), "check the place of the log, or restore it") from None
-    finally:
-        output.progress("")
-    report.findings = missing + report.findings
-    return cast("Json", msgspec.to_builtins(report))
+    return show
 
 
 async def _missing(

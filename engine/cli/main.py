@@ -47,6 +47,7 @@ _COMMANDS: Final = (
     ("heal", "member_faults:heal", help_texts.HEAL, "Simulation"),
     ("plan", "plan.commands:app", help_texts.PLAN, "Questions"),
     ("drill", "plan.drill:drill", help_texts.DRILL, "Questions"),
+    ("audit", "audit:audit", help_texts.AUDIT, "Questions"),
     ("explain", "explain:explain", help_texts.EXPLAIN, "Questions"),
     ("timeline", "explain:timeline", help_texts.TIMELINE, "Questions"),
     ("log", "logs:app", help_texts.LOG, "Questions"),

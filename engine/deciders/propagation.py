@@ -148,10 +148,18 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter, *,
         == current
     ):
         return
+    # A lazy policy has said so when it marked the template.
+    preempted = previous.policy if previous and is_preemption and binding.marked is None else None
+    emit.decide(claimed(binding.key, chosen, preempted))
+
+
+def claimed(key: str, chosen: KnownPolicy, preempted: shapes.PolicyRef | None) -> decisions.BindingClaimed:
+    """Return the decision that a policy claims a binding, with all that the policy sets for it."""
+    spec = chosen.policy.spec
     suspension = spec.suspension or policy_objects.Suspension()
-    claimed = decisions.BindingClaimed(
-        key=binding.key,
-        policy=ref,
+    return decisions.BindingClaimed(
+        key=key,
+        policy=claims.reference(chosen.policy),
         permanent_id=chosen.permanent_id,
         version=chosen.version,
         placement=spec.placement,
@@ -169,10 +177,8 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter, *,
         else (),
         schedule_priority=schedule_priority(spec),
         deletes_last_copy=chosen.policy.deletes_last_copy,
-        # A lazy policy has said so when it marked the template.
-        preempted=previous.policy if previous and is_preemption and binding.marked is None else None,
+        preempted=preempted,
     )
-    emit.decide(claimed)
 
 
 def schedule_priority(spec: policy_objects.PolicySpec) -> decisions.SchedulePriority | None:

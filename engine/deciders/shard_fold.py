@@ -93,6 +93,12 @@ class ShardFold:
         """States of the folds over the shard's own partitions, for a snapshot."""
         return [fold.state for fold in self._folds.values()]
 
+    @property
+    def queued(self) -> int:
+        """The number of keys that wait to be decided."""
+        state = self.state
+        return len(state.waiting) + len(state.reported) + len(state.touched.keys() - state.waiting.keys())
+
     def follow(self, record: StoredRecord, changes: Sequence[Changed]) -> None:
         """Apply the changes by the next record of a fact topic; skip a record that the shard has folded already."""
         if record.offset < self.ends[record.topic]:

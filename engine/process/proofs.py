@@ -1,25 +1,28 @@
-"""Verification of a log in several processes, each for a share of the shards."""
+"""Verification and audit of a log in several processes, each for a share of the shards."""
 
 import asyncio
 import multiprocessing
 import queue
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.queues import Queue
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import Struct, structs
 
 from engine.log import port
 from engine.process import interpreter_settings, log_places
+from engine.proof import audit as audits
 from engine.proof import verification
+from engine.proof.rules import UNCHANGED, Rules
 from engine.reconcilers import snapshots
 from events import topics
 
 _POLL_S: Final = 0.1
-_Result = TypeVar("_Result")
+_REPORT_S: Final = 0.05
 
 
 class Progress(Struct, frozen=True):
@@ -41,7 +44,8 @@ class _Part(Struct, frozen=True):
     index: int
     place: log_places.LogPlace
     scope: verification.Scope
-    since_snapshot: bool
+    since_snapshot: bool = False
+    rules: Rules = UNCHANGED
 
 
 def verify(
@@ -56,20 +60,41 @@ def verify(
 
     With ``since_snapshot`` only the steps after the newest snapshot, which is trusted. Raises LogError.
     """
-    last = asyncio.run(_last_number(place))
-    until = last if scope.last is None else min(scope.last, last)
-    parts = [
-        _Part(index, place, structs.replace(scope, shards=shards, last=until), since_snapshot)
-        for index, shards in enumerate(_shares(processes))
-    ]
-    reports = in_processes(_verify, parts, until, show)
+    whole = _Part(0, place, scope, since_snapshot)
+    reports = _in_processes(_verify, whole, processes, show)
     return verification.merged(msgspec.json.decode(report, type=verification.Report) for report in reports)
 
 
-def in_processes(
-    work: Callable[[_Part], _Result], parts: Sequence[_Part], until: int, show: Show | None
-) -> list[_Result]:
-    """Run the parts, each in a process of its own; shows the progress that they report."""
+def audit(
+    place: log_places.LogPlace,
+    changed: Rules,
+    scope: verification.Scope = verification.EVERYTHING,
+    *,
+    processes: int,
+    show: Show | None = None,
+) -> audits.Audit:
+    """Decide the steps of a log again with changed rules, or with those of this release. Raises LogError."""
+    results = _in_processes(_audit, _Part(0, place, scope, rules=changed), processes, show)
+    found = audits.merged(msgspec.json.decode(result, type=audits.Audit) for result in results)
+    asyncio.run(_explain(place, found, changed))
+    return found
+
+
+async def _explain(place: log_places.LogPlace, found: audits.Audit, changed: Rules) -> None:
+    async with log_places.opened(place) as log:
+        await audits.explain(log, found, changed)
+
+
+def _in_processes(
+    work: Callable[[_Part], bytes], whole: _Part, processes: int, show: Show | None
+) -> list[bytes]:
+    """Divide work by shards among processes; show the progress that they report."""
+    last = asyncio.run(_last_number(whole.place))
+    until = last if whole.scope.last is None else min(whole.scope.last, last)
+    parts = [
+        structs.replace(whole, index=index, scope=structs.replace(whole.scope, shards=shards, last=until))
+        for index, shards in enumerate(_shares(processes))
+    ]
     context = multiprocessing.get_context("spawn")
     readings: Queue[_Reading] = context.Queue()
     reached = {part.index: (0, 0) for part in parts}
@@ -87,7 +112,7 @@ def in_processes(
                 future.cancel()
 
 
-def _result(future: "Future[_Result]") -> _Result:
+def _result(future: "Future[bytes]") -> bytes:
     try:
         return future.result()
     except BrokenProcessPool:
@@ -130,11 +155,31 @@ def _verify(part: _Part) -> bytes:
     return msgspec.json.encode(asyncio.run(_verified(part)))
 
 
-async def _verified(part: _Part) -> verification.Report:
-    def progress(number: int, steps: int) -> None:
-        if _readings is not None:
+def _audit(part: _Part) -> bytes:
+    return msgspec.json.encode(asyncio.run(_audited(part)))
+
+
+async def _audited(part: _Part) -> audits.Audit:
+    scope = part.scope
+    async with log_places.opened(part.place) as log:
+        return await audits.audit(
+            log, scope.shards, part.rules, first=scope.first, last=scope.last, progress=_progress(part)
+        )
+
+
+def _progress(part: _Part) -> verification.Progress:
+    def report(number: int, steps: int) -> None:
+        nonlocal last_s
+        if _readings is not None and time.monotonic() - last_s > _REPORT_S:
+            last_s = time.monotonic()
             _readings.put((part.index, number, steps))
 
+    last_s = 0.0
+    return report
+
+
+async def _verified(part: _Part) -> verification.Report:
+    progress = _progress(part)
     async with log_places.opened(part.place) as log:
         if not part.since_snapshot:
             return await verification.verify(log, part.scope, progress=progress)

@@ -1,6 +1,7 @@
 """Checkpoints of a log: its history at a number, to be signed and kept out of reach of those who write the log.
 
-The chain of steps has no key: a process that can write the log could compute all of it again, with right digests. A checkpoint
+The chain of steps has no key: a process that can write the log could compute all of it again, with right digests. A
+checkpoint
 holds the digest of each shard's last step, which covers all steps before it with their inputs and outputs, and a
 digest over all records in number order. It also holds a mark of each step since the checkpoint before, so that the
 first step that differs can be named. A log is compared with a checkpoint by making the same checkpoint again.

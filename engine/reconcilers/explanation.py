@@ -87,7 +87,7 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
     newest = await _newest(log, key, at_number)
     explained = None
     if newest.placed is not None:
-        explained = await _recompute(log, key, newest.placed)
+        explained = await of_step(log, key, newest.placed)
     elif newest.required is not None and newest.required_by:
         names = {name for need in newest.required_by.values() for name in need.clusters}
         explained = _undecided(key, newest.required, "Required", sorted(names))
@@ -108,8 +108,8 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
     )
 
 
-async def _recompute(log: port.Log, key: str, number: int) -> Explained | None:
-    """Return the scheduling decision of step ``number``, computed again."""
+async def of_step(log: port.Log, key: str, number: int) -> Explained | None:
+    """Return the scheduling decision on a binding in step ``number`` of its shard, computed again."""
     shard = keys.shard_of(key)
     replayed = replay.Replay(log, [shard])
     async for step in replayed.steps():

@@ -17,11 +17,15 @@ from events import topics
 
 
 class ReplayedStep(Struct, frozen=True):
-    """A recorded step whose inputs are folded into its shard and the facts."""
+    """A recorded step whose inputs are folded into its shard and the facts.
+
+    ``second`` is another fold of the shard with the same inputs, if the replay keeps two.
+    """
 
     fold: shard_fold.ShardFold
     facts: Facts
     recorded: recovery.RecordedStep
+    second: shard_fold.ShardFold | None = None
 
 
 class _Replayed(Struct):
@@ -30,6 +34,11 @@ class _Replayed(Struct):
     fold: shard_fold.ShardFold
     steps: AsyncIterator[recovery.RecordedStep]
     step: recovery.RecordedStep | None = None
+    second: shard_fold.ShardFold | None = None
+
+    @property
+    def folds(self) -> list[shard_fold.ShardFold]:
+        return [self.fold] if self.second is None else [self.fold, self.second]
 
 
 class _Group(Struct):
@@ -42,23 +51,31 @@ class _Group(Struct):
 class Replay:
     """Replays shards from the beginning of the log, or from a snapshot.
 
-    A shard with unreadable records is left out; any other LogError ends the replay.
+    A shard with unreadable records is left out; any other LogError ends the replay. With ``doubled`` each shard
+    has a second fold, from the beginning of the log.
     """
 
     def __init__(
-        self, log: port.Log, shards: Sequence[int], snapshot: snapshots.Snapshot | None = None
+        self,
+        log: port.Log,
+        shards: Sequence[int],
+        snapshot: snapshots.Snapshot | None = None,
+        *,
+        doubled: bool = False,
     ) -> None:
         self.unreadable: dict[int, port.LogError] = {}
         """Shards whose steps or inputs could not be read, which were left out from there on."""
         self._log = log
         self._snapshot = snapshot
+        self._doubled = doubled
         self._groups = [
             _Group(Facts() if snapshot is None else snapshot.facts, [self._open(shard) for shard in shards])
         ]
 
     def _open(self, shard: int) -> _Replayed:
         if self._snapshot is None:
-            return _Replayed(recovery.new_fold(shard), recovery.steps(self._log, shard))
+            second = recovery.new_fold(shard) if self._doubled else None
+            return _Replayed(recovery.new_fold(shard), recovery.steps(self._log, shard), second=second)
         fold, start = self._snapshot.shard(shard)
         shard_chain = self._snapshot.chain(shard)
         return _Replayed(fold, recovery.steps(self._log, shard, shard_chain, start))
@@ -77,6 +94,13 @@ class Replay:
         for group in self._groups:
             group.shards = [each for each in group.shards if each.fold.state.shard != shard]
 
+    def copy_to_second(self, shard: int) -> None:
+        """Make the second fold of a shard equal to the first one, which has just taken a step."""
+        for group in self._groups:
+            for each in group.shards:
+                if each.fold.state.shard == shard:
+                    each.second = snapshots.copied(each.fold)
+
     async def steps(self) -> AsyncIterator[ReplayedStep]:
         """Yield each step with its inputs folded; apply or compute it before the next one is asked for."""
         (group,) = self._groups
@@ -90,7 +114,7 @@ class Replay:
             while found := self._earliest(group):
                 shard, step = found
                 if await self._take_inputs(group, shard, step):
-                    yield ReplayedStep(shard.fold, group.facts, step)
+                    yield ReplayedStep(shard.fold, group.facts, step, shard.second)
                     await self._advance(shard)
 
     def _earliest(self, group: _Group) -> tuple[_Replayed, recovery.RecordedStep] | None:
@@ -123,13 +147,14 @@ class Replay:
 
     async def _take_inputs(self, group: _Group, shard: _Replayed, step: recovery.RecordedStep) -> bool:
         """Fold the inputs of a step in the fixed order; return whether they are readable."""
-        folds = [each.fold for each in group.shards]
+        folds = [fold for each in group.shards for fold in each.folds]
         ends = step.taken.ends
         try:
             for topic in topics.FACT_TOPICS:
                 await recovery.follow_facts(self._log, folds, group.facts, topic, ends.get(topic, 0))
             for topic in topics.OWN_TOPICS:
-                await recovery.take_own(self._log, shard.fold, topic, ends.get(topic, 0))
+                for fold in shard.folds:
+                    await recovery.take_own(self._log, fold, topic, ends.get(topic, 0))
         except quarantine.UNREADABLE as error:
             self._fail(shard, error)
             return False

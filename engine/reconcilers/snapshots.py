@@ -86,6 +86,13 @@ class Snapshot:
         return chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
 
 
+def copied(fold: shard_fold.ShardFold) -> shard_fold.ShardFold:
+    """Return an independent fold of the same state; call it directly after a step, as a snapshot is taken."""
+    encoded = msgspec.json.encode(ShardSnapshot(fold.state, fold.ends, fold.inputs, 0))
+    snapshot = msgspec.json.decode(encoded, type=ShardSnapshot)
+    return shard_fold.ShardFold(snapshot.state, snapshot.ends, snapshot.inputs)
+
+
 async def save(
     store: snapshot_storage.SnapshotStore,
     number: int,

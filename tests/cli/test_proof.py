@@ -91,3 +91,49 @@ def drop_newest(path: Path) -> None:
     with connection:
         connection.execute("DELETE FROM records WHERE number = (SELECT max(number) FROM records)")
     connection.close()
+
+
+DEPLOYMENT: Final = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: nginx}]}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: web}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+  placement: {clusterAffinity: {clusterNames: [%s]}}
+"""
+
+
+def test_audit_shows_what_another_policy_would_have_decided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = Shell(tmp_path / "data", capsys)
+    with servers.running(tmp_path / "data"):
+        apply(shell, tmp_path, DEPLOYMENT % "member1")
+        shell("describe", "deploy", "web")
+    assert "all decisions are the same" in shell("audit")
+    other = tmp_path / "other.yaml"
+    other.write_text(DEPLOYMENT.rpartition("---")[2] % "member2")
+    shown = shell("audit", "--policy", str(other), code=2)
+    assert "schedule-decided: available, clusters" in shown
+    assert "recorded: schedule-decided clusters=member1:4" in shown
+    assert "decided: schedule-decided clusters=member2:4" in shown
+    found = json.loads(shell("audit", "--policy", str(other), "--json", code=2))
+    (example,) = next(group for group in found["groups"] if "clusters" in group["reason"])["examples"]
+    assert example["decidedExplanation"]["clusters"] == {"member2": 4}
+    assert example["recordedExplanation"]["clusters"] == {"member1": 4}
+    other.write_text(MAP % "no-policy")
+    shell("audit", "--policy", str(other), code=1)
+    assert "ConfigMap is not a policy" in shell.errors
+    other.write_text(DEPLOYMENT.rpartition("---")[2] % "[]" + "  replicas: 1\n")
+    shell("audit", "--policy", str(other), code=1)
+    assert "correct the policy" in shell.errors

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from engine.log import sqlite
-from engine.proof import verification
+from engine.proof import audit, verification
+from events import topics
 from events.validation import manifests
 from projections import query
 from projections.runner import Projector
@@ -25,6 +26,11 @@ DIFFERENCES: Final = msgspec.toml.decode(
     (logs.DIRECTORY / "differences.toml").read_bytes(), type=dict[str, dict[str, str]]
 )
 """Why this release decides a step of a former one differently: by log, then by where the first difference is."""
+
+AUDITS: Final = msgspec.toml.decode(
+    (logs.DIRECTORY / "audits.toml").read_bytes(), type=dict[str, dict[str, int]]
+)
+"""How many decisions of a former release this one makes differently: by log, then by reason."""
 
 _RELEASED: Final = re.compile(r"^## (\d+\.\d+\.\d+) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
 
@@ -54,6 +60,19 @@ async def test_golden_log_verifies_except_for_explained_differences(recorded: Pa
     assert report.steps > 0
     found = {difference.where: difference.message for difference in report.differences}
     assert found.keys() == DIFFERENCES.get(name_of(recorded), {}).keys(), found
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=name_of)
+async def test_audit_of_a_golden_log_finds_the_decisions_that_a_change_of_rules_explains(
+    recorded: Path,
+) -> None:
+    async with opened(recorded) as log:
+        found = audit.merged([await audit.audit(log, range(topics.SHARDS))])
+    assert found.steps > 0
+    assert {group.reason: group.count for group in found.groups} == AUDITS.get(name_of(recorded), {})
+    # A decision differs only in a shard whose first step that differs is explained.
+    explained = {int(where.split()[1]) for where in DIFFERENCES.get(name_of(recorded), {})}
+    assert {example.shard for group in found.groups for example in group.examples} <= explained
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=name_of)

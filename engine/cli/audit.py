@@ -1,0 +1,159 @@
+"""``reballast audit``: decide every recorded step again with the rules of this release, or with changed policies."""
+
+import os
+from typing import Annotated, Final
+
+import msgspec
+from cyclopts import Parameter, validators
+
+from engine.cli import apply, failures, log_checkpoint, log_verify, options, output
+from engine.karmada import defaults
+from engine.karmada.default_tolerations import TolerationSeconds
+from engine.log import port
+from engine.objects import manifests
+from engine.process import proofs
+from engine.proof import audit as audits
+from engine.proof import rules, verification
+from engine.reconcilers.explanation import Explained
+from events import objects
+from events.json_values import Json, as_list, as_object, part
+from events.shapes import PolicyRef
+from events.validation import manifests as validation
+
+_SAME: Final = 0
+_DIFFERENT: Final = 2
+_POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
+
+Toleration = Annotated[
+    int | None,
+    Parameter(
+        help="As if each policy without one tolerated not-ready and unreachable clusters for so many seconds.",
+        validator=validators.Number(gte=0, lte=2**31 - 1),
+    ),
+]
+
+
+def audit(
+    *,
+    log: log_checkpoint.Place = "",
+    first: log_verify.From = 1,
+    last: log_verify.To = None,
+    toleration_default: Toleration = None,
+    policy: Annotated[
+        list[str], Parameter(name=["--policy", "-f"], help="Policies that replace those of the same name.")
+    ] = [],  # noqa: B006  # cyclopts makes a new list for each call
+    processes: log_verify.Processes = None,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Decide every recorded step again with other rules, and show what differs."""
+    changed = rules.Rules(
+        specs=_specs(policy),
+        tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
+    )
+    try:
+        found = proofs.audit(
+            log_checkpoint.place_of(log, server),
+            changed,
+            verification.Scope(first=first, last=last),
+            processes=processes or len(os.sched_getaffinity(0)),
+            show=log_verify.progress_line(),
+        )
+    except port.LogError as error:
+        raise failures.Failure(str(error), "check the log: reballast log verify") from None
+    finally:
+        output.progress("")
+    if found.unreadable:
+        shards = "; ".join(f"shard {shard}: {error}" for shard, error in sorted(found.unreadable.items()))
+        raise failures.Failure(f"a part of the log cannot be read: {shards}", "reballast log verify")
+    if server.json:
+        output.json(found)
+    else:
+        _show(found)
+    return _DIFFERENT if found.differing else _SAME
+
+
+def _specs(names: list[str]) -> dict[PolicyRef, Json]:
+    """The specs of the policies in files, with defaults. Raises Failure for anything else."""
+    found: dict[PolicyRef, Json] = {}
+    for name, content in apply.read(names):
+        for entry in manifests.read(content, file=name, limits=apply.LIMITS):
+            if isinstance(entry, manifests.Fault):
+                raise failures.Failure(f"{name}: {entry.field}: {entry.reason}", entry.remedy)
+            ref, spec = _policy(name, entry.value)
+            found[ref] = spec
+    return found
+
+
+def _policy(file: str, value: Json) -> tuple[PolicyRef, Json]:
+    kind, metadata = str(value.get("kind")), part(value, "metadata")
+    if kind not in _POLICIES:
+        raise failures.Failure(f"{file}: {kind} is not a policy", f"write a {_POLICIES[0]}")
+    namespace = str(metadata.get("namespace") or "default") if kind == _POLICIES[0] else ""
+    named = {**metadata, "namespace": namespace} if namespace else metadata
+    filled = defaults.with_defaults({**value, "metadata": named})
+    raw = msgspec.Raw(msgspec.json.encode(filled))
+    try:
+        manifest = msgspec.json.decode(raw, type=objects.Manifest)
+        validation.check(manifest, raw)
+    except objects.Refusal as refusal:
+        raise failures.Failure(f"{file}: {refusal.field}: {refusal.reason}", "correct the policy") from None
+    except msgspec.MsgspecError as error:
+        raise failures.Failure(f"{file}: {error}", "correct the policy") from None
+    ref = PolicyRef(kind=kind, name=manifest.metadata.name, namespace=namespace)
+    return ref, as_object(filled.get("spec")) or {}
+
+
+def _show(found: audits.Audit) -> None:
+    output.print_line(f"{found.steps:,} steps with {found.decisions:,} decisions decided again")
+    if not found.differing:
+        output.print_line("all decisions are the same")
+        return
+    output.print_line(f"{found.differing:,} differ, in {found.differing_steps:,} steps:")
+    output.print_line("")
+    output.table(
+        ("DECISIONS", "KEYS", "DIFFERENCE"),
+        [(group.count, group.keys, group.reason) for group in found.groups],
+    )
+    for group in found.groups:
+        output.print_line("")
+        output.print_line(output.clean(group.reason))
+        for example in group.examples:
+            _show_example(example)
+
+
+def _show_example(example: audits.Difference) -> None:
+    where = f"shard {example.shard} step {example.step}, number {example.number}, release {example.release}"
+    output.print_line(output.clean(f"  {example.key}  {example.time}  ({where})"))
+    for side, events, explained in (
+        ("recorded", example.recorded, example.recorded_explanation),
+        ("decided", example.decided, example.decided_explanation),
+    ):
+        for name, data in events.items():
+            output.print_line(output.clean(f"    {side}: {name} {_brief(data)}".rstrip()))
+        if explained is not None:
+            output.print_line(output.clean(f"      {_why(explained)}"))
+
+
+def _brief(data: Json) -> str:
+    """The most telling fields of a decision."""
+    fields = [f"{name}={_text(data[name])}" for name in _TELLING if data.get(name)]
+    return " ".join(fields)
+
+
+_TELLING: Final = ("clusters", "cluster", "policy", "reason", "message", "purgeMode", "replicas", "result")
+
+
+def _text(value: object) -> str:
+    if (items := as_list(value)) is not None:
+        return ",".join(map(_text, items))
+    named = as_object(value) or {}
+    if "name" not in named:
+        return str(value)
+    return f"{named['name']}:{named['replicas']}" if "replicas" in named else str(named["name"])
+
+
+def _why(explained: Explained) -> str:
+    """An explanation in one line; --json has all of it."""
+    placed = ", ".join(f"{name}: {count}" for name, count in explained.clusters.items()) or "nowhere"
+    reason = f" ({explained.condition}: {explained.message})" if explained.message else ""
+    return f"{explained.trigger}, {explained.mode}, {explained.replicas} replicas → {placed}{reason}"

@@ -1,0 +1,220 @@
+"""Audit of rules: decide every recorded step again with the rules of this release, or with changed ones.
+
+Each step is decided from the state that the recorded steps before it left, so a decision that differs does not make
+later ones differ: each shard is folded twice, once as recorded and once to decide, and the second fold is made equal
+to the first after a step that differs.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from engine.deciders import shard_fold
+from engine.log import port
+from engine.proof import rules as audit_rules
+from engine.proof import verification
+from engine.reconcilers import explanation, recovery, replay
+from events import catalogue, codec, decisions, records, shapes, times, topics
+from events.json_values import Json
+
+_EXAMPLES_MAX: Final = 3
+_SCHEDULED: Final = (decisions.ScheduleDecided, decisions.ScheduleFailed)
+
+
+class Difference(Struct, rename="camel", kw_only=True):
+    """Decisions on a key in one step that come out differently.
+
+    ``recorded`` and ``decided`` have the events of both sides that are not equal, by type. The explanations are
+    given for scheduling decisions: of the recorded one as far as this release can compute it, and of the other one.
+    """
+
+    key: str
+    shard: int
+    step: int
+    number: int
+    time: str
+    release: str
+    reason: str
+    recorded: dict[str, Json]
+    decided: dict[str, Json]
+    recorded_explanation: explanation.Explained | None = None
+    decided_explanation: explanation.Explained | None = None
+
+
+class Group(Struct, rename="camel"):
+    """Differences of one reason: their number, the number of keys, and the first examples."""
+
+    reason: str
+    count: int
+    keys: int
+    examples: list[Difference]
+
+
+class Audit(Struct, rename="camel", kw_only=True):
+    """The result: steps and decisions that were decided again, and those that differ, by reason."""
+
+    steps: int = 0
+    decisions: int = 0
+    differing_steps: int = 0
+    differing: int = 0
+    groups: list[Group] = []
+    unreadable: dict[int, str] = {}
+
+
+class _Collected(Struct):
+    count: int = 0
+    keys: set[str] = set()
+    examples: list[Difference] = []
+
+
+async def audit(
+    log: port.Log,
+    shards: Sequence[int],
+    rules: audit_rules.Rules = audit_rules.UNCHANGED,
+    *,
+    first: int = 1,
+    last: int | None = None,
+    progress: verification.Progress | None = None,
+) -> Audit:
+    """Decide the steps of these shards again that have numbers from ``first`` to ``last``, and compare."""
+    changed = audit_rules.ChangedLog(log, rules)
+    found = Audit()
+    groups: dict[str, _Collected] = {}
+    replayed = replay.Replay(changed, shards, doubled=True)
+    async for step in replayed.steps():
+        recorded, taken = step.recorded, step.recorded.taken
+        number = recorded.record.number
+        if last is not None and number > last:
+            replayed.leave_out(taken.shard)
+            continue
+        second = cast("shard_fold.ShardFold", step.second)
+        # Other policies may touch other keys: all that this step would have had to decide are decided.
+        budget = max(0, taken.processed + second.queued - step.fold.queued)
+        decided = second.decide(step.facts, taken.time_ms, budget, term=taken.term)
+        step.fold.replay(step.facts, taken, recorded.record.value, recorded.data)
+        differences = list(_differences(recorded, decided.records))
+        if differences or decided.taken.processed != taken.processed:
+            replayed.copy_to_second(taken.shard)
+        if number < first:
+            continue
+        found.steps += 1
+        found.decisions += len(recorded.data)
+        found.differing_steps += bool(differences)
+        found.differing += len(differences)
+        for difference in differences:
+            group = groups.setdefault(difference.reason, _Collected(keys=set(), examples=[]))
+            group.count += 1
+            group.keys.add(difference.key)
+            if len(group.examples) < _EXAMPLES_MAX:
+                group.examples.append(difference)
+        if progress is not None:
+            progress(number, found.steps)
+    found.unreadable = {shard: str(error) for shard, error in replayed.unreadable.items()}
+    found.groups = [
+        Group(reason, group.count, len(group.keys), group.examples) for reason, group in groups.items()
+    ]
+    return found
+
+
+def merged(audits: Iterable[Audit]) -> Audit:
+    """Return one result of a log whose shards were audited apart."""
+    total = Audit()
+    groups: dict[str, Group] = {}
+    for each in audits:
+        total.steps += each.steps
+        total.decisions += each.decisions
+        total.differing_steps += each.differing_steps
+        total.differing += each.differing
+        total.unreadable |= each.unreadable
+        for group in each.groups:
+            same = groups.setdefault(group.reason, Group(group.reason, 0, 0, []))
+            same.count += group.count
+            # A key belongs to one shard.
+            same.keys += group.keys
+            same.examples = sorted([*same.examples, *group.examples], key=lambda one: one.number)[
+                :_EXAMPLES_MAX
+            ]
+    total.groups = sorted(groups.values(), key=lambda group: (-group.count, group.reason))
+    return total
+
+
+async def explain(log: port.Log, found: Audit, rules: audit_rules.Rules) -> None:
+    """Add the explanations of scheduling decisions to the examples of a result."""
+    changed = audit_rules.ChangedLog(log, rules)
+    scheduled = {_name(struct) for struct in _SCHEDULED}
+    for group in found.groups:
+        for example in group.examples:
+            if scheduled.isdisjoint(example.recorded | example.decided):
+                continue
+            example.decided_explanation = await explanation.of_step(changed, example.key, example.step)
+            if not rules.are_unchanged:
+                example.recorded_explanation = await explanation.of_step(log, example.key, example.step)
+
+
+def _differences(step: recovery.RecordedStep, decided: Sequence[records.Record]) -> Iterator[Difference]:
+    """Yield what differs in the decisions of a step, by key."""
+    others = [record for record in decided[1:] if record.topic == topics.DECISIONS]
+    if len(step.data) == len(others) and all(
+        each.checksum == other.checksum for each, other in zip(step.outputs, others, strict=True)
+    ):
+        return
+    recorded, again = _by_key(step.data), _by_key(_decoded(others))
+    for key in {**recorded, **again}:
+        before, after = recorded.get(key, {}), again.get(key, {})
+        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        if names:
+            yield Difference(
+                key=key,
+                shard=step.taken.shard,
+                step=step.taken.number,
+                number=step.record.number,
+                time=times.to_text(step.taken.time_ms),
+                release=step.taken.release,
+                reason=_reason(before, after, names),
+                recorded={name: before[name] for name in names if name in before},
+                decided={name: after[name] for name in names if name in after},
+            )
+
+
+def _decoded(outputs: Iterable[records.Record]) -> Iterator[shapes.Event]:
+    for record in outputs:
+        decoded = codec.decode(record)
+        if isinstance(decoded, codec.Decoded):
+            yield decoded.data
+
+
+def _name(struct: type[shapes.Event]) -> str:
+    """Return the name of an event's type without the namespace."""
+    return catalogue.BY_STRUCT[struct].name.rpartition(".")[2]
+
+
+def _by_key(events: Iterable[shapes.Event]) -> dict[str, dict[str, Json]]:
+    """Return the events about each binding, rebalancer or cluster as JSON by type; a repeated type gets a number."""
+    found: dict[str, dict[str, Json]] = {}
+    for data in events:
+        key = data.subject
+        of_key = found.setdefault(key, {})
+        name = short = _name(type(data))
+        while name in of_key:
+            name = f"{short} {len(of_key) + 1}"
+        of_key[name] = cast("Json", msgspec.json.decode(codec.encode_data(data)))
+    return found
+
+
+def _reason(before: dict[str, Json], after: dict[str, Json], names: Sequence[str]) -> str:
+    """Say in a few words how the decisions on a key differ, by the first of them: the others follow from it."""
+    lost = [name for name in names if name not in after]
+    gained = [name for name in names if name not in before]
+    if lost and gained:
+        return f"{gained[0]} instead of {lost[0]}"
+    if lost:
+        return f"no {lost[0]}"
+    if gained:
+        return f"also {gained[0]}"
+    return f"{names[0]}: {', '.join(_fields(before[names[0]], after[names[0]]))}"
+
+
+def _fields(before: Json, after: Json) -> list[str]:
+    return [field for field in sorted(before.keys() | after.keys()) if before.get(field) != after.get(field)]

@@ -1,0 +1,125 @@
+"""Changed rules for an audit: the log as it would be if its policies had been others."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+import msgspec
+from msgspec import Struct, structs
+
+from engine.deciders import propagation
+from engine.deciders.facts import KnownPolicy
+from engine.karmada import default_tolerations
+from engine.karmada.default_tolerations import TolerationSeconds
+from engine.log import port
+from engine.objects import policies as policy_objects
+from events import catalogue, codec, decisions, policies, records, topics
+from events.json_values import Json, as_object
+from events.records import Record, StoredRecord
+from events.shapes import PolicyRef
+
+_POLICY: Final = msgspec.json.Decoder(policy_objects.Policy)
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """Changes of policies: ``specs`` replaces those of the named ones, with defaults set; ``tolerated`` adds to all."""
+
+    specs: Mapping[PolicyRef, Json] = {}
+    tolerated: TolerationSeconds = TolerationSeconds()
+
+    @property
+    def are_unchanged(self) -> bool:
+        """Whether no policy is changed."""
+        return self == UNCHANGED
+
+    def manifest(self, ref: PolicyRef, manifest: msgspec.Raw) -> msgspec.Raw:
+        """Return the manifest that a policy would have had."""
+        value = cast("Json", msgspec.json.decode(manifest))
+        spec = self.specs.get(ref, as_object(value.get("spec")) or {})
+        changed = {**value, "spec": default_tolerations.with_tolerations(spec, self.tolerated)}
+        return manifest if changed == value else msgspec.Raw(msgspec.json.encode(changed))
+
+    def claim(self, claim: decisions.BindingClaimed) -> decisions.BindingClaimed:
+        """Return a recorded claim as it would have been made."""
+        if claim.policy in self.specs:
+            head = {"name": claim.policy.name, "namespace": claim.policy.namespace}
+            value: Json = {"kind": claim.policy.kind, "metadata": head, "spec": self.specs[claim.policy]}
+            policy = _POLICY.decode(self.manifest(claim.policy, msgspec.Raw(msgspec.json.encode(value))))
+            known = KnownPolicy(policy, claim.version, claim.permanent_id)
+            return propagation.claimed(claim.key, known, claim.preempted)
+        spec: Json = {"placement": msgspec.json.decode(claim.placement)}
+        changed = default_tolerations.with_tolerations(spec, self.tolerated)
+        if changed == spec:
+            return claim
+        return structs.replace(claim, placement=msgspec.Raw(msgspec.json.encode(changed["placement"])))
+
+
+UNCHANGED: Final = Rules()
+
+
+class ChangedLog:
+    """A log whose policies, and the claims by them, are as other rules would have made them; for reading only.
+
+    Changed records keep their checksums, so that they count as those that were recorded.
+    """
+
+    def __init__(self, log: port.Log, rules: Rules) -> None:
+        self._log = log
+        self._rules = rules
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """Raise LogError: this log cannot be written."""
+        raise port.LogError(f"{len(batch)} records not appended: this log is open for reading only")
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        found = await self._log.read(topic, partition, start, limit)
+        if self._rules.are_unchanged or topic not in {topics.POLICIES, topics.DECISIONS}:
+            return found
+        return [self._changed(record) for record in found]
+
+    def ends(self) -> port.Ends:
+        return self._log.ends()
+
+    async def level(self) -> None:
+        await self._log.level()
+
+    def moves(self) -> int:
+        return self._log.moves()
+
+    async def wait(self, after: int) -> None:
+        await self._log.wait(after)
+
+    async def aclose(self) -> None:
+        """Do nothing: the other log is closed by its owner."""
+
+    def _changed(self, record: StoredRecord) -> StoredRecord:
+        if record.headers.get("ce_type") not in _CHANGED_TYPES:
+            return record
+        match codec.decode(record):
+            case codec.Decoded(data=policies.PolicyApplied() as applied):
+                manifest = msgspec.json.decode(applied.manifest, type=policy_objects.Policy)
+                metadata = manifest.metadata
+                ref = PolicyRef(kind=manifest.kind, name=metadata.name, namespace=metadata.namespace)
+                data = structs.replace(applied, manifest=self._rules.manifest(ref, applied.manifest))
+                return _with_value(record, codec.encode_data(data))
+            case codec.Decoded(data=decisions.BindingClaimed() as claim):
+                return _with_value(record, codec.encode_data(self._rules.claim(claim)))
+            case _:
+                return record
+
+
+_CHANGED_TYPES: Final = frozenset(
+    catalogue.BY_STRUCT[struct].type for struct in (policies.PolicyApplied, decisions.BindingClaimed)
+)
+
+
+def _with_value(record: StoredRecord, value: bytes) -> StoredRecord:
+    return records.StoredRecord(
+        record.topic,
+        record.partition,
+        record.offset,
+        record.number,
+        record.key,
+        record.headers,
+        value,
+        record.checksum,
+    )

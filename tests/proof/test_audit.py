@@ -1,0 +1,138 @@
+"""Audits: each recorded step decided again, from the recorded state, with other rules or with other policies."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from engine.deciders import scheduling
+from engine.karmada.default_tolerations import NOT_READY, TolerationSeconds
+from engine.process import log_places, proofs
+from engine.proof import audit
+from engine.proof.rules import UNCHANGED, Rules
+from events import codec, decisions, topics
+from events.json_values import Json, part
+from events.shapes import PolicyRef
+from tests.builders import manifests
+from tests.builders.inputs import capacity, deployment, joined, policy, raw, tainted
+from tests.builders.manifests import DYNAMIC, on
+from tests.deciders.story import Story
+from tests.proof import logs
+from tests.proof.test_verification import careless
+
+BOTH = on("member1", "member2", scheduling=DYNAMIC)
+P = PolicyRef(kind="PropagationPolicy", name="p", namespace="default")
+
+
+async def audited(story: Story, rules: Rules = UNCHANGED) -> audit.Audit:
+    return audit.merged([await audit.audit(story.log, range(topics.SHARDS), rules)])
+
+
+def reasons(found: audit.Audit) -> dict[str, int]:
+    return {group.reason: group.count for group in found.groups}
+
+
+async def count(story: Story, kind: type[decisions.ScheduleDecided]) -> int:
+    found = [codec.decode(record) for record in await logs.everything(story.log)]
+    return sum(isinstance(each, codec.Decoded) and isinstance(each.data, kind) for each in found)
+
+
+async def test_same_rules_decide_the_same() -> None:
+    story = Story()
+    await logs.play(story)
+    found = await audited(story)
+    assert found.steps == await story.steps()
+    assert (found.groups, found.differing) == ([], 0)
+
+
+async def test_each_decision_of_a_changed_rule_differs_once_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story()
+    await logs.play(story)
+    expected = await count(story, decisions.ScheduleDecided)
+    monkeypatch.setattr(scheduling, "_mode", careless)
+    found = await audited(story)
+    by_mode = [group for group in found.groups if "mode" in group.reason]
+    assert sum(group.count for group in by_mode) == found.differing >= expected > 1
+    example = by_mode[0].examples[0]
+    (recorded,), (decided,) = example.recorded.values(), example.decided.values()
+    assert decided == {**recorded, "mode": "Careless"}
+
+
+async def test_default_tolerations_would_have_kept_workloads_in_a_failed_cluster() -> None:
+    story = Story()
+    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2", 20))
+    await story.submit(policy("p", BOTH), deployment("web", 6))
+    await story.submit(tainted("member1", "NoExecute", NOT_READY))
+    assert (await audited(story)).groups == []
+    found = await audited(story, Rules(tolerated=TolerationSeconds(not_ready=300)))
+    (group,) = found.groups
+    assert group.reason.startswith("no eviction-started")
+    (example,) = group.examples
+    assert "eviction-started" in example.recorded
+    # The rest of the history is decided from what was recorded, so nothing follows from the difference.
+    assert found.differing_steps == 1
+
+
+async def test_another_policy_would_have_chosen_other_clusters() -> None:
+    story = Story()
+    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2", 20))
+    await story.submit(policy("p", BOTH), deployment("web", 6))
+    await story.submit(policy("other", BOTH, {"apiVersion": "v1", "kind": "ConfigMap"}))
+    rules = Rules(
+        specs={P: spec_of(manifests.policy("p", on("member2", scheduling=DYNAMIC), namespace="default"))}
+    )
+    found = await audited(story, rules)
+    assert reasons(found)
+    (group,) = found.groups
+    assert "schedule-decided: available, clusters" in group.reason
+    await audit.explain(story.log, found, rules)
+    (example,) = group.examples
+    assert example.recorded_explanation is not None
+    assert example.decided_explanation is not None
+    assert set(example.recorded_explanation.clusters) == {"member1", "member2"}
+    assert example.decided_explanation.clusters == {"member2": 6}
+
+
+async def test_policy_that_selects_more_claims_what_no_policy_claimed() -> None:
+    story = Story()
+    await story.submit(joined("member1"), capacity("member1"))
+    await story.submit(
+        policy("p", on("member1"), {"apiVersion": "v1", "kind": "ConfigMap"}), deployment("web", 2)
+    )
+    rules = Rules(specs={P: spec_of(manifests.policy("p", on("member1"), namespace="default"))})
+    found = await audited(story, rules)
+    assert reasons(found) == {"also binding-declared": 1}
+
+
+async def test_range_limits_what_is_compared_and_not_what_is_replayed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story()
+    await logs.play(story)
+    monkeypatch.setattr(scheduling, "_mode", careless)
+    whole = await audited(story)
+    middle = story.log.last_number() // 2
+    parts = [
+        await audit.audit(story.log, range(topics.SHARDS), last=middle),
+        await audit.audit(story.log, range(topics.SHARDS), first=middle + 1),
+    ]
+    assert [sum(part.steps for part in parts), sum(part.differing for part in parts)] == [
+        whole.steps,
+        whole.differing,
+    ]
+
+
+async def test_processes_audit_a_log_that_is_open(tmp_path: Path) -> None:
+    async with logs.opened(tmp_path) as log:
+        story = Story(log)
+        await logs.play(story)
+        place = await asyncio.to_thread(log_places.parse, str(tmp_path))
+        found = await asyncio.to_thread(proofs.audit, place, UNCHANGED, processes=2)
+        assert msgspec.json.encode(found) == msgspec.json.encode(await audited(story))
+
+
+def spec_of(value: Json) -> Json:
+    return part(msgspec.json.decode(raw(value), type=dict[str, object]), "spec")
