@@ -304,6 +304,7 @@ LOG: Final = """Read and prove the log.
     reballast log tail --topic decisions --no-follow
     reballast log verify            # every step again, to the same bytes
     reballast log checkpoint        # sign what the log holds now
+    reballast log export archive    # the log as files, and back: log import
 """
 
 LOG_VERIFY: Final = """Prove the log: compute every step again, to the same bytes.
@@ -332,6 +333,17 @@ records. Where --to names a file, it continues the last checkpoint in it.
 
 The key may also be in REBALLAST_CHECKPOINT_KEY (its PEM text). A server does it
 by itself: reballast up --checkpoint-key my.key --checkpoint-every 10m
+"""
+
+LOG_EXPORT: Final = """Write the log to files for other programs, with a manifest of digests.
+
+A later call with the same options appends what is new. `reballast log import`
+makes a log of jsonl files that has the same bytes.
+
+    reballast log export archive
+    reballast log export lake --format parquet --topic decisions
+    reballast log export shop --format cloudevents -n shop --since 24h
+    reballast log import archive --data copy
 """
 
 AUDIT: Final = """Decide every recorded step again with other rules, and show what differs.

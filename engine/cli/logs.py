@@ -32,6 +32,13 @@ app.command(
     help="Make a key pair to sign checkpoints with.",
 )
 
+app.command("engine.cli.log_export:export", name="export", help=help_texts.LOG_EXPORT)
+app.command(
+    "engine.cli.log_export:load",
+    name="import",
+    help="Append an exported log to the empty log of a data directory.",
+)
+
 Follow = Annotated[bool, Parameter(help="Go on with new events until you stop it.")]
 Topic = Annotated[
     str, Parameter(help="Only this topic: specs, policies, clusters, health, decisions, links, works.")

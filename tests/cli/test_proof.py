@@ -56,6 +56,28 @@ def test_checkpoints_of_a_server_prove_its_log(tmp_path: Path, capsys: pytest.Ca
     assert "is signed with the key" in shell.errors
 
 
+def test_exported_log_is_imported_and_proved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell(tmp_path / "data", capsys)
+    with servers.running(tmp_path / "data"):
+        apply(shell, tmp_path, POLICY)
+        shell("log", "export", str(tmp_path / "archive"))
+    assert "records up to number" in shell("log", "export", str(tmp_path / "archive"))
+    assert "imported into" in without_server(
+        capsys, "log", "import", str(tmp_path / "archive"), "--data", str(tmp_path / "copy")
+    )
+    whole = json.loads(shell("log", "verify", "--log", str(tmp_path / "data"), "--json"))
+    assert json.loads(shell("log", "verify", "--log", str(tmp_path / "copy"), "--json")) == whole
+    options = ["--format", "cloudevents", "--topic", "policies", "-n", "default", "--since", "1h"]
+    found = json.loads(shell("log", "export", str(tmp_path / "events"), *options, "--json"))
+    assert [file["records"] for file in found["files"]] == [1]
+    shell("log", "export", str(tmp_path / "archive"), "--format", "parquet", code=1)
+    assert "another format" in shell.errors
+    shell("log", "export", str(tmp_path / "other"), "--topic", "nothing", code=2)
+    assert "topics: specs" in shell.errors
+    shell("log", "import", str(tmp_path / "archive"), code=1)
+    assert "the log is not empty" in shell.errors
+
+
 def test_wrong_options_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shell = Shell(tmp_path, capsys)
     shell("log", "verify", "--log", str(tmp_path / "nowhere"), code=1)

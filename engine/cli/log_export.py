@@ -1,0 +1,117 @@
+"""``log export`` and ``log import``: the log as files for other programs, and back into an empty log."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, Token
+
+from engine.cli import failures, log_checkpoint, options, output, server_location
+from engine.exports import exporting, importing
+from engine.exports.errors import ExportError
+from engine.exports.formats import Format
+from engine.log import port, sqlite
+from engine.process import log_places
+from events import times, topics
+
+
+def _read_instant(_type: object, tokens: Sequence[Token]) -> int:
+    text = options.instant(tokens[0].value, time.time_ns() // 1_000_000)
+    try:
+        return times.from_text(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time: write 10m (ago) or 2026-11-20T10:00:00Z") from None
+
+
+def export(  # noqa: PLR0913  # the options of a command
+    directory: Path,
+    /,
+    *,
+    form: Annotated[
+        Format, Parameter(name="--format", help="jsonl has every field; log import reads it.")
+    ] = "jsonl",
+    topic: Annotated[
+        list[str], Parameter(negative=(), help=f"Only these topics: {', '.join(topics.TOPICS)}.")
+    ] = [],  # noqa: B006  # cyclopts makes a new list for each call
+    namespace: Annotated[
+        list[str],
+        Parameter(name=["--namespace", "-n"], negative=(), help="Only events about these namespaces."),
+    ] = [],  # noqa: B006
+    since: Annotated[
+        int | None,
+        Parameter(converter=_read_instant, help="Only events from this time on: 24h (ago) or RFC 3339."),
+    ] = None,
+    until: Annotated[
+        int | None, Parameter(converter=_read_instant, help="Only events before this time.")
+    ] = None,
+    log: log_checkpoint.Place = "",
+    server: options.Server = options.SERVER,
+) -> int:
+    """Write the log to files in a directory, with a manifest of their digests; continue if some are there."""
+    if unknown := [name for name in topic if name not in topics.TOPICS]:
+        raise failures.usage(f"there is no topic {unknown[0]!r}", f"topics: {', '.join(topics.TOPICS)}")
+    filters = exporting.Filters(
+        topics=tuple(topic), namespaces=tuple(namespace), since_ms=since, until_ms=until
+    )
+    try:
+        manifest = asyncio.run(_export(log_checkpoint.place_of(log, server), directory, form, filters))
+    except (ExportError, port.LogError) as error:
+        raise failures.Failure(str(error), "choose another directory, or check the log") from None
+    except OSError as error:
+        raise failures.Failure(f"{directory}: {error.strerror}", "choose another directory") from None
+    finally:
+        output.progress("")
+    if server.json:
+        output.json(manifest)
+    else:
+        records = sum(file.records for file in manifest.files)
+        size = sum(file.bytes for file in manifest.files)
+        files = len(manifest.files)
+        output.print_line(
+            f"{records:,} records up to number {manifest.number:,} in {files} file{'s' * (files != 1)}, {size:,} bytes"
+        )
+    return failures.OK
+
+
+async def _export(
+    place: log_places.LogPlace, directory: Path, form: Format, filters: exporting.Filters
+) -> exporting.Manifest:
+    async with log_places.opened(place) as log:
+        until = log.last_number()
+
+        def show(number: int, count: int) -> None:
+            output.progress(f"{number:,} of {until:,} records read, {count:,} exported")
+
+        return await exporting.export(log, directory, form, filters, show)
+
+
+def load(directory: Path, /, *, server: options.Server = options.SERVER) -> int:
+    """Append an exported log (jsonl, without filters) to the empty log of a data directory."""
+    data = (server.data or server_location.default_directory()).absolute()
+    try:
+        count = asyncio.run(_load(directory, data))
+    except (ExportError, port.LogError) as error:
+        raise failures.Failure(str(error), "import into a new directory: --data DIRECTORY") from None
+    except OSError as error:
+        raise failures.Failure(f"{error.filename or data}: {error.strerror}") from None
+    finally:
+        output.progress("")
+    if server.json:
+        output.json({"records": count, "data": str(data)})
+    else:
+        output.print_line(
+            f"{count:,} records imported into {data}; prove them: reballast log verify --log {data}"
+        )
+    return failures.OK
+
+
+async def _load(directory: Path, data: Path) -> int:
+    log = await sqlite.SqliteLog.open(data)
+    try:
+        return await importing.load(
+            log, directory, lambda count, _: output.progress(f"{count:,} records imported")
+        )
+    finally:
+        await log.aclose()

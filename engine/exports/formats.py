@@ -1,0 +1,132 @@
+"""File formats of an export: each writes records to one file."""
+
+import base64
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from engine import private_files
+from engine.exports import parquet
+from engine.exports.errors import ExportError
+from events import codec, envelope, records
+from events.json_values import Json
+from events.records import Record, StoredRecord
+
+Format = Literal["jsonl", "cloudevents", "parquet"]
+SUFFIXES: Final[dict[Format, str]] = {
+    "jsonl": "jsonl",
+    "cloudevents": "cloudevents.jsonl",
+    "parquet": "parquet",
+}
+
+
+class _Line(Struct, frozen=True, omit_defaults=True):
+    """All fields of a record; the value as text, or in base64 if it is no UTF-8."""
+
+    number: int
+    topic: str
+    partition: int
+    offset: int
+    key: str
+    headers: dict[str, str]
+    checksum: str
+    value: str | None = None
+    value_base64: str | None = None
+
+
+def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> None:
+    """Write a file of records; raises ExportError if the format needs a package that is missing."""
+    _WRITERS[form](path, batch)
+
+
+def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
+    """Return the records of a file in the format jsonl, as they were stored and as they are appended.
+
+    Raises ExportError for a line that is none of ours, or whose content does not have its checksum.
+    """
+    found: list[tuple[StoredRecord, Record]] = []
+    for count, text in enumerate(content.splitlines(), 1):
+        try:
+            line = msgspec.json.decode(text, type=_Line)
+            value = base64.b64decode(line.value_base64 or "") if line.value is None else line.value.encode()
+            checksum = bytes.fromhex(line.checksum)
+        except ValueError as error:
+            raise ExportError(f"line {count} is no record: {error}") from None
+        record = records.record(line.topic, line.partition, line.key, line.headers, value)
+        if record.checksum != checksum:
+            raise ExportError(
+                f"line {count} (number {line.number}) is not what was exported: its checksum differs"
+            )
+        found.append((records.stored(record, line.offset, line.number), record))
+    return found
+
+
+def _write_lines(path: Path, lines: Sequence[bytes]) -> None:
+    with private_files.opened(path) as file:
+        file.write(b"".join(line + b"\n" for line in lines))
+
+
+def _write_jsonl(path: Path, batch: Sequence[StoredRecord]) -> None:
+    _write_lines(path, [encode_line(record) for record in batch])
+
+
+def encode_line(record: StoredRecord) -> bytes:
+    """Return a record as a line of the format jsonl, without a line end."""
+    text, encoded = _text(record.value)
+    line = _Line(
+        record.number,
+        record.topic,
+        record.partition,
+        record.offset,
+        record.key,
+        dict(record.headers),
+        record.checksum.hex(),
+        text,
+        encoded,
+    )
+    return msgspec.json.encode(line)
+
+
+def _text(value: bytes) -> tuple[str | None, str | None]:
+    try:
+        return value.decode(), None
+    except UnicodeDecodeError:
+        return None, base64.b64encode(value).decode()
+
+
+def _write_cloudevents(path: Path, batch: Sequence[StoredRecord]) -> None:
+    _write_lines(path, [msgspec.json.encode(_event(record)) for record in batch if _is_event(record)])
+
+
+def _is_event(record: StoredRecord) -> bool:
+    """Whether a record is a CloudEvent: other systems may have written something else."""
+    return not isinstance(codec.decode(record), codec.Malformed)
+
+
+def _event(record: StoredRecord) -> dict[str, object]:
+    """Return a record as a CloudEvent in structured mode, with its place in the log as extensions."""
+    place: Json = {
+        "reballasttopic": record.topic,
+        "reballastpartition": record.partition,
+        "reballastoffset": record.offset,
+        "reballastnumber": record.number,
+        "reballastkey": record.key,
+    }
+    if record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED):
+        return {**msgspec.json.decode(record.value, type=dict[str, msgspec.Raw]), **place}
+    attributes = {
+        name.removeprefix(envelope.PREFIX): value
+        for name, value in record.headers.items()
+        if name.startswith(envelope.PREFIX)
+    }
+    return {**attributes, "datacontenttype": envelope.JSON, **place, "data": msgspec.Raw(record.value)}
+
+
+_WRITERS: Final[dict[Format, Callable[[Path, Sequence[StoredRecord]], None]]] = {
+    "jsonl": _write_jsonl,
+    "cloudevents": _write_cloudevents,
+    "parquet": parquet.write,
+}

@@ -1,0 +1,41 @@
+"""Parquet files by pyarrow, an optional package: ``pip install 'reballast[export]'``."""
+
+# The library has no annotations.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from engine import private_files
+from engine.exports.errors import ExportError
+from events import envelope, records
+from events.records import StoredRecord
+
+_ATTRIBUTES: Final = ("time", "type", "source", "subject", "id", "correlationid", "causationid")
+
+
+def write(path: Path, batch: Sequence[StoredRecord]) -> None:
+    """Write records as rows, with the most used attributes in columns. Raises ExportError without pyarrow."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415  # an optional package
+        import pyarrow.parquet as files  # noqa: PLC0415
+    except ImportError:
+        raise ExportError("Parquet needs pyarrow: pip install 'reballast[export]'") from None
+    text = pa.string()
+    columns = {
+        "number": pa.array([each.number for each in batch], pa.int64()),
+        "topic": pa.array([each.topic for each in batch], text),
+        "partition": pa.array([each.partition for each in batch], pa.int32()),
+        "offset": pa.array([each.offset for each in batch], pa.int64()),
+        "key": pa.array([each.key for each in batch], text),
+        "headers": pa.array([records.headers_json(each.headers).decode() for each in batch], text),
+        "value": pa.array([each.value for each in batch], pa.binary()),
+        "checksum": pa.array([each.checksum for each in batch], pa.binary()),
+    }
+    for name in _ATTRIBUTES:
+        values = [each.headers.get(f"{envelope.PREFIX}{name}") for each in batch]
+        columns[name] = pa.array(values, text)
+    with private_files.opened(path) as file:
+        files.write_table(pa.table(columns), file, compression="zstd")

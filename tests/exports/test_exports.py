@@ -1,0 +1,201 @@
+"""A log exported to files, continued, read by other programs, and imported into an empty log with the same bytes."""
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
+import pytest
+from cloudevents.core.v1.event import CloudEvent
+
+from engine.exports import exporting, formats, importing
+from engine.exports.errors import ExportError
+from engine.exports.exporting import EVERYTHING, Filters, Manifest
+from engine.exports.formats import Format
+from engine.log import memory, port
+from engine.proof import verification
+from events import records, topics
+from events.records import StoredRecord
+from tests.builders.inputs import deployment
+from tests.deciders.story import Story
+from tests.proof import logs
+
+
+def _silent(_number: int, _count: int) -> None:
+    """Show no progress."""
+
+
+async def exported(
+    log: port.NumberedLog, directory: Path, form: Format = "jsonl", filters: Filters = EVERYTHING
+) -> Manifest:
+    return await exporting.export(log, directory, form, filters, _silent)
+
+
+async def imported(directory: Path, into: port.NumberedLog | None = None) -> port.NumberedLog:
+    log = into or memory.MemoryLog()
+    await importing.load(log, directory, _silent)
+    return log
+
+
+async def test_imported_log_has_the_same_bytes_and_is_proved(tmp_path: Path) -> None:
+    log = await logs.played()
+    await log.append([records.record(topics.SPECS, 0, "no event", {"é": "ü"}, b"\xff\x00 no UTF-8")])
+    manifest = await exported(log, tmp_path / "archive")
+    assert manifest.number == log.last_number()
+    async with logs.opened(tmp_path / "copy") as copy:
+        await imported(tmp_path / "archive", copy)
+        assert await logs.everything(copy) == await logs.everything(log)
+        assert (await verification.verify(copy)).steps == (await verification.verify(log)).steps
+
+
+async def test_later_export_appends_what_is_new(tmp_path: Path) -> None:
+    story = Story()
+    await logs.play(story)
+    first = await exported(story.log, tmp_path)
+    assert await exported(story.log, tmp_path) == first
+    await story.submit(deployment("late", 2))
+    second = await exported(story.log, tmp_path)
+    assert second.files[: len(first.files)] == first.files
+    assert second.files[-1].first == first.number + 1
+    assert await logs.everything(await imported(tmp_path)) == await logs.everything(story.log)
+
+
+async def test_interrupted_export_continues_behind_its_last_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await logs.played()
+    monkeypatch.setattr(exporting, "_FILE_RECORDS", 10)
+    monkeypatch.setattr(exporting, "_READ", 5)
+    broken = _Broken(await logs.everything(log))
+    with pytest.raises(port.LogError):
+        await exported(broken, tmp_path)
+    manifest = await asyncio.to_thread(exporting.read_manifest, tmp_path)
+    assert manifest is not None
+    assert len(manifest.files) > 1
+    (tmp_path / "records-000000000031.jsonl.part").write_bytes(b"half of a file")
+    await exported(log, tmp_path)
+    assert await logs.everything(await imported(tmp_path)) == await logs.everything(log)
+
+
+class _Broken(memory.MemoryLog):
+    """A log that cannot be read from number 30 on."""
+
+    def __init__(self, history: list[StoredRecord]) -> None:
+        super().__init__()
+        self._history = history
+
+    def last_number(self) -> int:
+        return len(self._history)
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        if after >= 30:
+            raise port.LogError("the brokers do not answer")
+        return self._history[after : after + limit]
+
+
+async def test_manifest_has_the_digest_of_each_file_and_a_changed_one_is_refused(tmp_path: Path) -> None:
+    manifest = await exported(await logs.played(), tmp_path)
+    (file,) = manifest.files
+    content = (tmp_path / file.name).read_bytes()
+    assert (hashlib.sha256(content).hexdigest(), len(content)) == (file.sha256, file.bytes)
+    (tmp_path / file.name).write_bytes(content.replace(b"member1", b"member9", 1))
+    with pytest.raises(ExportError, match="was changed"):
+        await imported(tmp_path)
+
+
+async def test_line_whose_content_was_changed_is_refused_although_the_manifest_fits() -> None:
+    history = await logs.everything(await logs.played())
+    line = json.loads(formats.encode_line(history[0]))
+    line["value"] = line["value"].replace("member1", "member9")
+    with pytest.raises(ExportError, match=r"line 1 .* its checksum differs"):
+        formats.read(json.dumps(line).encode())
+    with pytest.raises(ExportError, match="line 2 is no record"):
+        formats.read(formats.encode_line(history[0]) + b"\n{}")
+
+
+async def test_only_a_whole_export_is_imported_and_only_into_an_empty_log(tmp_path: Path) -> None:
+    log = await logs.played()
+    with pytest.raises(ExportError, match=r"has no manifest\.json"):
+        await imported(tmp_path)
+    await exported(log, tmp_path / "part", filters=Filters(topics=("specs",)))
+    with pytest.raises(ExportError, match="does not have all records"):
+        await imported(tmp_path / "part")
+    with pytest.raises(ExportError, match="other filters"):
+        await exported(log, tmp_path / "part")
+    await exported(log, tmp_path / "whole")
+    with pytest.raises(ExportError, match="the log is not empty"):
+        await imported(tmp_path / "whole", log)
+
+
+async def test_log_with_gaps_is_not_imported(tmp_path: Path) -> None:
+    gappy = _Gappy(await logs.everything(await logs.played()))
+    await exported(gappy, tmp_path)
+    with pytest.raises(ExportError, match="number 5 is missing"):
+        await imported(tmp_path)
+
+
+class _Gappy(memory.MemoryLog):
+    """A log without number 5, as numbers on Kafka have gaps."""
+
+    def __init__(self, history: list[StoredRecord]) -> None:
+        super().__init__()
+        self._history = [record for record in history if record.number != 5]
+
+    def last_number(self) -> int:
+        return self._history[-1].number
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        return [record for record in self._history if record.number > after][:limit]
+
+
+async def test_filters_choose_topics_namespaces_and_times(tmp_path: Path) -> None:
+    story = Story()
+    await logs.play(story)
+    history = await logs.everything(story.log)
+    await exported(story.log, tmp_path / "specs", filters=Filters(topics=("specs", "works")))
+    assert {line["topic"] for line in lines(tmp_path / "specs")} == {"specs", "works"}
+    await exported(story.log, tmp_path / "default", filters=Filters(namespaces=("default",)))
+    keys = {line["headers"].get("ce_subject") or line["key"] for line in lines(tmp_path / "default")}
+    assert {"default/web-deployment", "default/big-deployment"} <= keys
+    assert all("default/" in key for key in keys)
+    await exported(story.log, tmp_path / "none", filters=Filters(since_ms=story.now_ms + 1_000_000))
+    assert lines(tmp_path / "none") == []
+    await exported(story.log, tmp_path / "all", filters=Filters(until_ms=story.now_ms + 1_000_000))
+    assert len(lines(tmp_path / "all")) == len(history)
+
+
+async def test_cloudevents_are_read_by_another_library(tmp_path: Path) -> None:
+    log = await logs.played()
+    history = await logs.everything(log)
+    await log.append([records.record(topics.SPECS, 0, "no event", {}, b"\xff")])
+    await exported(log, tmp_path, "cloudevents")
+    found = lines(tmp_path)
+    assert len(found) == len(history)
+    for line, record in zip(found, history, strict=True):
+        attributes = {name: value for name, value in line.items() if name not in {"data", "time"}}
+        event = CloudEvent(attributes, line["data"])
+        assert event.get_id() == record.headers["ce_id"]
+        assert line["reballastnumber"] == record.number
+        assert line["data"] == json.loads(record.value)
+
+
+async def test_parquet_has_every_record(tmp_path: Path) -> None:
+    log = await logs.played()
+    manifest = await exported(log, tmp_path, "parquet")
+    table = cast("Any", pyarrow.parquet).read_table(tmp_path / manifest.files[0].name)
+    rows: list[dict[str, Any]] = table.to_pylist()
+    for row, record in zip(rows, await logs.everything(log), strict=True):
+        assert (row["number"], row["topic"], row["offset"]) == (record.number, record.topic, record.offset)
+        assert (row["value"], row["checksum"]) == (record.value, record.checksum)
+        assert row["type"] == record.headers["ce_type"]
+        assert json.loads(row["headers"]) == record.headers
+
+
+def lines(directory: Path) -> list[dict[str, Any]]:
+    return [
+        json.loads(line)
+        for path in sorted(directory.glob("records-*"))
+        for line in path.read_bytes().splitlines()
+    ]
