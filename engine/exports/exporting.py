@@ -1,6 +1,6 @@
 """Export: files of records in number order, and a manifest with their digests.
 
-The manifest is written anew after each file, so an interrupted export continues behind the last whole file, and a later
+The manifest is replaced after each file, so an interrupted export continues behind the last whole file, and a later
 one appends what is new.
 """
 
