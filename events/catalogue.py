@@ -7,7 +7,19 @@ from typing import Final
 
 from msgspec import Struct
 
-from events import clusters, decisions, health, links, policies, rejections, shapes, specs, topics, works
+from events import (
+    clusters,
+    decisions,
+    health,
+    links,
+    observations,
+    policies,
+    rejections,
+    shapes,
+    specs,
+    topics,
+    works,
+)
 
 _NAMESPACE: Final = "io.reballast"
 
@@ -112,6 +124,11 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
     },
     topics.REJECTIONS: {
         "input-rejected": rejections.InputRejected,
+    },
+    topics.OBSERVATIONS: {
+        "object-observed": observations.ObjectObserved,
+        "object-vanished": observations.ObjectVanished,
+        "decision-compared": observations.DecisionCompared,
     },
 }
 """The recorded names are written out, so that a class can be renamed without a change of the log."""

@@ -18,6 +18,7 @@ DECISIONS: Final = "decisions"
 LINKS: Final = "links"
 WORKS: Final = "works"
 REJECTIONS: Final = "rejections"
+OBSERVATIONS: Final = "observations"
 
 
 class Topic(Struct, frozen=True, kw_only=True):
@@ -56,6 +57,12 @@ TOPICS: Final[dict[str, Topic]] = {
         Topic(name=WORKS, sharded=True, key="cluster", carries="what one cluster must run now"),
         Topic(
             name=REJECTIONS, sharded=False, key="source topic", carries="inputs that were refused, and why"
+        ),
+        Topic(
+            name=OBSERVATIONS,
+            sharded=False,
+            key="object key",
+            carries="objects of another control plane, and its decisions compared with ours",
         ),
     )
 }

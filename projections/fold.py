@@ -17,6 +17,7 @@ from events import (
     keys,
     limits,
     links,
+    observations,
     partitioning,
     policies,
     rejections,
@@ -122,6 +123,8 @@ class Fold:
                 self._take_decision(record)
             case topics.WORKS | topics.REJECTIONS:
                 self._take_output(record)
+            case topics.OBSERVATIONS:
+                self._take_observation(record)
             case _:
                 self._take_input(record)
 
@@ -142,6 +145,19 @@ class Fold:
             case verdicts.Taken():
                 self._counts.add(_NAMES[type(verdict.data)])
                 self._apply(verdict)
+
+    def _take_observation(self, record: StoredRecord) -> None:
+        """Show what was observed of another control plane on the timeline of the binding, cluster or object."""
+        match codec.decode(record):
+            case codec.Decoded(
+                data=observations.ObjectObserved()
+                | observations.ObjectVanished()
+                | observations.DecisionCompared() as data
+            ):
+                self._counts.add(_NAMES[type(data)])
+                self._touch(data.timeline_key, record.number)
+            case _:
+                self._counts.add(f"{record.topic}.skipped")
 
     def _apply(self, taken: verdicts.Taken) -> None:
         record, data = taken.record, taken.data

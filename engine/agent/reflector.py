@@ -33,10 +33,14 @@ class Follower(Protocol):
         ...
 
 
-async def follow(api: MemberApi, gate: Gate, resource: Resource, labels: str, follower: Follower) -> None:
-    """Pass the objects of a kind with these labels to the follower, forever."""
+async def follow(
+    api: MemberApi, gate: Gate, resource: Resource, labels: str, follower: Follower, version: str = ""
+) -> None:
+    """Pass the objects of a kind with these labels to the follower, forever.
+
+    With a ``version`` it begins with the changes after it, if the server still has them, and not with a list.
+    """
     backoff, refused = Backoff(), Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S)
-    version = ""
     while True:
         try:
             if not version:

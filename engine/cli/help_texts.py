@@ -61,6 +61,25 @@ TLS and SASL: kafka://…?tls=true&ca_file=ca.pem&mechanism=SCRAM-SHA-512&userna
 with the password in REBALLAST_KAFKA_PASSWORD.
 """
 
+OBSERVE: Final = """Observe an existing Karmada, and compare its decisions with ours.
+
+It lists and watches through Karmada's API, appends each change to the log, and
+decides for each decision of Karmada's scheduler what it would have decided.
+Nothing is written to Karmada; engine/observer/cluster-role.yaml has its rights.
+
+    reballast observe --kubeconfig karmada.config
+    reballast log tail --topic observations
+    reballast shadow report
+"""
+
+SHADOW: Final = """Compare the decisions of an observed Karmada with ours.
+
+    reballast shadow report              # how many are the same, and examples
+    reballast shadow report --json
+
+Exit code of the report: 0 all are explained, 2 some are not, 1 error.
+"""
+
 JOIN: Final = """Make a real Kubernetes cluster a member.
 
 It asks the cluster which kinds it serves, registers it, and writes the

@@ -12,8 +12,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from engine.cli import schedule_input
-from engine.placement import decisions, explanations, fleet
+from engine.placement import decisions, explanations, fleet, questions
 from engine.placement import schedule as scheduling
 
 LINE_BYTES_MAX: Final = 64 << 20
@@ -22,9 +21,9 @@ LINE_BYTES_MAX: Final = 64 << 20
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One decision, in the form of the vectors' results; ``condition`` is empty if nothing had to be decided."""
 
-    id: schedule_input.Identity
+    id: questions.Identity
     trigger: str
-    clusters: list[schedule_input.TargetCluster]
+    clusters: list[questions.TargetCluster]
     affinity_name: str
     condition: str
     errors: list[str]
@@ -43,7 +42,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """An output line for an unreadable input line; has a field ``error``, unlike a decision."""
 
-    id: schedule_input.Identity = msgspec.UNSET
+    id: questions.Identity = msgspec.UNSET
     error: Refusal
 
 
@@ -56,36 +55,35 @@ class _Scheduler:
         self._fleet = fleet.Fleet()
 
     def answer(self, number: int, line: bytes) -> Answer | Refused:
-        identity: schedule_input.Identity = msgspec.UNSET
+        identity: questions.Identity = msgspec.UNSET
         if len(line) > LINE_BYTES_MAX:
             return Refused(error=Refusal(line=number, field="", reason=f"longer than {LINE_BYTES_MAX} bytes"))
         try:
-            envelope = schedule_input.read_envelope(line)
+            envelope = questions.read_envelope(line)
             identity = envelope.id
-            return self._decide(identity, schedule_input.read_question(envelope, line))
-        except schedule_input.UnreadableError as error:
+            return self._decide(identity, questions.read_question(envelope, line))
+        except questions.UnreadableError as error:
             field, reason = error.field, error.reason
         except msgspec.ValidationError as error:
-            located = schedule_input.located(error)
+            located = questions.located(error)
             field, reason = located.field, located.reason
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             field, reason = "", f"not readable as JSON: {error}"
         return Refused(id=identity, error=Refusal(line=number, field=field, reason=reason))
 
-    def _decide(self, identity: schedule_input.Identity, question: schedule_input.Input) -> Answer:
+    def _decide(self, identity: questions.Identity, question: questions.Input) -> Answer:
         raw = bytes(question.clusters)
         if raw != self._raw:
-            self._fleet = schedule_input.read_fleet(raw)
+            self._fleet = questions.read_fleet(raw)
             self._raw = raw
-        request = schedule_input.read_request(question, self._fleet)
+        request = questions.read_request(question, self._fleet)
         decision = scheduling.schedule(request, self._fleet, explain=self._explained)
         explanation = decision.explanation
         return Answer(
             id=identity,
             trigger=request.trigger,
             clusters=[
-                schedule_input.TargetCluster(name=name, replicas=replicas)
-                for name, replicas in decision.clusters
+                questions.TargetCluster(name=name, replicas=replicas) for name, replicas in decision.clusters
             ],
             affinity_name=decision.affinity_name,
             condition=f"{decision.status}/{decision.reason}" if decision.status else "",

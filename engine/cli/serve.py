@@ -15,6 +15,7 @@ from cyclopts import Parameter, validators
 from msgspec import structs
 
 from engine import cli
+from engine.agent import kubeconfigs
 from engine.cli import failures, log_checkpoint, options, output, server_location
 from engine.http import hosts, server, sessions
 from engine.identity import certificates
@@ -22,7 +23,7 @@ from engine.identity.endpoint import Endpoint
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
-from engine.process import control_plane
+from engine.process import control_plane, observing
 from events import limits
 from projections import store
 
@@ -208,6 +209,33 @@ def api(
             tolerated=tolerated.seconds(),
         ),
         members=members,
+    )
+
+
+def observe(
+    *,
+    kubeconfig: Annotated[Path, Parameter(help="Kubeconfig of the Karmada control plane; reading suffices.")],
+    context: Annotated[str, Parameter(help="Context in it; by default the current one.")] = "",
+    name: Annotated[str, Parameter(help="Its name in the log.")] = "karmada",
+    data: Data = None,
+    listening: Listening = _LISTENING,
+    log: Log = None,
+    as_json: AsJson = False,
+) -> int:
+    """Observe an existing Karmada: its changes and decisions in a log, compared with ours. Nothing is written to it."""
+    try:
+        access = kubeconfigs.read(kubeconfig, context)
+    except (OSError, kubeconfigs.KubeconfigError) as error:
+        raise failures.Failure(
+            f"{kubeconfig}: {error}", "use a kubeconfig that can read Karmada's API"
+        ) from None
+    return _serve(
+        data,
+        lambda options: structs.replace(
+            listening.chosen(options), log=log, observed=observing.Observed(name, access)
+        ),
+        members=False,
+        as_json=as_json,
     )
 
 

@@ -33,7 +33,15 @@ from engine.identity import endpoint as endpoints
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.log.kafka import address
-from engine.process import checkpointing, installation, kept_ports, log_places, scaleout, shared_keys
+from engine.process import (
+    checkpointing,
+    installation,
+    kept_ports,
+    log_places,
+    observing,
+    scaleout,
+    shared_keys,
+)
 from engine.process.log_queries import LogInquiry
 from engine.process.plans.remote import PlanProcesses
 from engine.process.replica import Replica, clock_ms
@@ -67,6 +75,7 @@ class Options(Struct, frozen=True, kw_only=True):
     - ``token``: the server's token; empty to create one. ``login_seconds``: validity of the browser login code.
     - ``tolerated``: for how long policies without tolerations of their own tolerate failing clusters.
     - ``checkpoints``: when and where checkpoints of the log are signed; None for never.
+    - ``observed``: another control plane whose objects and decisions this one observes.
     - ``on_ready``: called with the endpoint and the ports of the last run that were not free.
 
     Port 0 means the port of the last run if it is free, else any.
@@ -87,6 +96,7 @@ class Options(Struct, frozen=True, kw_only=True):
     login_seconds: float = sessions.LOGIN_SECONDS
     tolerated: TolerationSeconds = TolerationSeconds()
     checkpoints: checkpointing.Schedule | None = None
+    observed: observing.Observed | None = None
     on_ready: Callable[[endpoints.Endpoint, Sequence[int]], None] | None = None
 
 
@@ -148,6 +158,7 @@ async def serve(options: Options) -> None:
                     member_endpoints.connect(parts, names, endpoint.kube_url, own.authority),
                     *([shared_keys.answer(parts, options.directory)] if options.log is not None else ()),
                     _sign_checkpoints(running.log, options.checkpoints, parts.stopping),
+                    observing.run(running.log, options.observed, clock_ms, parts.stopping),
                 )
                 await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))

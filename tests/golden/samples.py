@@ -24,6 +24,7 @@ from events import (
 from events.envelope import Envelope
 from events.objects import read
 from events.validation import verdicts
+from tests.golden import observation_samples
 
 AT_MS: Final = 1_716_630_591_120
 """2024-05-25T09:49:51.120Z."""
@@ -474,10 +475,19 @@ _REJECTIONS: Final[tuple[shapes.Event, ...]] = (
         content="{}",
     ),
 )
-
 SAMPLES: Final[dict[str, shapes.Event]] = {
     types.BY_STRUCT[type(data)].type: data
-    for data in (*_SPECS, *_POLICIES, *_CLUSTERS, *_HEALTH, *_DECISIONS, *_LINKS, *_WORKS, *_REJECTIONS)
+    for data in (
+        *_SPECS,
+        *_POLICIES,
+        *_CLUSTERS,
+        *_HEALTH,
+        *_DECISIONS,
+        *_LINKS,
+        *_WORKS,
+        *_REJECTIONS,
+        *observation_samples.SAMPLES,
+    )
 }
 """By CloudEvents type."""
 
@@ -490,6 +500,8 @@ def place_of(data: shapes.Event) -> tuple[str, int]:
             key = data.cluster
         case rejections.InputRejected():
             key = data.topic
+        case _ if topic.name == topics.OBSERVATIONS:
+            key = data.record_key
         case _ if topic.name == topics.DECISIONS:
             shard = keys.shard_of(_KEY)
             return str(shard), shard

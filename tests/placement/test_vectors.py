@@ -5,8 +5,7 @@ import sys
 import msgspec
 import pytest
 
-from engine.cli import schedule_input
-from engine.placement import decisions, schedule
+from engine.placement import decisions, questions, schedule
 from tests import vectors
 from tests.placement import differences
 
@@ -41,9 +40,9 @@ VECTORS = vectors.by_feature(vector for group in vectors.groups("schedule") for 
 
 def _mismatch(vector: vectors.Vector) -> str:
     """Return how our answer differs; empty if it is accepted."""
-    question = msgspec.json.decode(vector.input, type=schedule_input.Input)
-    fleet = schedule_input.read_fleet(bytes(question.clusters))
-    request = schedule_input.read_request(question, fleet)
+    question = msgspec.json.decode(vector.input, type=questions.Input)
+    fleet = questions.read_fleet(bytes(question.clusters))
+    request = questions.read_request(question, fleet)
     decision = schedule.schedule(request, fleet)
     told = f"{vector.id}: {request.trigger} {decision.clusters} {decision.reason} {decision.message}"
     if request.trigger != vector.trigger:

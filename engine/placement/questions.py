@@ -170,3 +170,16 @@ def read_request(question: Input, known: fleet.Fleet) -> requests.Request:
 
 def _seconds(time: dt.datetime | None) -> int | None:
     return None if time is None else int(time.timestamp())
+
+
+def read_time(text: str) -> dt.datetime | None:
+    """Return a time of the API; None if there is none. Raises `msgspec.ValidationError` for other text."""
+    return msgspec.convert(text, Time) if text else None
+
+
+def read_placement(text: str) -> placements.Placement:
+    """Return a placement in JSON. Raises `msgspec.ValidationError` or `msgspec.DecodeError` if it is malformed."""
+    return _PLACEMENT.decode(text)
+
+
+_PLACEMENT: Final = msgspec.json.Decoder(placements.Placement)

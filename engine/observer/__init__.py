@@ -1,0 +1,1 @@
+"""Observe another control plane: its objects become events, and its decisions are compared with ours."""

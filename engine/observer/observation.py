@@ -1,0 +1,136 @@
+"""Known objects of another control plane: turns lists and changes into events, each change once.
+
+Pure. It is rebuilt from the log after a restart, so what the log has is not observed again.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.agent.untrusted_json import as_object, as_text, at
+from events import keys, observations
+from events.json_values import Json
+
+_SECRET: Final = "Secret"  # noqa: S105  # the name of a kind, no secret
+_SECRET_FIELDS: Final = ("data", "stringData")
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+Observation = observations.ObjectObserved | observations.ObjectVanished
+
+
+class _Known(Struct, frozen=True, gc=False):
+    """The newest version of an object that was observed."""
+
+    uid: str
+    version: int
+
+
+class Observations:
+    """The objects that were observed, and the newest resourceVersion of each kind."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Known] = {}
+        self._by_kind: dict[str, set[str]] = {}
+        self.newest: dict[str, int] = {}
+        """The newest resourceVersion of each kind."""
+
+    def recall(self, data: Observation) -> None:
+        """Take an observation from the log."""
+        uid = ""
+        if isinstance(data, observations.ObjectObserved):
+            uid = _HEAD.decode(data.manifest).metadata.uid
+        self._remember(data, uid)
+
+    def changed(self, value: Json, *, is_gone: bool) -> Observation | None:
+        """Return the event of a change; None if it is known already or no object."""
+        kind, name = as_text(value.get("kind")), as_text(at(value, "metadata", "name"))
+        version = _version_of(value)
+        if not kind or not name or not version:
+            return None
+        namespace, uid = as_text(at(value, "metadata", "namespace")), as_text(at(value, "metadata", "uid"))
+        known = self._known.get(keys.object_key(kind, namespace, name))
+        if known is not None and version <= known.version:
+            return None
+        if is_gone:
+            # A late deletion of an earlier object of that name; the present one has another uid.
+            if known is None or (uid and known.uid and uid != known.uid):
+                return None
+            gone = observations.ObjectVanished(kind=kind, name=name, namespace=namespace, version=version)
+            self._remember(gone, uid)
+            return gone
+        manifest = msgspec.Raw(msgspec.json.encode(_shown(value)))
+        seen = observations.ObjectObserved(
+            manifest=manifest, kind=kind, name=name, namespace=namespace, version=version
+        )
+        self._remember(seen, uid)
+        return seen
+
+    def listed(self, kind: str, values: Iterable[Json]) -> Iterator[Observation]:
+        """Yield the events of a complete list of a kind: what is new or changed, then what is no longer there."""
+        there: set[str] = set()
+        for value in values:
+            name, namespace = (
+                as_text(at(value, "metadata", "name")),
+                as_text(at(value, "metadata", "namespace")),
+            )
+            there.add(keys.object_key(kind, namespace, name))
+            observation = self.changed(value, is_gone=False)
+            if observation is not None:
+                yield observation
+        for key in sorted(self._by_kind.get(kind, set()) - there):
+            namespace, name = keys.split(key.partition(":")[2])
+            gone = observations.ObjectVanished(kind=kind, name=name, namespace=namespace)
+            self._remember(gone, "")
+            yield gone
+
+    def _remember(self, data: Observation, uid: str) -> None:
+        key = data.record_key
+        of_kind = self._by_kind.setdefault(data.kind, set())
+        if isinstance(data, observations.ObjectVanished):
+            self._known.pop(key, None)
+            of_kind.discard(key)
+        else:
+            self._known[key] = _Known(uid, data.version)
+            of_kind.add(key)
+        self.newest[data.kind] = max(self.newest.get(data.kind, 0), data.version)
+
+
+class _Metadata(Struct, frozen=True):
+    uid: str = ""
+
+
+class _Head(Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+_HEAD: Final = msgspec.json.Decoder(_Head)
+
+
+def _version_of(value: Json) -> int:
+    text = as_text(at(value, "metadata", "resourceVersion"))
+    return int(text) if text.isdecimal() else 0
+
+
+def _shown(value: Json) -> Json:
+    """Return an object without managed fields, and with digests for the values of a Secret."""
+    metadata = dict(as_object(value.get("metadata")))
+    metadata.pop("managedFields", None)
+    shown: Json = {**value, "metadata": metadata}
+    if value.get("kind") != _SECRET:
+        return shown
+    for field in _SECRET_FIELDS:
+        if field in value:
+            shown[field] = {name: _digest(content) for name, content in as_object(value[field]).items()}
+    annotations = {
+        name: text for name, text in as_object(metadata.get("annotations")).items() if name != _LAST_APPLIED
+    }
+    if annotations or "annotations" in metadata:
+        shown["metadata"] = {**metadata, "annotations": annotations}
+    return shown
+
+
+def _digest(content: object) -> str:
+    return f"sha256:{hashlib.sha256(str(content).encode()).hexdigest()}"

@@ -1,0 +1,137 @@
+"""Read the decisions of Karmada's scheduler from successive versions of a binding.
+
+The scheduler writes a decision in up to three steps: ``spec.clusters`` with the applied placement, the observed
+affinity, then the Scheduled condition, which on success names the generation that was decided on. The basis of a
+decision is the binding as it was before these writes.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.placement import questions
+
+_APPLIED: Final = "policy.karmada.io/applied-placement"
+_SCHEDULED: Final = "Scheduled"
+
+
+class Metadata(Struct, frozen=True, rename="camel"):
+    """The metadata fields that are read of every object."""
+
+    name: str
+    uid: str
+    resource_version: str
+    namespace: str = ""
+    generation: int = 0
+    annotations: dict[str, str] = {}
+
+
+class Condition(Struct, frozen=True):
+    """A condition of a binding."""
+
+    type: str
+    status: str
+    reason: str
+    message: str = ""
+
+
+class Status(Struct, frozen=True, rename="camel"):
+    """The status fields that the scheduler writes."""
+
+    conditions: tuple[Condition, ...] = ()
+    last_scheduled_time: str = ""
+    scheduler_observed_generation: int = 0
+    scheduler_observing_affinity_name: str = ""
+
+
+class ObservedBinding(Struct, frozen=True):
+    """A binding at one resourceVersion: what the scheduler reads, and what it writes."""
+
+    metadata: Metadata
+    spec: questions.Spec
+    status: Status = Status()
+
+    @property
+    def version(self) -> int:
+        return int(self.metadata.resource_version)
+
+    @property
+    def applied(self) -> str:
+        """The placement that the last decision used, as JSON; empty before the first one."""
+        return self.metadata.annotations.get(_APPLIED, "")
+
+    @property
+    def scheduled(self) -> Condition | None:
+        return next((each for each in self.status.conditions if each.type == _SCHEDULED), None)
+
+    @property
+    def placed(self) -> dict[str, int]:
+        return {cluster.name: cluster.replicas for cluster in self.spec.clusters}
+
+    @property
+    def evicting(self) -> frozenset[str]:
+        return frozenset(task.from_cluster for task in self.spec.graceful_eviction_tasks)
+
+    def is_decided_after(self, earlier: "ObservedBinding") -> bool:
+        """Whether a scheduling pass ended between two versions."""
+        if self.scheduled is None:
+            return False
+        return self.is_success_after(earlier) or self.scheduled != earlier.scheduled
+
+    def is_success_after(self, earlier: "ObservedBinding") -> bool:
+        """Whether a scheduling pass ended with success between two versions."""
+        return self.status.last_scheduled_time != earlier.status.last_scheduled_time
+
+    def is_written_by_the_scheduler(self, earlier: "ObservedBinding") -> bool:
+        """Whether a version is a write of the scheduler itself, before the condition; an eviction is not."""
+        name = self.status.scheduler_observing_affinity_name
+        return (
+            self.applied != earlier.applied
+            or name != earlier.status.scheduler_observing_affinity_name
+            or (self.placed != earlier.placed and not self.evicting - earlier.evicting)
+        )
+
+    def question(self) -> questions.Input:
+        """Return the scheduling question of this version, with no clusters."""
+        applied = self.applied
+        return questions.Input(
+            clusters=msgspec.Raw(b"[]"),
+            spec=self.spec,
+            status=questions.Status(
+                last_scheduled_time=questions.read_time(self.status.last_scheduled_time),
+                scheduler_observing_affinity_name=self.status.scheduler_observing_affinity_name,
+            ),
+            applied_placement=questions.read_placement(applied) if applied else None,
+        )
+
+
+def basis_of(versions: Sequence[ObservedBinding]) -> int | None:
+    """Return the index of the version that a scheduling pass read; the last version is the one that ends it.
+
+    None if that version was not observed, since the pass had begun before.
+    """
+    final = versions[-1]
+    before = range(len(versions) - 1)
+    previous = [number for number in before[1:] if versions[number].is_decided_after(versions[number - 1])]
+    index = before[-1]
+    if final.is_success_after(versions[-2]):
+        observed = final.status.scheduler_observed_generation
+        read = [number for number in before if versions[number].metadata.generation == observed]
+        if not read:
+            return None
+        index = read[-1]
+    while index > (previous[-1] if previous else 0) and versions[index].is_written_by_the_scheduler(
+        versions[index - 1]
+    ):
+        index -= 1
+    return index
+
+
+def placed_after(versions: Sequence[ObservedBinding], basis: int) -> dict[str, int]:
+    """Return the clusters that the pass wrote which read the version ``basis``."""
+    for earlier, later in zip(versions[basis:], versions[basis + 1 :], strict=False):
+        if later.placed != earlier.placed and later.is_written_by_the_scheduler(earlier):
+            return later.placed
+    return versions[basis].placed

@@ -1,0 +1,215 @@
+"""Observe a control plane: list and watch its objects, append each change to the log, and compare its decisions.
+
+Watches of several kinds run side by side. What they receive within a moment is appended in the order of the
+resourceVersions, which is one order over all kinds.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from engine import diagnostics
+from engine.agent import reflector
+from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.agent.call_limits import Backoff, Gate
+from engine.agent.member_api import MemberApi, Resource
+from engine.agent.untrusted_json import as_text
+from engine.log import port
+from engine.observer import shadow
+from engine.observer.observation import Observation, Observations
+from events import codec, envelope, observations, times, topics
+from events.json_values import Json, as_objects, part
+from events.records import Record
+
+KINDS: Final = (
+    ("cluster.karmada.io", "Cluster"),
+    ("policy.karmada.io", "PropagationPolicy"),
+    ("policy.karmada.io", "ClusterPropagationPolicy"),
+    ("policy.karmada.io", "OverridePolicy"),
+    ("policy.karmada.io", "ClusterOverridePolicy"),
+    ("policy.karmada.io", "ClusterTaintPolicy"),
+    ("work.karmada.io", "ResourceBinding"),
+    ("work.karmada.io", "ClusterResourceBinding"),
+    ("apps.karmada.io", "WorkloadRebalancer"),
+    ("scheduling.k8s.io", "PriorityClass"),
+    ("", "Namespace"),
+    ("", "Event"),
+)
+"""Groups and kinds that are always observed; templates are those that policies select."""
+
+_POLICIES: Final = frozenset({"PropagationPolicy", "ClusterPropagationPolicy"})
+_GATHER_S: Final = 0.02
+"""How long changes are gathered, so that those of several kinds come in order."""
+
+_BATCH_MAX: Final = 500
+_READ: Final = 1_000
+_log = diagnostics.logger(__name__)
+
+
+class Observer:
+    """Observes one control plane; ``source`` names it in the events. Call ``run``."""
+
+    def __init__(
+        self, api: MemberApi, log: port.NumberedLog, source: str, clock_ms: Callable[[], int]
+    ) -> None:
+        self._api = api
+        self._log = log
+        self._source = source
+        self._clock_ms = clock_ms
+        self._gate = Gate(lambda: None)
+        self._observations = Observations()
+        self._shadow = shadow.Shadow()
+        self._waiting: list[Observation] = []
+        self._arrived = asyncio.Event()
+        self._followed: set[Resource] = set()
+        self._served: dict[tuple[str, str], Resource] = {}
+        self._selected: set[tuple[str, str]] = set()
+        self.compared: dict[str, int] = {}
+        """The number of compared decisions by verdict."""
+
+    async def run(self) -> None:
+        """Observe until cancelled; raises port.LogError if the log fails."""
+        await self._recall()
+        await self._discover()
+        async with asyncio.TaskGroup() as tasks:
+            for group, kind in KINDS:
+                self._follow(tasks, group, kind)
+            while True:
+                for selected in sorted(self._selected):
+                    self._follow(tasks, *selected)
+                await self._arrived.wait()
+                await asyncio.sleep(_GATHER_S)
+                await self._append()
+
+    async def _recall(self) -> None:
+        """Rebuild what is known from the log."""
+        start = 0
+        while batch := await self._log.read(topics.OBSERVATIONS, 0, start, _READ):
+            for record in batch:
+                decoded = codec.decode(record)
+                if not isinstance(decoded, codec.Decoded) or decoded.envelope.source != self._source:
+                    continue
+                match decoded.data:
+                    case observations.ObjectObserved() | observations.ObjectVanished() as seen:
+                        self._observations.recall(seen)
+                        self._learn(seen)
+                        self._compare(seen)
+                    case observations.DecisionCompared(verdict=verdict):
+                        self.compared[verdict] = self.compared.get(verdict, 0) + 1
+                    case _:
+                        pass
+            start = batch[-1].offset + 1
+
+    async def _discover(self) -> None:
+        """Ask which kinds the API serves, until it answers."""
+        backoff = Backoff()
+        while True:
+            try:
+                served = await self._gate.call(self._api.discover)
+            except (RefusedError, ThrottledError, UnreachableError) as error:
+                _log.warning("control plane not read; retrying", reason=str(error))
+                await asyncio.sleep(backoff.again_s())
+            else:
+                self._served = {_group_kind(each.api_version, each.kind): each for each in served}
+                return
+
+    def _follow(self, tasks: asyncio.TaskGroup, group: str, kind: str) -> None:
+        """Begin to follow a kind, once, if the API serves it."""
+        resource = self._served.get((group, kind))
+        if resource is None or not resource.watched or resource in self._followed:
+            return
+        self._followed.add(resource)
+        newest = self._observations.newest.get(kind, 0)
+        version = str(newest) if newest else ""
+        tasks.create_task(
+            reflector.follow(self._api, self._gate, resource, "", _Receiver(self, resource), version)
+        )
+
+    def take(self, observation: Observation | None) -> None:
+        """Take an observation to be appended."""
+        if observation is not None:
+            self._waiting.append(observation)
+            self._arrived.set()
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        """Take a change of an object."""
+        self.take(self._observations.changed(value, is_gone=is_gone))
+
+    def listed(self, kind: str, values: list[Json]) -> None:
+        """Take the complete list of a kind."""
+        for observation in self._observations.listed(kind, values):
+            self.take(observation)
+
+    async def _append(self) -> None:
+        """Append what has arrived, in the order of the versions, each decision's comparison behind it."""
+        waiting, self._waiting = self._waiting, []
+        self._arrived.clear()
+        waiting.sort(key=lambda observation: observation.version)
+        for start in range(0, len(waiting), _BATCH_MAX):
+            batch: list[Record] = []
+            for observation in waiting[start : start + _BATCH_MAX]:
+                self._learn(observation)
+                batch.append(self._record(observation, ""))
+                compared = self._compare(observation)
+                if compared is not None:
+                    self.compared[compared.verdict] = self.compared.get(compared.verdict, 0) + 1
+                    batch.append(self._record(compared, "-compared"))
+            await self._log.append(batch)
+            await asyncio.sleep(0)
+
+    def _compare(self, observation: Observation) -> observations.DecisionCompared | None:
+        if isinstance(observation, observations.ObjectVanished):
+            gone = observation
+            self._shadow.take_gone(gone.kind, gone.namespace, gone.name, gone.version)
+            return None
+        try:
+            return self._shadow.take(observation.kind, observation.manifest)
+        except msgspec.MsgspecError as error:
+            _log.warning("object not understood", key=observation.record_key, reason=str(error))
+            return None
+
+    def _learn(self, observation: Observation) -> None:
+        """Remember the kinds that a policy selects."""
+        if observation.kind not in _POLICIES or isinstance(observation, observations.ObjectVanished):
+            return
+        value = msgspec.json.decode(observation.manifest, type=dict[str, object])
+        for selector in as_objects(part(value, "spec").get("resourceSelectors")):
+            self._selected.add(
+                _group_kind(as_text(selector.get("apiVersion")), as_text(selector.get("kind")))
+            )
+
+    def _record(self, data: Observation | observations.DecisionCompared, suffix: str) -> Record:
+        key, now_ms = data.record_key, self._clock_ms()
+        head = envelope.Envelope(
+            # A list that shows that an object is gone has no version of the deletion.
+            id=f"{key}@{data.version or f'gone-{now_ms}'}{suffix}",
+            source=self._source,
+            type=codec.type_of(data),
+            subject=key,
+            time=times.to_text(now_ms),
+        )
+        return codec.encode(data, head, partition=0, key=key)
+
+
+class _Receiver:
+    """Passes the objects of one kind to the observer; a ``reflector.Follower``."""
+
+    def __init__(self, observer: Observer, resource: Resource) -> None:
+        self._observer = observer
+        self._resource = resource
+
+    def begin(self) -> None:
+        """Nothing is known only here."""
+
+    def listed(self, items: list[Json]) -> None:
+        self._observer.listed(self._resource.kind, items)
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        self._observer.changed(value, is_gone=is_gone)
+
+
+def _group_kind(api_version: str, kind: str) -> tuple[str, str]:
+    group, slash, _ = api_version.rpartition("/")
+    return (group if slash else "", kind)

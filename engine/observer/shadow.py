@@ -1,0 +1,194 @@
+"""Shadow decisions: for each decision of Karmada's scheduler, the one that is made from the state observed before it.
+
+Pure: a fold over the observed changes in the order of their resourceVersions. The reference decides on caches that lag
+behind the API, so a decision that differs is made again from other states near it: if one of them gives the reference's
+result, the difference is a race.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.observer.observed_bindings import ObservedBinding, basis_of, placed_after
+from engine.placement import decisions as placing
+from engine.placement import fleet, questions, schedule
+from events import observations
+
+SAME: Final = "same"
+RACE: Final = "race"
+KNOWN: Final = "known"
+UNEXPLAINED: Final = "unexplained"
+
+_BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
+_CLUSTER: Final = "Cluster"
+_FLEETS_MAX: Final = 512
+"""States of the clusters that are kept, the newest ones."""
+
+_EARLIER_MAX: Final = 64
+"""States of the clusters before the basis that are tried."""
+
+_BUILT_MAX: Final = 64
+_VERSIONS_MAX: Final = 64
+"""Versions of a binding that are kept."""
+
+_TWO: Final = 2
+
+_NEGATIVE: Final = "Clusters available replicas -"
+"""Part of a message of the reference whose 32-bit sum of available replicas has wrapped around."""
+
+_NO_CLUSTER_FIT: Final = "NoClusterFit"
+
+
+class _Fleet(Struct):
+    """All clusters from a resourceVersion on, as JSON."""
+
+    version: int
+    clusters: tuple[bytes, ...]
+
+
+class Shadow:
+    """Compares the decisions in a stream of observed objects."""
+
+    def __init__(self) -> None:
+        self._clusters: dict[str, bytes] = {}
+        self._fleets: deque[_Fleet] = deque([_Fleet(0, ())], _FLEETS_MAX)
+        self._built: dict[int, fleet.Fleet] = {}
+        self._histories: dict[tuple[str, str, str], deque[ObservedBinding]] = {}
+
+    def take(self, kind: str, manifest: msgspec.Raw) -> observations.DecisionCompared | None:
+        """Take the next version of an object; return the comparison of the decision that it ends, if any.
+
+        Raises `msgspec.MsgspecError` for an object that cannot be read; it then has no effect.
+        """
+        if kind == _CLUSTER:
+            metadata = _HEAD.decode(manifest).metadata
+            self._clusters[metadata.name] = bytes(manifest)
+            self._remember_fleet(int(metadata.resource_version))
+            return None
+        if kind not in _BINDINGS:
+            return None
+        binding = _BINDING.decode(manifest)
+        key = (kind, binding.metadata.namespace, binding.metadata.name)
+        history = self._histories.get(key)
+        if history is None or history[-1].metadata.uid != binding.metadata.uid:
+            history = self._histories[key] = deque(maxlen=_VERSIONS_MAX)
+        elif history[-1].version >= binding.version:
+            return None
+        history.append(binding)
+        if len(history) < _TWO or not binding.is_decided_after(history[-2]):
+            return None
+        compared = self._compare(kind, list(history))
+        # A later decision reads this version or a later one; the one before shows that this one is a decision.
+        while len(history) > _TWO:
+            history.popleft()
+        return compared
+
+    def take_gone(self, kind: str, namespace: str, name: str, version: int = 0) -> None:
+        """Take the deletion of an object; ``version`` 0 if it is not known."""
+        self._histories.pop((kind, namespace, name), None)
+        if kind == _CLUSTER and self._clusters.pop(name, None) is not None:
+            self._remember_fleet(version or self._fleets[-1].version)
+
+    def _remember_fleet(self, version: int) -> None:
+        if len(self._fleets) == _FLEETS_MAX:
+            self._built.pop(self._fleets[0].version, None)
+        if self._fleets[-1].version == version:
+            self._fleets.pop()
+            self._built.pop(version, None)
+        self._fleets.append(_Fleet(version, tuple(self._clusters.values())))
+
+    def _compare(self, kind: str, versions: list[ObservedBinding]) -> observations.DecisionCompared | None:
+        final, before = versions[-1], versions[-2]
+        at = basis_of(versions)
+        if at is None:
+            return None
+        placed = placed_after(versions, at)
+        condition = final.scheduled
+        observed = observations.ShadowCondition(
+            clusters=placed,
+            reason="" if condition is None else condition.reason,
+            message="" if condition is None else condition.message,
+        )
+        is_success = final.is_success_after(before)
+        basis = versions[at]
+        first: placing.Decision | None = None
+        verdict, why = UNEXPLAINED, ""
+        for question, known, reason in self._states(versions, at):
+            ours = schedule.schedule(questions.read_request(question, known), known)
+            if first is None:
+                first = ours
+            if _agrees(observed, ours, is_success=is_success):
+                verdict, why = (RACE, reason) if reason else (SAME, "")
+                break
+        if first is None:
+            raise AssertionError("a decision has at least one state")
+        if verdict == UNEXPLAINED and _NEGATIVE in observed.message and first.reason == placing.SUCCESS:
+            verdict, why = KNOWN, "the reference's 32-bit sum of available replicas wraps around"
+        return observations.DecisionCompared(
+            kind=kind,
+            name=final.metadata.name,
+            namespace=final.metadata.namespace,
+            version=final.version,
+            basis=basis.version,
+            verdict=verdict,
+            why=why,
+            observed=observed,
+            computed=observations.ShadowCondition(
+                clusters=dict(first.clusters), reason=first.reason, message=first.message
+            ),
+        )
+
+    def _states(
+        self, versions: list[ObservedBinding], at: int
+    ) -> Iterator[tuple[questions.Input, fleet.Fleet, str]]:
+        """Yield the states from which a decision may have been made, the likeliest first, each with what it assumes."""
+        final, first_write = versions[-1].version, versions[at + 1].version
+        question = versions[at].question()
+        states = [each for each in self._fleets if each.version <= final]
+        # A cluster may change long after the binding, and be the reason of the decision.
+        before = [each for each in states if each.version < first_write]
+        after = states[len(before) :]
+        yield question, self._fleet(before[-1]), ""
+        near = [*reversed(before[-_EARLIER_MAX:-1]), *after]
+        for each in near:
+            yield question, self._fleet(each), f"decided with the clusters of {each.version}"
+        for other in (*reversed(versions[:at]), *versions[at + 1 : -1]):
+            for each in (before[-1], *near):
+                why = f"decided on the binding of {other.version} with the clusters of {each.version}"
+                yield other.question(), self._fleet(each), why
+
+    def _fleet(self, state: _Fleet) -> fleet.Fleet:
+        known = self._built.get(state.version)
+        if known is None:
+            if len(self._built) >= _BUILT_MAX:
+                self._built.pop(next(iter(self._built)))
+            known = questions.read_fleet(b"[" + b",".join(state.clusters) + b"]")
+            self._built[state.version] = known
+        return known
+
+
+def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, is_success: bool) -> bool:
+    if is_success:
+        return ours.reason == placing.SUCCESS and dict(ours.clusters) == observed.clusters
+    if ours.reason != observed.reason:
+        return False
+    # The reference runs its filters in the order of a map, so which of them a message counts is open.
+    if observed.reason == _NO_CLUSTER_FIT:
+        return ours.message.partition(":")[0] == observed.message.partition(":")[0]
+    return ours.message == observed.message
+
+
+class _HeadMetadata(Struct, frozen=True, rename="camel"):
+    name: str
+    resource_version: str
+
+
+class _Head(Struct, frozen=True):
+    metadata: _HeadMetadata
+
+
+_HEAD: Final = msgspec.json.Decoder(_Head)
+_BINDING: Final = msgspec.json.Decoder(ObservedBinding)

@@ -1,0 +1,70 @@
+"""Topic ``observations``: objects of another control plane, and its decisions compared with ours."""
+
+from typing import Final
+
+import msgspec
+
+from events import keys, shapes
+
+
+class Observation(shapes.Event, frozen=True, kw_only=True):
+    """Base of the events about an object of another control plane."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    @property
+    def record_key(self) -> str:
+        return keys.object_key(self.kind, self.namespace, self.name)
+
+    @property
+    def timeline_key(self) -> str:
+        """The key under which our own binding or cluster of that name has its timeline; else the record's key."""
+        if self.kind in _BINDINGS:
+            return f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return keys.cluster_key(self.name) if self.kind == _CLUSTER else self.record_key
+
+
+_BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
+_CLUSTER: Final = "Cluster"
+
+
+class ObjectObserved(Observation, frozen=True, kw_only=True):
+    """An object of another control plane was created or changed: the whole object.
+
+    Instead of the values of a Secret there are digests. ``version`` is its resourceVersion, one order over all kinds.
+    """
+
+    manifest: msgspec.Raw
+    version: shapes.Count
+
+
+class ObjectVanished(Observation, frozen=True, kw_only=True):
+    """An object of another control plane was deleted; 0 as ``version`` if only a later list showed that."""
+
+    version: shapes.Count = 0
+
+
+class ShadowCondition(shapes.Shape, frozen=True, kw_only=True):
+    """A result of scheduling: replicas by cluster, and the Scheduled condition."""
+
+    clusters: dict[str, int]
+    reason: str
+    message: str
+
+
+class DecisionCompared(Observation, frozen=True, kw_only=True):
+    """A decision of another control plane's scheduler, compared with the one made from the state observed before it.
+
+    ``version`` is the resourceVersion of the write that ended the decision, ``basis`` that of the binding that it was
+    made from. ``verdict`` is ``same``; ``race``: another state within the window gives the same; ``known``: a
+    documented difference; or ``unexplained``.
+    """
+
+    version: shapes.Count
+    basis: shapes.Count
+    verdict: str
+    why: str = ""
+    observed: ShadowCondition
+    computed: ShadowCondition

@@ -1,0 +1,28 @@
+"""Samples of the events about another control plane."""
+
+from typing import Final
+
+import msgspec
+
+from events import observations, shapes
+
+_CONDITION: Final = observations.ShadowCondition(clusters={"member1": 2}, reason="Success", message="done")
+SAMPLES: Final[tuple[shapes.Event, ...]] = (
+    observations.ObjectObserved(
+        manifest=msgspec.Raw(b"{}"), kind="ConfigMap", name="foo", namespace="default", version=41
+    ),
+    observations.ObjectVanished(
+        kind="ResourceBinding", name="foo-deployment", namespace="default", version=42
+    ),
+    observations.DecisionCompared(
+        kind="ResourceBinding",
+        name="foo-deployment",
+        namespace="default",
+        version=43,
+        basis=41,
+        verdict="race",
+        why="decided with the clusters of 39",
+        observed=_CONDITION,
+        computed=observations.ShadowCondition(clusters={"member2": 2}, reason="Success", message="done"),
+    ),
+)

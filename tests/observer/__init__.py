@@ -1,0 +1,1 @@
+"""Observing another control plane: recordings played as a Kubernetes API, and shadow decisions."""

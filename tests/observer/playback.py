@@ -1,0 +1,170 @@
+"""A Kubernetes API that plays a recording: lists, watches from a version, bookmarks, compaction, cut connections."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from engine.agent.kubeconfigs import Access
+from tests.recordings import Change
+
+_POLL_S: Final = 0.005
+_PAGE: Final = 500
+
+
+class Playback:
+    """The state of the API; changes up to ``shown`` are visible."""
+
+    def __init__(self, changes: Iterable[Change]) -> None:
+        self.changes = list(changes)
+        self.shown = 0
+        self.compacted = 0
+        self.lists = 0
+        self.refused = 0
+        self._cuts = 0
+        self._connections = 0
+
+    @property
+    def version(self) -> int:
+        """The newest visible resourceVersion."""
+        return self.changes[self.shown - 1].version if self.shown else 1
+
+    def cut(self) -> None:
+        """End all watches in the middle of a line."""
+        self._cuts += 1
+
+    def compact(self) -> None:
+        """Forget the versions before the newest one: watches from them are answered 410."""
+        self.compacted = self.version
+
+    def objects(self, kind: str) -> list[Change]:
+        """The newest change of each object of a kind that exists."""
+        found: dict[tuple[str, str, str], Change] = {}
+        for change in self.changes[: self.shown]:
+            if change.head.kind == kind:
+                found[change.place] = change
+        return [change for change in found.values() if not change.is_gone]
+
+    def application(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/api", self._core),
+                Route("/apis", self._groups),
+                Route("/{path:path}", self._collection),
+            ]
+        )
+
+    def _kinds(self) -> dict[str, str]:
+        """The plural of each kind with its API version."""
+        return {change.head.kind: change.head.api_version for change in self.changes}
+
+    async def _core(self, _request: Request) -> Response:
+        return JSONResponse(self._discovery(core=True))
+
+    async def _groups(self, _request: Request) -> Response:
+        return JSONResponse(self._discovery(core=False))
+
+    def _discovery(self, *, core: bool) -> dict[str, object]:
+        groups: dict[str, dict[str, list[dict[str, object]]]] = {}
+        for kind, api_version in self._kinds().items():
+            group, slash, version = api_version.rpartition("/")
+            if bool(slash) == core:
+                continue
+            entry: dict[str, object] = {
+                "resource": _plural(kind),
+                "responseKind": {"group": group, "version": version, "kind": kind},
+                "scope": "Namespaced",
+                "singularResource": kind.lower(),
+                "verbs": ["get", "list", "watch"],
+            }
+            groups.setdefault(group, {}).setdefault(version, []).append(entry)
+        items = [
+            {
+                "metadata": {"name": group},
+                "versions": [
+                    {"version": version, "resources": entries, "freshness": "Current"}
+                    for version, entries in versions.items()
+                ],
+            }
+            for group, versions in groups.items()
+        ]
+        return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items}
+
+    async def _collection(self, request: Request) -> Response:
+        plural = request.path_params["path"].rpartition("/")[2]
+        kind = next((each for each in self._kinds() if _plural(each) == plural), "")
+        if not kind:
+            return _status(404, "NotFound")
+        if request.method != "GET":
+            self.refused += 1
+            return _status(403, "Forbidden")
+        if request.query_params.get("watch") == "true":
+            start = int(request.query_params["resourceVersion"])
+            if start < self.compacted:
+                return _status(410, "Expired")
+            return StreamingResponse(self._watch(kind, start))
+        self.lists += 1
+        begin = int(request.query_params.get("continue", "0"))
+        items = self.objects(kind)
+        metadata: dict[str, Any] = {"resourceVersion": str(self.version)}
+        if begin + _PAGE < len(items):
+            metadata["continue"] = str(begin + _PAGE)
+        content = {
+            "kind": f"{kind}List",
+            "metadata": metadata,
+            "items": [each.manifest for each in items[begin : begin + _PAGE]],
+        }
+        return Response(msgspec.json.encode(content), media_type="application/json")
+
+    async def _watch(self, kind: str, start: int) -> AsyncGenerator[bytes]:
+        at, cuts = 0, self._cuts
+        while True:
+            while at < self.shown:
+                change = self.changes[at]
+                at += 1
+                if change.head.kind == kind and change.version > start:
+                    yield msgspec.json.encode({"type": change.type, "object": change.manifest}) + b"\n"
+            if cuts != self._cuts:
+                yield b'{"type":"MODIFIED","object":{"kind":"'
+                return
+            await asyncio.sleep(_POLL_S)
+
+
+@asynccontextmanager
+async def playing(playback: Playback) -> AsyncGenerator[Access]:
+    """Serve a playback until the block ends."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(128)
+        config = uvicorn.Config(
+            playback.application(), log_level="error", timeout_graceful_shutdown=0, lifespan="off"
+        )
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            yield Access(server=f"http://127.0.0.1:{listening.getsockname()[1]}")
+        finally:
+            server.should_exit = True
+            server.force_exit = True
+            await asyncio.wait_for(serving, 10)
+
+
+def _plural(kind: str) -> str:
+    return (
+        f"{kind.lower()[:-1]}ies"
+        if kind.endswith("y")
+        else f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
+    )
+
+
+def _status(code: int, reason: str) -> Response:
+    content = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
+    return JSONResponse(content, status_code=code)

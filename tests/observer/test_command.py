@@ -1,0 +1,95 @@
+"""``reballast observe`` as a user runs it: beside a control plane that it only reads."""
+
+import asyncio
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import recordings
+from tests.observer.playback import Playback, playing
+
+pytestmark = pytest.mark.slow
+
+FIRST = 2_000
+COUNT = 5_000
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: karmada
+contexts: [{name: karmada, context: {cluster: karmada, user: observer}}]
+clusters: [{name: karmada, cluster: {server: "%s"}}]
+users: [{name: observer, user: {token: a-token}}]
+"""
+
+
+async def run(directory: Path, *words: str, code: int = 0) -> str:
+    """Run a command against the data directory, and return its output."""
+    command = [sys.executable, "-m", "engine.cli", *words, "--data", str(directory)]
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    output, errors = await process.communicate()
+    assert process.returncode == code, (words, process.returncode, output, errors)
+    return output.decode()
+
+
+async def counted(directory: Path) -> int:
+    """The number of compared decisions in the log."""
+    return int(json.loads(await run(directory, "shadow", "report", "--json"))["decisions"])
+
+
+async def observed(directory: Path) -> int:
+    """The number of bindings in the log."""
+    scratch = directory.with_name("export")
+    await run(directory, "log", "export", str(scratch), "--topic", "observations")
+    files = await asyncio.to_thread(lambda: [path.read_text() for path in scratch.glob("records-*")])
+    keys = {json.loads(line)["key"] for text in files for line in text.splitlines()}
+    return sum(key.startswith("resourcebinding:") for key in keys)
+
+
+async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:
+    playback = Playback(itertools.islice(recordings.changes("burst-1"), COUNT))
+    playback.shown = FIRST
+    directory, kubeconfig = tmp_path / "data", tmp_path / "karmada.config"
+    async with playing(playback) as access:
+        await asyncio.to_thread(kubeconfig.write_text, KUBECONFIG % access.server)
+        command = [sys.executable, "-m", "engine.cli", "observe", "--kubeconfig", str(kubeconfig)]
+        process = await asyncio.create_subprocess_exec(
+            *command, "--data", str(directory), "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        try:
+            assert process.stdout is not None
+            async with asyncio.timeout(60):
+                await process.stdout.readuntil(b"{")
+                while await observed(directory) < len(playback.objects("ResourceBinding")):
+                    pass
+            playback.shown = COUNT
+            async with asyncio.timeout(60):
+                while not await counted(directory):
+                    pass
+            shown = await run(directory, "log", "tail", "--topic", "observations", "--no-follow")
+            assert "object-observed" in shown
+            name = next(change for change in playback.objects("ResourceBinding")).head.metadata
+            template, _, kind = name.name.rpartition("-")
+            timeline = await run(directory, "timeline", kind, template, "-n", name.namespace)
+            assert "object-observed" in timeline
+            await run(directory, "log", "verify", "--views")
+        finally:
+            process.terminate()
+            await process.wait()
+    report = await run(directory, "shadow", "report")
+    assert "same" in report
+    assert playback.refused == 0
+
+
+async def test_kubeconfig_without_access_is_refused(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "karmada.config"
+    await asyncio.to_thread(kubeconfig.write_text, "{}")
+    found = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "engine.cli", "observe", "--kubeconfig", str(kubeconfig), stderr=subprocess.PIPE
+    )
+    _, errors = await found.communicate()
+    assert found.returncode == 1
+    assert b"use a kubeconfig that can read" in errors

@@ -1,0 +1,179 @@
+"""The observer on a recording played as a Kubernetes API: nothing lost, nothing twice, and decisions compared."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from engine.agent.kubeconfigs import Access
+from engine.agent.member_api import MemberApi
+from engine.log import memory
+from engine.observer.observation import Observations
+from engine.observer.observer import Observer
+from engine.observer.shadow import Shadow
+from events import codec, observations, shapes, topics
+from events.json_values import Json
+from tests import recordings
+from tests.observer.playback import Playback, playing
+
+pytestmark = pytest.mark.slow
+
+FIRST = 3_000
+COUNT = 9_000
+
+
+def recorded(count: int = COUNT) -> Playback:
+    return Playback(itertools.islice(recordings.changes("burst-1"), count))
+
+
+@asynccontextmanager
+async def observing(access: Access, log: memory.MemoryLog) -> AsyncGenerator[Observer]:
+    api = MemberApi(access)
+    observer = Observer(api, log, "/observed/test", lambda: 1_000)
+    running = asyncio.create_task(observer.run())
+    try:
+        yield observer
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await api.aclose()
+
+
+async def observed(log: memory.MemoryLog) -> list[shapes.Event]:
+    found = [codec.decode(record) for record in await log.read(topics.OBSERVATIONS, 0, 0, 1_000_000)]
+    return [each.data for each in found if isinstance(each, codec.Decoded)]
+
+
+async def known(log: memory.MemoryLog) -> dict[tuple[str, str, str], int]:
+    """The newest version of each object in the log that exists."""
+    found: dict[tuple[str, str, str], int] = {}
+    for data in await observed(log):
+        match data:
+            case observations.ObjectObserved():
+                found[data.kind, data.namespace, data.name] = data.version
+            case observations.ObjectVanished():
+                found.pop((data.kind, data.namespace, data.name), None)
+            case _:
+                pass
+    return found
+
+
+def shown(playback: Playback) -> dict[tuple[str, str, str], int]:
+    kinds = {change.head.kind for change in playback.changes}
+    return {change.place: change.version for kind in kinds for change in playback.objects(kind)}
+
+
+async def level(playback: Playback, log: memory.MemoryLog) -> None:
+    """Return when the log has the state that the API shows."""
+    async with asyncio.timeout(60):
+        while await known(log) != shown(playback):  # noqa: ASYNC110  # the log is polled as users do
+            await asyncio.sleep(0.05)
+
+
+async def versions(log: memory.MemoryLog) -> list[tuple[tuple[str, str, str], int]]:
+    """Objects and versions of the observations, without deletions that only a list showed."""
+    return [
+        ((data.kind, data.namespace, data.name), data.version)
+        for data in await observed(log)
+        if isinstance(data, observations.ObjectObserved | observations.ObjectVanished) and data.version
+    ]
+
+
+async def test_every_change_is_appended_once_while_watches_are_cut() -> None:
+    playback, log = recorded(), memory.MemoryLog()
+    playback.shown = FIRST
+    async with playing(playback) as access, observing(access, log):
+        await level(playback, log)
+        for end in range(FIRST + 500, COUNT + 1, 500):
+            playback.shown = end
+            if end % 2_000 == 0:
+                playback.cut()
+            await asyncio.sleep(0.05)
+        await level(playback, log)
+    found = await versions(log)
+    assert len(found) == len(set(found))
+    later = {(change.place, change.version) for change in playback.changes[FIRST:]}
+    assert later <= set(found)
+    assert playback.refused == 0
+
+
+async def test_decisions_are_compared_as_in_the_recording() -> None:
+    playback, log = recorded(), memory.MemoryLog()
+    playback.shown = FIRST
+    async with playing(playback) as access, observing(access, log):
+        await level(playback, log)
+        playback.shown = COUNT
+        await level(playback, log)
+    shadow = Shadow()
+    expected: dict[int, str] = {}
+    for change in playback.changes:
+        decided = recordings.compare(shadow, change)
+        if decided is not None and change.version > playback.changes[FIRST - 1].version:
+            expected[decided.version] = decided.verdict
+    compared = [data for data in await observed(log) if isinstance(data, observations.DecisionCompared)]
+    found = {data.version: data.verdict for data in compared}
+    # The first decision on a binding after the list was made from a version that the observer did not see.
+    assert len(found) > len(expected) * 0.5
+    assert found.keys() <= expected.keys()
+    assert {version for version, verdict in found.items() if verdict == "unexplained"} == set()
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+async def test_restarted_observer_continues(is_compacted: bool) -> None:
+    playback, log = recorded(), memory.MemoryLog()
+    playback.shown = FIRST
+    async with playing(playback) as access:
+        async with observing(access, log):
+            await level(playback, log)
+        lists, before = playback.lists, await versions(log)
+        playback.shown = COUNT
+        if is_compacted:
+            playback.compact()
+        async with observing(access, log) as observer:
+            await level(playback, log)
+            assert (playback.lists > lists) == is_compacted or observer.compared
+        found = await versions(log)
+    assert found[: len(before)] == before
+    assert len(found) == len(set(found))
+
+
+def test_values_of_secrets_never_enter_the_log() -> None:
+    last_applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"data":{"k":"aHVudGVyMg=="}}'}
+    secret: Json = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "s",
+            "namespace": "n",
+            "uid": "u",
+            "resourceVersion": "7",
+            "annotations": {**last_applied, "a": "b"},
+            "managedFields": [{"manager": "kubectl"}],
+        },
+        "data": {"k": "aHVudGVyMg=="},
+        "stringData": {"k": "hunter2"},
+    }
+    seen = Observations().changed(secret, is_gone=False)
+    assert isinstance(seen, observations.ObjectObserved)
+    text = bytes(seen.manifest).decode()
+    assert "hunter2" not in text
+    assert "aHVudGVyMg" not in text
+    manifest = msgspec.json.decode(text)
+    assert manifest["data"]["k"].startswith("sha256:")
+    assert manifest["metadata"]["annotations"] == {"a": "b"}
+    assert "managedFields" not in manifest["metadata"]
+
+
+def test_late_deletion_of_an_earlier_object_is_ignored() -> None:
+    seen = Observations()
+    assert seen.changed(config_map("new", 9), is_gone=False)
+    assert seen.changed(config_map("old", 10), is_gone=True) is None
+    assert seen.changed(config_map("new", 11), is_gone=True)
+
+
+def config_map(uid: str, version: int) -> Json:
+    metadata = {"name": "s", "namespace": "n", "uid": uid, "resourceVersion": str(version)}
+    return {"kind": "ConfigMap", "metadata": metadata}
