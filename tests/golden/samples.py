@@ -461,7 +461,8 @@ _WORKS: Final[tuple[shapes.Event, ...]] = (
     works.WorkRemoved(cluster="member1", key=_KEY, term=2, step=8, preserved=True),
     works.WorkSuspended(cluster="member1", key=_KEY, term=2, step=9),
 )
-_REJECTIONS: Final[tuple[shapes.Event, ...]] = (
+_OTHERS: Final[tuple[shapes.Event, ...]] = (
+    *observation_samples.SAMPLES,
     rejections.InputRejected(
         verdict="late",
         reason="written for version 1, but version 2 stands",
@@ -477,17 +478,7 @@ _REJECTIONS: Final[tuple[shapes.Event, ...]] = (
 )
 SAMPLES: Final[dict[str, shapes.Event]] = {
     types.BY_STRUCT[type(data)].type: data
-    for data in (
-        *_SPECS,
-        *_POLICIES,
-        *_CLUSTERS,
-        *_HEALTH,
-        *_DECISIONS,
-        *_LINKS,
-        *_WORKS,
-        *_REJECTIONS,
-        *observation_samples.SAMPLES,
-    )
+    for data in (*_SPECS, *_POLICIES, *_CLUSTERS, *_HEALTH, *_DECISIONS, *_LINKS, *_WORKS, *_OTHERS)
 }
 """By CloudEvents type."""
 
