@@ -66,6 +66,7 @@ TOPICS: Final[dict[str, Topic]] = {
         ),
     )
 }
+"""The topics by name, causes before their effects: the order in which records get numbers on Kafka."""
 
 FACT_TOPICS: Final = (CLUSTERS, POLICIES)
 """Low-volume input topics that every shard reads, in the order in which a step folds them."""

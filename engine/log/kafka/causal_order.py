@@ -20,16 +20,7 @@ from engine.log.kafka.clients import Slot
 from events import codec, decisions, ids, topics
 from events.records import StoredRecord
 
-ORDER: Final = (
-    topics.SPECS,
-    topics.POLICIES,
-    topics.CLUSTERS,
-    topics.HEALTH,
-    topics.DECISIONS,
-    topics.LINKS,
-    topics.WORKS,
-    topics.REJECTIONS,
-)
+ORDER: Final = tuple(topics.TOPICS)
 """Topics in the order in which they are examined: causes first, so that few passes suffice."""
 
 _READ: Final = 2_000
