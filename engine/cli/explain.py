@@ -40,7 +40,7 @@ def explain(
     for line in story(explanation):
         output.print_line(line)
     for group in as_objects(part(explanation, "explanation").get("groups")):
-        _show_group(group)
+        show_group(group)
 
 
 def timeline(
@@ -99,8 +99,8 @@ def story(explanation: Json) -> list[str]:
         f"Basis:     step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}",
         f"Trigger:   {explanation.get('trigger')}{f' ({mode})' if mode else ''}",
         f"Replicas:  {explanation.get('replicas')}{_requests(part(explanation, 'requests'))}",
-        f"Before:    {_counts(part(explanation, 'previous'))}",
-        f"Result:    {_counts(clusters)}",
+        f"Before:    {counts(part(explanation, 'previous'))}",
+        f"Result:    {counts(clusters)}",
     ]
     if explanation.get("condition"):
         lines.append(f"Condition: {explanation['condition']}")
@@ -129,7 +129,8 @@ def _labels(value: object) -> str:
     return ", ".join(f"{name}={labels[name]}" for name in sorted(labels))
 
 
-def _show_group(group: Json) -> None:
+def show_group(group: Json) -> None:
+    """Print the clusters of a group that was tried, each with what speaks for and against it."""
     title = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
     steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in as_objects(group.get("steps")))
     output.print_line("")
@@ -157,5 +158,6 @@ def _requests(requests: Json) -> str:
     return f", each with {amounts}" if amounts else ""
 
 
-def _counts(clusters: Json) -> str:
+def counts(clusters: Json) -> str:
+    """Clusters with their replicas in one line."""
     return ", ".join(f"{name}:{count}" for name, count in clusters.items()) or "nowhere"

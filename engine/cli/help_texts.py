@@ -76,6 +76,7 @@ SHADOW: Final = """Compare the decisions of an observed Karmada with ours.
 
     reballast shadow report              # how many are the same, and examples
     reballast shadow report --json
+    reballast shadow explain deploy web -n shop   # why Karmada placed it there
 
 Exit code of the report: 0 all are explained, 2 some are not, 1 error.
 """

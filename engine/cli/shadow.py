@@ -1,16 +1,29 @@
-"""``shadow report``: the decisions of an observed control plane beside ours."""
+"""``shadow report`` and ``shadow explain``: the decisions of an observed control plane beside ours."""
 
 import asyncio
-from typing import Final
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final, cast
 
+import msgspec
 from cyclopts import App
 from msgspec import Struct
 
-from engine.cli import failures, help_texts, log_checkpoint, options, output
+from engine.cli import explain as explaining
+from engine.cli import (
+    failures,
+    help_texts,
+    log_checkpoint,
+    options,
+    output,
+    server_reads,
+    set_properties,
+)
 from engine.log import port
 from engine.observer import shadow
 from engine.process import log_places
-from events import codec, keys, observations, topics
+from events import codec, keys, observations, shapes, topics
+from events.json_values import as_object, as_objects
 
 app = App(name="shadow", help=help_texts.SHADOW, help_format="plaintext")
 
@@ -42,20 +55,82 @@ def report(*, log: log_checkpoint.Place = "", server: options.Server = options.S
     return _UNEXPLAINED if found.verdicts[shadow.UNEXPLAINED] else _EXPLAINED
 
 
+@app.command(help="Explain the newest decision of Karmada's scheduler on a workload.")
+def explain(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    place: options.NamespaceOption = options.PLACE,
+    log: log_checkpoint.Place = "",
+    server: options.Server = options.SERVER,
+) -> None:
+    """Make the decision again from the observed state, with reasons; the log is read from its beginning."""
+    kind, name = set_properties.split(kind, name)
+    _, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), place.namespace, name))
+    try:
+        found = asyncio.run(_explained(log_checkpoint.place_of(log, server), place.namespace, bound))
+    except port.LogError as error:
+        raise failures.Failure(str(error), "check the log: reballast log verify") from None
+    if found is None:
+        raise failures.Failure(
+            f"no decision on {kind} {name} in {place.namespace} was observed from its beginning",
+            f"see what was observed: reballast timeline {kind} {name} -n {place.namespace}",
+        )
+    if server.json:
+        output.json(found)
+        return
+    compared = found.compared
+    text = f" ({compared.why})" if compared.why else ""
+    for heading, line in (
+        ("Binding", "/".join(filter(None, (compared.namespace, compared.name)))),
+        ("Decided", f"by Karmada, written at resourceVersion {compared.version}, read at {compared.basis}"),
+        ("Trigger", found.trigger or "none"),
+        ("Replicas", str(found.replicas)),
+        ("Before", explaining.counts(dict[str, object](found.previous))),
+        ("Karmada", _result(compared.observed)),
+        ("Reballast", _result(compared.computed)),
+        ("Verdict", compared.verdict + text),
+    ):
+        output.print_line(output.clean(f"{f'{heading}:':<11}{line}"))
+    explanation = cast("object", msgspec.json.decode(msgspec.json.encode(found.explanation)))
+    for group in as_objects((as_object(explanation) or {}).get("groups")):
+        explaining.show_group(group)
+
+
+async def _explained(place: log_places.LogPlace, namespace: str, name: str) -> shadow.Explained | None:
+    kind = "ResourceBinding" if namespace else "ClusterResourceBinding"
+    folded = shadow.Shadow((kind, namespace, name))
+    async for data in _observations(place):
+        match data:
+            case observations.ObjectObserved():
+                with contextlib.suppress(msgspec.MsgspecError):
+                    folded.take(data.kind, data.manifest)
+            case observations.ObjectVanished():
+                folded.take_gone(data.kind, data.namespace, data.name, data.version)
+            case _:
+                pass
+    return folded.explanation
+
+
 async def _read(place: log_places.LogPlace) -> Report:
-    verdicts: dict[str, int] = dict.fromkeys((shadow.SAME, shadow.RACE, shadow.KNOWN, shadow.UNEXPLAINED), 0)
+    verdicts: dict[str, int] = dict.fromkeys(shadow.VERDICTS, 0)
     found = Report(0, verdicts, {})
+    async for data in _observations(place):
+        if isinstance(data, observations.DecisionCompared):
+            _count(found, data)
+    return found
+
+
+async def _observations(place: log_places.LogPlace) -> AsyncIterator[shapes.Event]:
     async with log_places.opened(place) as log:
         start = 0
         while batch := await log.read(topics.OBSERVATIONS, 0, start, _READ):
             start = batch[-1].offset + 1
             for record in batch:
                 decoded = codec.decode(record)
-                if isinstance(decoded, codec.Decoded) and isinstance(
-                    decoded.data, observations.DecisionCompared
-                ):
-                    _count(found, decoded.data)
-    return found
+                if isinstance(decoded, codec.Decoded):
+                    yield decoded.data
 
 
 def _count(found: Report, compared: observations.DecisionCompared) -> None:

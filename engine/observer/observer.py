@@ -14,6 +14,7 @@ from engine import diagnostics
 from engine.agent import reflector
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
+from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi, Resource
 from engine.agent.untrusted_json import as_text
 from engine.log import port
@@ -43,6 +44,9 @@ _POLICIES: Final = frozenset({"PropagationPolicy", "ClusterPropagationPolicy"})
 _GATHER_S: Final = 0.02
 """How long changes are gathered, so that those of several kinds come in order."""
 
+_DISCOVERED_S: Final = 30.0
+"""How long after a discovery the API is not asked again for a kind that it did not serve."""
+
 _BATCH_MAX: Final = 500
 _READ: Final = 1_000
 _log = diagnostics.logger(__name__)
@@ -66,8 +70,11 @@ class Observer:
         self._followed: set[Resource] = set()
         self._served: dict[tuple[str, str], Resource] = {}
         self._selected: set[tuple[str, str]] = set()
+        self._discovered_s = 0.0
         self.compared: dict[str, int] = {}
         """The number of compared decisions by verdict."""
+        self.appended = 0
+        """The number of changes that this process has appended."""
 
     async def run(self) -> None:
         """Observe until cancelled; raises port.LogError if the log fails."""
@@ -77,8 +84,7 @@ class Observer:
             for group, kind in KINDS:
                 self._follow(tasks, group, kind)
             while True:
-                for selected in sorted(self._selected):
-                    self._follow(tasks, *selected)
+                await self._follow_selected(tasks)
                 await self._arrived.wait()
                 await asyncio.sleep(_GATHER_S)
                 await self._append()
@@ -108,12 +114,21 @@ class Observer:
         while True:
             try:
                 served = await self._gate.call(self._api.discover)
-            except (RefusedError, ThrottledError, UnreachableError) as error:
+            except (KubeconfigError, RefusedError, ThrottledError, UnreachableError) as error:
                 _log.warning("control plane not read; retrying", reason=str(error))
                 await asyncio.sleep(backoff.again_s())
             else:
                 self._served = {_group_kind(each.api_version, each.kind): each for each in served}
+                self._discovered_s = asyncio.get_running_loop().time()
                 return
+
+    async def _follow_selected(self, tasks: asyncio.TaskGroup) -> None:
+        """Follow the kinds that policies select; ask again for those that the API did not serve."""
+        now_s = asyncio.get_running_loop().time()
+        if not self._selected <= self._served.keys() and now_s - self._discovered_s > _DISCOVERED_S:
+            await self._discover()
+        for selected in sorted(self._selected):
+            self._follow(tasks, *selected)
 
     def _follow(self, tasks: asyncio.TaskGroup, group: str, kind: str) -> None:
         """Begin to follow a kind, once, if the API serves it."""
@@ -157,6 +172,7 @@ class Observer:
                     self.compared[compared.verdict] = self.compared.get(compared.verdict, 0) + 1
                     batch.append(self._record(compared, "-compared"))
             await self._log.append(batch)
+            self.appended += len(batch)
             await asyncio.sleep(0)
 
     def _compare(self, observation: Observation) -> observations.DecisionCompared | None:

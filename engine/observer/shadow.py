@@ -14,13 +14,14 @@ from msgspec import Struct
 
 from engine.observer.observed_bindings import ObservedBinding, basis_of, placed_after
 from engine.placement import decisions as placing
-from engine.placement import fleet, questions, schedule
+from engine.placement import explanations, fleet, questions, schedule
 from events import observations
 
 SAME: Final = "same"
 RACE: Final = "race"
 KNOWN: Final = "known"
 UNEXPLAINED: Final = "unexplained"
+VERDICTS: Final = (SAME, RACE, KNOWN, UNEXPLAINED)
 
 _BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 _CLUSTER: Final = "Cluster"
@@ -49,10 +50,25 @@ class _Fleet(Struct):
     clusters: tuple[bytes, ...]
 
 
-class Shadow:
-    """Compares the decisions in a stream of observed objects."""
+class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A decision of the other scheduler: the comparison, and ours with reasons, from the state that fits best."""
 
-    def __init__(self) -> None:
+    compared: observations.DecisionCompared
+    trigger: str
+    replicas: int
+    previous: dict[str, int]
+    explanation: explanations.Explanation | None
+
+
+class Shadow:
+    """Compares the decisions in a stream of observed objects.
+
+    ``explained`` is the kind, namespace and name of a binding whose newest decision is kept with its explanation.
+    """
+
+    def __init__(self, explained: tuple[str, str, str] | None = None) -> None:
+        self._explained = explained
+        self.explanation: Explained | None = None
         self._clusters: dict[str, bytes] = {}
         self._fleets: deque[_Fleet] = deque([_Fleet(0, ())], _FLEETS_MAX)
         self._built: dict[int, fleet.Fleet] = {}
@@ -114,20 +130,19 @@ class Shadow:
         )
         is_success = final.is_success_after(before)
         basis = versions[at]
-        first: placing.Decision | None = None
-        verdict, why = UNEXPLAINED, ""
-        for question, known, reason in self._states(versions, at):
-            ours = schedule.schedule(questions.read_request(question, known), known)
-            if first is None:
-                first = ours
-            if _agrees(observed, ours, is_success=is_success):
-                verdict, why = (RACE, reason) if reason else (SAME, "")
+        (question, known, _), *others = self._states(versions, at)
+        request = questions.read_request(question, known)
+        first = schedule.schedule(request, known)
+        fitting = request, known
+        verdict, why = (SAME, "") if _agrees(observed, first, is_success=is_success) else (UNEXPLAINED, "")
+        for question, known, reason in others if verdict != SAME else ():
+            request = questions.read_request(question, known)
+            if _agrees(observed, schedule.schedule(request, known), is_success=is_success):
+                verdict, why, fitting = RACE, reason, (request, known)
                 break
-        if first is None:
-            raise AssertionError("a decision has at least one state")
         if verdict == UNEXPLAINED and _NEGATIVE in observed.message and first.reason == placing.SUCCESS:
             verdict, why = KNOWN, "the reference's 32-bit sum of available replicas wraps around"
-        return observations.DecisionCompared(
+        compared = observations.DecisionCompared(
             kind=kind,
             name=final.metadata.name,
             namespace=final.metadata.namespace,
@@ -140,6 +155,16 @@ class Shadow:
                 clusters=dict(first.clusters), reason=first.reason, message=first.message
             ),
         )
+        if self._explained == (kind, compared.namespace, compared.name):
+            request, known = fitting
+            self.explanation = Explained(
+                compared=compared,
+                trigger=request.trigger,
+                replicas=request.replicas,
+                previous=dict(request.current),
+                explanation=schedule.schedule(request, known, explain=True).explanation,
+            )
+        return compared
 
     def _states(
         self, versions: list[ObservedBinding], at: int

@@ -101,12 +101,14 @@ class Schedule(Struct, frozen=True):
 
 
 async def run(
-    schedule: Schedule,
+    schedule: Schedule | None,
     opened: Callable[[], AbstractAsyncContextManager[port.NumberedLog]],
     clock_ms: Callable[[], int],
     stopping: asyncio.Event,
 ) -> None:
-    """Make checkpoints until the process stops, and a last one then; failures are logged, and tried again."""
+    """Make checkpoints, if any, until the process stops, and a last one then; failures are logged, and tried again."""
+    if schedule is None:
+        return
     while not stopping.is_set():
         await _extend(schedule, opened, clock_ms)
         with anyio.move_on_after(schedule.every_s):

@@ -31,7 +31,6 @@ from engine.http.kube.members import endpoints as member_endpoints
 from engine.identity import certificates, kubeconfig, server_token
 from engine.identity import endpoint as endpoints
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.log import port
 from engine.log.kafka import address
 from engine.process import (
     checkpointing,
@@ -125,6 +124,10 @@ async def serve(options: Options) -> None:
     ):
         async with loop_lag.measured() as lag, _running(options) as running:
             running.collectors.append(lag)
+            observer = None
+            if options.observed is not None:
+                observer = observing.Observing(running.log, options.observed, clock_ms)
+                running.collectors.append(observer)
             entrance = _write_api(running, options.tolerated)
             if options.log is not None:
                 await shared_keys.share(options.directory, entrance, running.views)
@@ -157,8 +160,13 @@ async def serve(options: Options) -> None:
                     kube.serve(sockets=[secured]),
                     member_endpoints.connect(parts, names, endpoint.kube_url, own.authority),
                     *([shared_keys.answer(parts, options.directory)] if options.log is not None else ()),
-                    _sign_checkpoints(running.log, options.checkpoints, parts.stopping),
-                    observing.run(running.log, options.observed, clock_ms, parts.stopping),
+                    checkpointing.run(
+                        options.checkpoints,
+                        lambda: contextlib.nullcontext(running.log),
+                        clock_ms,
+                        parts.stopping,
+                    ),
+                    *([observer.run(parts.stopping)] if observer is not None else ()),
                 )
                 await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))
@@ -251,9 +259,8 @@ async def work(
             if listening is not None:
                 application = monitoring.create_app(working.is_ready, [working.figures, lag], working.reasons)
                 await stack.enter_async_context(_served(application, listening))
-            if checkpoints is not None:
-                place = log_places.LogPlace(address=where)
-                await checkpointing.run(checkpoints, lambda: log_places.opened(place), clock_ms, stopping)
+            place = log_places.LogPlace(address=where)
+            await checkpointing.run(checkpoints, lambda: log_places.opened(place), clock_ms, stopping)
             await stopping.wait()
 
 
@@ -289,14 +296,6 @@ async def project(where: str, directory: Path) -> None:
         async with scaleout.replica_on(where, directory, extends=False):
             _log.info("projector started", log=address.parse(where).servers, data=str(directory))
             await stopping.wait()
-
-
-async def _sign_checkpoints(
-    log: port.NumberedLog, schedule: checkpointing.Schedule | None, stopping: asyncio.Event
-) -> None:
-    """Sign checkpoints of a log as scheduled until the process stops."""
-    if schedule is not None:
-        await checkpointing.run(schedule, lambda: contextlib.nullcontext(log), clock_ms, stopping)
 
 
 def _write_api(running: Replica, tolerated: TolerationSeconds) -> write_api.WriteApi:

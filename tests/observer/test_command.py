@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,15 @@ async def run(directory: Path, *words: str, code: int = 0) -> str:
 async def counted(directory: Path) -> int:
     """The number of compared decisions in the log."""
     return int(json.loads(await run(directory, "shadow", "report", "--json"))["decisions"])
+
+
+async def newest_decision(directory: Path) -> dict[str, Any]:
+    """The newest compared decision that placed replicas of a namespaced template."""
+    text = await run(
+        directory, "log", "tail", "--topic", "observations", "--no-follow", "-n", "100000", "--json"
+    )
+    found = [json.loads(line)["data"] for line in text.splitlines() if "decision-compared" in line]
+    return [data for data in found if data.get("namespace") and data["observed"]["clusters"]][-1]
 
 
 async def observed(directory: Path) -> int:
@@ -76,6 +86,16 @@ async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:
             timeline = await run(directory, "timeline", kind, template, "-n", name.namespace)
             assert "object-observed" in timeline
             await run(directory, "log", "verify", "--views")
+            compared = await newest_decision(directory)
+            template, _, kind = compared["name"].rpartition("-")
+            words = ("shadow", "explain", kind, template, "-n", compared["namespace"])
+            text = await run(directory, *words)
+            assert f"resourceVersion {compared['version']}" in text
+            assert "CLUSTER" in text
+            explained = json.loads(await run(directory, *words, "--json"))
+            assert explained["compared"]["observed"] == compared["observed"]
+            assert explained["explanation"]["groups"]
+            await run(directory, "shadow", "explain", "deploy", "nobody", code=1)
         finally:
             process.terminate()
             await process.wait()
