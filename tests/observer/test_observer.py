@@ -10,7 +10,7 @@ import pytest
 
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
-from engine.log import memory
+from engine.log import memory, port
 from engine.observer.observation import Observations
 from engine.observer.observer import Observer
 from engine.observer.shadow import Shadow
@@ -30,7 +30,7 @@ def recorded(count: int = COUNT) -> Playback:
 
 
 @asynccontextmanager
-async def observing(access: Access, log: memory.MemoryLog) -> AsyncGenerator[Observer]:
+async def observing(access: Access, log: port.NumberedLog) -> AsyncGenerator[Observer]:
     api = MemberApi(access)
     observer = Observer(api, log, "/observed/test", lambda: 1_000)
     running = asyncio.create_task(observer.run())
@@ -42,12 +42,17 @@ async def observing(access: Access, log: memory.MemoryLog) -> AsyncGenerator[Obs
         await api.aclose()
 
 
-async def observed(log: memory.MemoryLog) -> list[shapes.Event]:
-    found = [codec.decode(record) for record in await log.read(topics.OBSERVATIONS, 0, 0, 1_000_000)]
-    return [each.data for each in found if isinstance(each, codec.Decoded)]
+async def observed(log: port.NumberedLog) -> list[shapes.Event]:
+    found: list[shapes.Event] = []
+    start = 0
+    while batch := await log.read(topics.OBSERVATIONS, 0, start, 1_000):
+        decoded = map(codec.decode, batch)
+        found += [each.data for each in decoded if isinstance(each, codec.Decoded)]
+        start = batch[-1].offset + 1
+    return found
 
 
-async def known(log: memory.MemoryLog) -> dict[tuple[str, str, str], int]:
+async def known(log: port.NumberedLog) -> dict[tuple[str, str, str], int]:
     """The newest version of each object in the log that exists."""
     found: dict[tuple[str, str, str], int] = {}
     for data in await observed(log):
@@ -66,14 +71,14 @@ def shown(playback: Playback) -> dict[tuple[str, str, str], int]:
     return {change.place: change.version for kind in kinds for change in playback.objects(kind)}
 
 
-async def level(playback: Playback, log: memory.MemoryLog) -> None:
+async def level(playback: Playback, log: port.NumberedLog) -> None:
     """Return when the log has the state that the API shows."""
     async with asyncio.timeout(60):
         while await known(log) != shown(playback):  # noqa: ASYNC110  # the log is polled as users do
             await asyncio.sleep(0.05)
 
 
-async def versions(log: memory.MemoryLog) -> list[tuple[tuple[str, str, str], int]]:
+async def versions(log: port.NumberedLog) -> list[tuple[tuple[str, str, str], int]]:
     """Objects and versions of the observations, without deletions that only a list showed."""
     return [
         ((data.kind, data.namespace, data.name), data.version)

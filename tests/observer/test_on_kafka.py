@@ -1,0 +1,28 @@
+"""The observer on a log on Kafka: its records get numbers, and a second observer continues after them."""
+
+import pytest
+
+from engine.log.kafka import numbered_log
+from tests.observer.playback import playing
+from tests.observer.test_observer import level, observed, observing, recorded, versions
+from tests.scaleout import logs
+
+pytestmark = pytest.mark.kafka
+
+FIRST = 400
+COUNT = 800
+
+
+async def test_observations_are_numbered_and_continued(kafka: str) -> None:
+    playback = recorded(COUNT)
+    address = await logs.prepared(kafka)
+    async with playing(playback) as access:
+        for shown in (FIRST, COUNT):
+            playback.shown = shown
+            async with numbered_log.opened(address) as log, observing(access, log):
+                await level(playback, log)
+                found = await versions(log)
+                assert len(found) == len(set(found))
+    async with numbered_log.opened(address) as log:
+        await log.level()
+        assert log.last_number() >= len(await observed(log))
