@@ -8,9 +8,11 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.agent.agent_metrics import Figures
+from engine.agent.kubeconfigs import Access
 from engine.log.kafka.numbered_log import SequenceCounts
 from engine.log.kafka.replica_metrics import SequenceFigures
 from engine.loop_lag import LoopLag
+from engine.process import observing
 from engine.reconcilers.worker_metrics import WorkerMetrics
 from tests.api.test_questions import client, placed, serving
 from tests.builders.inputs import deployment, joined, policy
@@ -32,7 +34,7 @@ def labels(metrics: Iterable[Metric]) -> dict[str, set[str]]:
 
 
 async def shown() -> dict[str, set[str]]:
-    """Return all metrics of a worker and an API on Kafka and of an agent, with their labels."""
+    """Return all metrics of a worker, an API on Kafka, an observer and an agent, with their labels."""
     story = Story()
     await story.worker.recover()
     await story.submit(joined("member1"), policy("p", on("member1")), deployment("web", 2))
@@ -40,6 +42,8 @@ async def shown() -> dict[str, set[str]]:
     found |= labels(LoopLag().collect())
     found |= labels(Figures(["member1"]).collect())
     found |= labels(SequenceFigures(lambda: SequenceCounts(7, 3, 0, 2)).collect())
+    observed = observing.Observed("karmada", Access(server="http://127.0.0.1:1"))
+    found |= labels(observing.Observing(story.log, observed, lambda: 0).collect())
     async with serving(placed(Pen())) as services, client(services) as http:
         text = (await http.get("/metrics")).text
     return found | labels(text_string_to_metric_families(text))
