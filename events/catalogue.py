@@ -129,6 +129,7 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "object-observed": observations.ObjectObserved,
         "object-vanished": observations.ObjectVanished,
         "decision-compared": observations.DecisionCompared,
+        "decision-made": observations.DecisionMade,
     },
 }
 """The recorded names are written out, so that a class can be renamed without a change of the log."""

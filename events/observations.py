@@ -68,3 +68,27 @@ class DecisionCompared(Observation, frozen=True, kw_only=True):
     why: str = ""
     observed: ShadowCondition
     computed: ShadowCondition
+
+
+class DecisionMade(Observation, frozen=True, kw_only=True):
+    """Our decision on a binding of another control plane, to be written to it.
+
+    It was made from the binding's resourceVersion ``version``, which has this ``uid`` and ``generation``. ``clusters``
+    is the assignment after it; ``places`` if that differs from the one before. ``applied`` is the placement to record
+    as JSON, empty if it is recorded already. ``status``, ``reason`` and ``message`` are those of the Scheduled
+    condition, ``time`` (RFC 3339, whole seconds) is its time.
+    """
+
+    uid: str
+    generation: shapes.Count
+    version: shapes.Count
+    trigger: str
+    fresh: bool = False
+    clusters: dict[str, int]
+    places: bool = False
+    applied: str = ""
+    affinity: str = ""
+    status: str
+    reason: str
+    message: str
+    time: str

@@ -152,7 +152,8 @@ class Fold:
             case codec.Decoded(
                 data=observations.ObjectObserved()
                 | observations.ObjectVanished()
-                | observations.DecisionCompared() as data
+                | observations.DecisionCompared()
+                | observations.DecisionMade() as data
             ):
                 self._counts.add(_NAMES[type(data)])
                 self._touch(data.timeline_key, record.number)

@@ -149,12 +149,15 @@ class MemberApi:
         return await self._json("PATCH", path, query=query, body=manifest, form=_APPLY)
 
     async def create(self, resource: Resource, manifest: Json) -> Json:
-        """Create a cluster-scoped object."""
-        return await self._json("POST", resource.path(), query={"fieldManager": MANAGER}, body=manifest)
+        """Create an object."""
+        path = resource.path(as_text(at(manifest, "metadata", "namespace")))
+        return await self._json("POST", path, query={"fieldManager": MANAGER}, body=manifest)
 
-    async def patch(self, resource: Resource, namespace: str, name: str, change: Json) -> Json:
-        """Change an object by a merge patch."""
-        path = resource.path(namespace, name)
+    async def patch(
+        self, resource: Resource, namespace: str, name: str, change: Json, subresource: str = ""
+    ) -> Json:
+        """Change an object, or its subresource, by a merge patch; return the object."""
+        path = resource.path(namespace, name) + (f"/{subresource}" if subresource else "")
         return await self._json("PATCH", path, query={"fieldManager": MANAGER}, body=change, form=_MERGE)
 
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:

@@ -72,6 +72,19 @@ Nothing is written to Karmada; engine/observer/cluster-role.yaml has its rights.
     reballast shadow report
 """
 
+SCHEDULER: Final = """Decide for an existing Karmada, policy by policy.
+
+It observes Karmada as `reballast observe` does, decides on the bindings whose
+policy says `schedulerName: reballast`, and writes the decisions to Karmada.
+Other policies stay with Karmada's own scheduler.
+
+    kubectl apply -f engine/scheduler/role.yaml          # its rights
+    reballast scheduler --kubeconfig karmada.config
+    kubectl replace --force -f policy.yaml               # a policy of its own
+
+Several may run; a Lease decides which one writes.
+"""
+
 SHADOW: Final = """Compare the decisions of an observed Karmada with ours.
 
     reballast shadow report              # how many are the same, and examples

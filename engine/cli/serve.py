@@ -15,7 +15,6 @@ from cyclopts import Parameter, validators
 from msgspec import structs
 
 from engine import cli
-from engine.agent import kubeconfigs
 from engine.cli import failures, log_checkpoint, options, output, server_location
 from engine.http import hosts, server, sessions
 from engine.identity import certificates
@@ -23,7 +22,7 @@ from engine.identity.endpoint import Endpoint
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
-from engine.process import control_plane, observing
+from engine.process import control_plane
 from events import limits
 from projections import store
 
@@ -150,7 +149,7 @@ class Listening:
             raise failures.Failure(str(error), "use a certificate and its key, both in PEM") from None
 
 
-_LISTENING: Final = Listening()
+LISTENING: Final = Listening()
 
 Log = Annotated[
     str | None,
@@ -168,7 +167,7 @@ Address = Annotated[
 def up(
     *,
     data: Data = None,
-    listening: Listening = _LISTENING,
+    listening: Listening = LISTENING,
     members: Members = True,
     log: Log = None,
     tolerated: Tolerated = _TOLERATED,
@@ -176,7 +175,7 @@ def up(
     as_json: AsJson = False,
 ) -> int:
     """Run a control plane with simulated member clusters."""
-    return _serve(
+    return serve_with(
         data,
         lambda options: structs.replace(
             listening.chosen(options),
@@ -193,13 +192,13 @@ def api(
     *,
     log: Address,
     data: Data = None,
-    listening: Listening = _LISTENING,
+    listening: Listening = LISTENING,
     members: Annotated[bool, Parameter(help="Run three simulated member clusters here.")] = False,
     tolerated: Tolerated = _TOLERATED,
 ) -> int:
     """Serve both APIs on a log on Kafka."""
     token = os.environ.get(server_location.TOKEN_VARIABLE, "")
-    return _serve(
+    return serve_with(
         data,
         lambda options: structs.replace(
             listening.chosen(options),
@@ -209,33 +208,6 @@ def api(
             tolerated=tolerated.seconds(),
         ),
         members=members,
-    )
-
-
-def observe(
-    *,
-    kubeconfig: Annotated[Path, Parameter(help="Kubeconfig of the Karmada control plane; reading suffices.")],
-    context: Annotated[str, Parameter(help="Context in it; by default the current one.")] = "",
-    name: Annotated[str, Parameter(help="Its name in the log.")] = "karmada",
-    data: Data = None,
-    listening: Listening = _LISTENING,
-    log: Log = None,
-    as_json: AsJson = False,
-) -> int:
-    """Observe an existing Karmada: its changes and decisions in a log, compared with ours. Nothing is written to it."""
-    try:
-        access = kubeconfigs.read(kubeconfig, context)
-    except (OSError, kubeconfigs.KubeconfigError) as error:
-        raise failures.Failure(
-            f"{kubeconfig}: {error}", "use a kubeconfig that can read Karmada's API"
-        ) from None
-    return _serve(
-        data,
-        lambda options: structs.replace(
-            listening.chosen(options), log=log, observed=observing.Observed(name, access)
-        ),
-        members=False,
-        as_json=as_json,
     )
 
 
@@ -262,13 +234,14 @@ def projector(*, log: Address, data: Data = None) -> int:
     return failures.OK
 
 
-def _serve(
+def serve_with(
     data: Path | None,
     chosen: Callable[[control_plane.Options], control_plane.Options],
     *,
     members: bool,
     as_json: bool = False,
 ) -> int:
+    """Run a server with the chosen options until it is stopped; ``members`` adds the simulated ones."""
     directory = (data or server_location.default_directory()).absolute()
     where = "" if data is None else f" --data {data}"
     options = chosen(

@@ -13,8 +13,11 @@ from msgspec import Struct
 
 from engine.placement import questions
 
-_APPLIED: Final = "policy.karmada.io/applied-placement"
-_SCHEDULED: Final = "Scheduled"
+API_VERSION: Final = "work.karmada.io/v1alpha2"
+BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
+CLUSTER: Final = "Cluster"
+APPLIED: Final = "policy.karmada.io/applied-placement"
+SCHEDULED: Final = "Scheduled"
 
 
 class Metadata(Struct, frozen=True, rename="camel"):
@@ -26,15 +29,32 @@ class Metadata(Struct, frozen=True, rename="camel"):
     namespace: str = ""
     generation: int = 0
     annotations: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    deletion_timestamp: str = ""
 
 
-class Condition(Struct, frozen=True):
+class Suspension(Struct, frozen=True):
+    """The suspended parts of a binding."""
+
+    scheduling: bool = False
+
+
+class Spec(questions.Spec, frozen=True, kw_only=True, rename="camel"):
+    """The spec of a binding, with the scheduler that it names."""
+
+    scheduler_name: str = ""
+    suspension: Suspension | None = None
+
+
+class Condition(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A condition of a binding."""
 
     type: str
     status: str
     reason: str
     message: str = ""
+    last_transition_time: str = ""
+    observed_generation: int = 0
 
 
 class Status(Struct, frozen=True, rename="camel"):
@@ -50,7 +70,7 @@ class ObservedBinding(Struct, frozen=True):
     """A binding at one resourceVersion: what the scheduler reads, and what it writes."""
 
     metadata: Metadata
-    spec: questions.Spec
+    spec: Spec
     status: Status = Status()
 
     @property
@@ -60,11 +80,11 @@ class ObservedBinding(Struct, frozen=True):
     @property
     def applied(self) -> str:
         """The placement that the last decision used, as JSON; empty before the first one."""
-        return self.metadata.annotations.get(_APPLIED, "")
+        return self.metadata.annotations.get(APPLIED, "")
 
     @property
     def scheduled(self) -> Condition | None:
-        return next((each for each in self.status.conditions if each.type == _SCHEDULED), None)
+        return next((each for each in self.status.conditions if each.type == SCHEDULED), None)
 
     @property
     def placed(self) -> dict[str, int]:
@@ -135,3 +155,11 @@ def placed_after(versions: Sequence[ObservedBinding], basis: int) -> dict[str, i
         if later.placed != earlier.placed and later.is_written_by_the_scheduler(earlier):
             return later.placed
     return versions[basis].placed
+
+
+def read_binding(manifest: bytes) -> ObservedBinding:
+    """Decode a binding. Raises `msgspec.MsgspecError` if it is malformed."""
+    return _BINDING.decode(manifest)
+
+
+_BINDING: Final = msgspec.json.Decoder(ObservedBinding)

@@ -20,6 +20,7 @@ from engine.agent.untrusted_json import as_text
 from engine.log import port
 from engine.observer import shadow
 from engine.observer.observation import Observation, Observations
+from engine.observer.observed_bindings import BINDINGS, CLUSTER
 from events import codec, envelope, observations, times, topics
 from events.json_values import Json, as_objects, part
 from events.records import Record
@@ -41,8 +42,13 @@ KINDS: Final = (
 """Groups and kinds that are always observed; templates are those that policies select."""
 
 _POLICIES: Final = frozenset({"PropagationPolicy", "ClusterPropagationPolicy"})
-_GATHER_S: Final = 0.02
+GATHER_S: Final = 0.02
 """How long changes are gathered, so that those of several kinds come in order."""
+
+_RESUMED_S: Final = 0.5
+"""How long a watch that continues an earlier one may take to deliver what it missed."""
+
+_DECIDED_ON: Final = frozenset({CLUSTER, *BINDINGS})
 
 _DISCOVERED_S: Final = 30.0
 """How long after a discovery the API is not asked again for a kind that it did not serve."""
@@ -56,8 +62,14 @@ class Observer:
     """Observes one control plane; ``source`` names it in the events. Call ``run``."""
 
     def __init__(
-        self, api: MemberApi, log: port.NumberedLog, source: str, clock_ms: Callable[[], int]
+        self,
+        api: MemberApi,
+        log: port.NumberedLog,
+        source: str,
+        clock_ms: Callable[[], int],
+        gather_s: float = GATHER_S,
     ) -> None:
+        self._gather_s = gather_s
         self._api = api
         self._log = log
         self._source = source
@@ -71,6 +83,9 @@ class Observer:
         self._served: dict[tuple[str, str], Resource] = {}
         self._selected: set[tuple[str, str]] = set()
         self._discovered_s = 0.0
+        self._known_kinds: set[str] = set()
+        self.complete = asyncio.Event()
+        """Set once all clusters and bindings are in the log."""
         self.compared: dict[str, int] = {}
         """The number of compared decisions by verdict."""
         self.appended = 0
@@ -86,7 +101,7 @@ class Observer:
             while True:
                 await self._follow_selected(tasks)
                 await self._arrived.wait()
-                await asyncio.sleep(_GATHER_S)
+                await asyncio.sleep(self._gather_s)
                 await self._append()
 
     async def _recall(self) -> None:
@@ -138,6 +153,8 @@ class Observer:
         self._followed.add(resource)
         newest = self._observations.newest.get(kind, 0)
         version = str(newest) if newest else ""
+        if version:
+            asyncio.get_running_loop().call_later(_RESUMED_S, self._knows, kind)
         tasks.create_task(
             reflector.follow(self._api, self._gate, resource, "", _Receiver(self, resource), version)
         )
@@ -156,9 +173,16 @@ class Observer:
         """Take the complete list of a kind."""
         for observation in self._observations.listed(kind, values):
             self.take(observation)
+        self._knows(kind)
+
+    def _knows(self, kind: str) -> None:
+        """Remember that all objects of a kind are known, once what waits is appended."""
+        self._known_kinds.add(kind)
+        self._arrived.set()
 
     async def _append(self) -> None:
         """Append what has arrived, in the order of the versions, each decision's comparison behind it."""
+        is_complete = self._known_kinds >= _DECIDED_ON
         waiting, self._waiting = self._waiting, []
         self._arrived.clear()
         waiting.sort(key=lambda observation: observation.version)
@@ -174,6 +198,8 @@ class Observer:
             await self._log.append(batch)
             self.appended += len(batch)
             await asyncio.sleep(0)
+        if is_complete:
+            self.complete.set()
 
     def _compare(self, observation: Observation) -> observations.DecisionCompared | None:
         if isinstance(observation, observations.ObjectVanished):

@@ -12,7 +12,14 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.observer.observed_bindings import ObservedBinding, basis_of, placed_after
+from engine.observer.observed_bindings import (
+    BINDINGS,
+    CLUSTER,
+    ObservedBinding,
+    basis_of,
+    placed_after,
+    read_binding,
+)
 from engine.placement import decisions as placing
 from engine.placement import explanations, fleet, questions, schedule
 from events import observations
@@ -23,8 +30,6 @@ KNOWN: Final = "known"
 UNEXPLAINED: Final = "unexplained"
 VERDICTS: Final = (SAME, RACE, KNOWN, UNEXPLAINED)
 
-_BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
-_CLUSTER: Final = "Cluster"
 _FLEETS_MAX: Final = 512
 """States of the clusters that are kept, the newest ones."""
 
@@ -79,14 +84,14 @@ class Shadow:
 
         Raises `msgspec.MsgspecError` for an object that cannot be read; it then has no effect.
         """
-        if kind == _CLUSTER:
+        if kind == CLUSTER:
             metadata = _HEAD.decode(manifest).metadata
             self._clusters[metadata.name] = bytes(manifest)
             self._remember_fleet(int(metadata.resource_version))
             return None
-        if kind not in _BINDINGS:
+        if kind not in BINDINGS:
             return None
-        binding = _BINDING.decode(manifest)
+        binding = read_binding(manifest)
         key = (kind, binding.metadata.namespace, binding.metadata.name)
         history = self._histories.get(key)
         if history is None or history[-1].metadata.uid != binding.metadata.uid:
@@ -105,7 +110,7 @@ class Shadow:
     def take_gone(self, kind: str, namespace: str, name: str, version: int = 0) -> None:
         """Take the deletion of an object; ``version`` 0 if it is not known."""
         self._histories.pop((kind, namespace, name), None)
-        if kind == _CLUSTER and self._clusters.pop(name, None) is not None:
+        if kind == CLUSTER and self._clusters.pop(name, None) is not None:
             self._remember_fleet(version or self._fleets[-1].version)
 
     def _remember_fleet(self, version: int) -> None:
@@ -216,4 +221,3 @@ class _Head(Struct, frozen=True):
 
 
 _HEAD: Final = msgspec.json.Decoder(_Head)
-_BINDING: Final = msgspec.json.Decoder(ObservedBinding)

@@ -141,6 +141,11 @@ def read_fleet(raw: bytes) -> fleet.Fleet:
     return known
 
 
+def read_cluster(manifest: bytes) -> clusters.ClusterManifest:
+    """Decode a Cluster object. Raises `msgspec.MsgspecError` if it is malformed."""
+    return _CLUSTER.decode(manifest)
+
+
 def read_request(question: Input, known: fleet.Fleet) -> requests.Request:
     """Build the scheduling request of a question, including its trigger.
 

@@ -126,7 +126,8 @@ async def serve(options: Options) -> None:
             running.collectors.append(lag)
             observer = None
             if options.observed is not None:
-                observer = observing.Observing(running.log, options.observed, clock_ms)
+                identity = observing.identity_of(options.directory if options.log is None else None)
+                observer = observing.Observing(running.log, options.observed, clock_ms, identity)
                 running.collectors.append(observer)
             entrance = _write_api(running, options.tolerated)
             if options.log is not None:

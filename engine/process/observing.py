@@ -1,12 +1,17 @@
-"""The observer of another control plane, as a part of a server."""
+"""The observer of another control plane, and its scheduler, as a part of a server."""
 
 import asyncio
+import hashlib
+import secrets
+import socket
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 from prometheus_client import Metric
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from engine import diagnostics
@@ -14,30 +19,100 @@ from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.log import port
 from engine.observer import shadow
-from engine.observer.observer import Observer
+from engine.observer.observer import GATHER_S, Observer
+from engine.scheduler import election, writer
+from engine.scheduler.decider import Decider
+from engine.scheduler.scheduler import Scheduler
 
 SOURCE: Final = "/observed/"
 """Begins the source of observed events; the name of the control plane follows."""
 
+_SOON_S: Final = 0.001
+"""How long changes are gathered if decisions wait for them."""
+
 _log = diagnostics.logger(__name__)
 
 
+def identity_of(directory: Path | None) -> str:
+    """A name for this process.
+
+    With a ``directory`` that only one process uses at a time, the next one has the same name, and need not wait until
+    the Lease of a killed one expires.
+    """
+    own = secrets.token_bytes(8) if directory is None else str(directory).encode()
+    return f"{socket.gethostname()}-{hashlib.sha256(own).hexdigest()[:8]}"
+
+
+class Scheduling(Struct, frozen=True):
+    """How to schedule: the name that bindings give, the namespace of the Lease, the rate of the writes."""
+
+    name: str
+    namespace: str
+    writes_per_second: float = writer.WRITES_PER_SECOND
+
+
 class Observed(Struct, frozen=True):
-    """A control plane to observe: its name in the log, and the access to its API."""
+    """A control plane to observe: its name in the log, the access to its API, and whether to schedule for it."""
 
     name: str
     access: Access
+    scheduling: Scheduling | None = None
 
 
 class Observing(Collector):
-    """The observer of a control plane; it also provides its metrics."""
+    """The observer of a control plane, and its scheduler if wanted; it also provides their metrics.
 
-    def __init__(self, log: port.NumberedLog, observed: Observed, clock_ms: Callable[[], int]) -> None:
+    ``identity`` names this process as a holder of the Lease.
+    """
+
+    def __init__(
+        self, log: port.NumberedLog, observed: Observed, clock_ms: Callable[[], int], identity: str
+    ) -> None:
         self._observed = observed
         self._api = MemberApi(observed.access)
-        self._observer = Observer(self._api, log, SOURCE + observed.name, clock_ms)
+        source = SOURCE + observed.name
+        scheduling = observed.scheduling
+        gather_s = GATHER_S if scheduling is None else _SOON_S
+        self._observer = Observer(self._api, log, source, clock_ms, gather_s)
+        self._scheduler: Scheduler | None = None
+        if scheduling is None:
+            return
+        decider = Decider(scheduling.name)
+        place = election.Place(scheduling.namespace, scheduling.name)
+        self._election = election.Election(self._api, place, identity, clock_ms)
+        self._writer = writer.Writer(
+            self._api, decider, self._election.leads, scheduling.name, scheduling.writes_per_second
+        )
+        self._scheduler = Scheduler(
+            log,
+            decider,
+            self._writer,
+            self._election,
+            observed=self._observer.complete,
+            source=source,
+            clock_ms=clock_ms,
+        )
 
     def collect(self) -> Iterable[Metric]:
+        yield from self._observer_metrics()
+        if self._scheduler is not None:
+            yield from self._scheduler_metrics(self._scheduler)
+
+    def _scheduler_metrics(self, scheduler: Scheduler) -> Iterable[Metric]:
+        yield GaugeMetricFamily(
+            "reballast_scheduler_leads", "1 if this process holds the Lease.", value=self._election.leads()
+        )
+        yield CounterMetricFamily(
+            "reballast_scheduler_decisions", "Decisions of this scheduler.", value=scheduler.decisions
+        )
+        family = CounterMetricFamily(
+            "reballast_scheduler_requests", "Requests of this scheduler, by outcome.", labels=["outcome"]
+        )
+        for outcome, count in msgspec.structs.asdict(self._writer.counts).items():
+            family.add_metric([outcome], count)
+        yield family
+
+    def _observer_metrics(self) -> Iterable[Metric]:
         family = CounterMetricFamily(
             "reballast_observer_decisions",
             "Decisions of the observed scheduler, by verdict.",
@@ -55,14 +130,19 @@ class Observing(Collector):
     async def run(self, stopping: asyncio.Event) -> None:
         """Observe until the process stops. Raises port.LogError."""
         _log.info("observing", control_plane=self._observed.name, url=self._observed.access.server)
-        running = asyncio.create_task(self._observer.run())
-        stopped = asyncio.create_task(stopping.wait())
+        running = [asyncio.create_task(self._observer.run()), asyncio.create_task(_set(stopping))]
+        if self._scheduler is not None:
+            running.append(asyncio.create_task(self._scheduler.run()))
         try:
-            await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
-            if running.done():
-                running.result()
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for part in done:
+                part.result()
         finally:
-            running.cancel()
-            stopped.cancel()
-            await asyncio.gather(running, stopped, return_exceptions=True)
+            for part in running:
+                part.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
             await self._api.aclose()
+
+
+async def _set(event: asyncio.Event) -> None:
+    await event.wait()

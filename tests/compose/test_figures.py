@@ -34,7 +34,7 @@ def labels(metrics: Iterable[Metric]) -> dict[str, set[str]]:
 
 
 async def shown() -> dict[str, set[str]]:
-    """Return all metrics of a worker, an API on Kafka, an observer and an agent, with their labels."""
+    """Return all metrics of a worker, an API on Kafka, a scheduler and an agent, with their labels."""
     story = Story()
     await story.worker.recover()
     await story.submit(joined("member1"), policy("p", on("member1")), deployment("web", 2))
@@ -42,8 +42,10 @@ async def shown() -> dict[str, set[str]]:
     found |= labels(LoopLag().collect())
     found |= labels(Figures(["member1"]).collect())
     found |= labels(SequenceFigures(lambda: SequenceCounts(7, 3, 0, 2)).collect())
-    observed = observing.Observed("karmada", Access(server="http://127.0.0.1:1"))
-    found |= labels(observing.Observing(story.log, observed, lambda: 0).collect())
+    observed = observing.Observed(
+        "karmada", Access(server="http://127.0.0.1:1"), observing.Scheduling("reballast", "karmada-system")
+    )
+    found |= labels(observing.Observing(story.log, observed, lambda: 0, "a").collect())
     async with serving(placed(Pen())) as services, client(services) as http:
         text = (await http.get("/metrics")).text
     return found | labels(text_string_to_metric_families(text))

@@ -1,0 +1,80 @@
+"""``observe`` and ``scheduler``: beside an existing Karmada."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter, validators
+from msgspec import structs
+
+from engine.agent import kubeconfigs
+from engine.cli import failures, serve
+from engine.process import observing
+from engine.scheduler import writer
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ControlPlane:
+    """Which control plane, and the log of what is observed of it."""
+
+    kubeconfig: Annotated[Path, Parameter(help="Kubeconfig of the Karmada control plane.")]
+    context: Annotated[str, Parameter(help="Context in it; by default the current one.")] = ""
+    control_plane: Annotated[str, Parameter(help="The control plane's name in the log.")] = "karmada"
+    data: serve.Data = None
+    log: serve.Log = None
+
+    def observed(self, scheduling: observing.Scheduling | None = None) -> observing.Observed:
+        """The access to it; raises Failure if the kubeconfig is unusable."""
+        try:
+            access = kubeconfigs.read(self.kubeconfig, self.context)
+        except (OSError, kubeconfigs.KubeconfigError) as error:
+            raise failures.Failure(
+                f"{self.kubeconfig}: {error}", "use a kubeconfig that can read Karmada's API"
+            ) from None
+        return observing.Observed(self.control_plane, access, scheduling)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Scheduling:
+    """The bindings to decide on, and the rate of writing."""
+
+    name: Annotated[str, Parameter(help="The schedulerName of the policies to decide for.")] = "reballast"
+    namespace: Annotated[str, Parameter(help="Namespace of the Lease.")] = "karmada-system"
+    writes_per_second: Annotated[
+        float, Parameter(help="Most writes of bindings per second.", validator=validators.Number(gt=0))
+    ] = writer.WRITES_PER_SECOND
+
+
+_SCHEDULING: Final = Scheduling()
+
+
+def observe(
+    place: ControlPlane, *, listening: serve.Listening = serve.LISTENING, as_json: serve.AsJson = False
+) -> int:
+    """Observe an existing Karmada: its changes and decisions in a log, compared with ours. Nothing is written to it."""
+    return _serve(place, place.observed(), listening, as_json=as_json)
+
+
+def scheduler(
+    place: ControlPlane,
+    *,
+    scheduling: Scheduling = _SCHEDULING,
+    listening: serve.Listening = serve.LISTENING,
+    as_json: serve.AsJson = False,
+) -> int:
+    """Decide for the policies of an existing Karmada that name this scheduler, and write the decisions to it."""
+    chosen = observing.Scheduling(scheduling.name, scheduling.namespace, scheduling.writes_per_second)
+    return _serve(place, place.observed(chosen), listening, as_json=as_json)
+
+
+def _serve(
+    place: ControlPlane, observed: observing.Observed, listening: serve.Listening, *, as_json: bool
+) -> int:
+    return serve.serve_with(
+        place.data,
+        lambda options: structs.replace(listening.chosen(options), log=place.log, observed=observed),
+        members=False,
+        as_json=as_json,
+    )

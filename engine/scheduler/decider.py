@@ -1,0 +1,310 @@
+"""Decides on the bindings that name this scheduler. Pure: a fold over observed objects and over its own decisions.
+
+A binding is due when it is first seen or its generation changes, and when a cluster that its placement selects changes
+its labels or spec or begins to be deleted, as in Karmada's scheduler. While a decision is being written its binding
+is left alone.
+"""
+
+import heapq
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from engine.objects import clusters as cluster_objects
+from engine.objects import placements
+from engine.observer.observed_bindings import BINDINGS, CLUSTER, ObservedBinding, read_binding
+from engine.placement import decisions, failures, fleet, questions, schedule, triggers
+from engine.scheduler import writes
+from events import observations, shapes, times
+
+Key: TypeAlias = tuple[str, str, str]
+"""Kind, namespace and name of a binding."""
+
+RETRY_MS: Final = 1_000
+RETRY_MS_MAX: Final = 10_000
+UNSCHEDULABLE_MS: Final = 300_000
+"""How long a binding without sufficient capacity waits if nothing changes."""
+
+_MARKS: Final = (
+    "propagationpolicy.karmada.io/permanent-id",
+    "clusterpropagationpolicy.karmada.io/permanent-id",
+    "binding.karmada.io/managed-by",
+)
+"""Labels of which a binding has one if a policy made it."""
+
+
+class _Placed(Struct):
+    """A placement, and the bindings that have it."""
+
+    placement: placements.Placement
+    keys: set[Key]
+
+
+class Decider:
+    """The bindings that name the scheduler ``name``, all clusters, and what is due."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._fleet = fleet.Fleet()
+        self._bindings: dict[Key, ObservedBinding] = {}
+        self._by_placement: dict[bytes, _Placed] = {}
+        self._placements: dict[Key, bytes] = {}
+        self._pending: dict[Key, observations.DecisionMade] = {}
+        self._due: dict[Key, None] = {}
+        # Bindings that became due while their decisions were being written.
+        self._due_after: set[Key] = set()
+        self._retries: list[tuple[int, Key]] = []
+        self._failures: dict[Key, int] = {}
+
+    def binding(self, key: Key) -> ObservedBinding | None:
+        """The newest observed version of one of the scheduler's bindings."""
+        return self._bindings.get(key)
+
+    def pending(self, key: Key) -> observations.DecisionMade | None:
+        """The decision on a binding that is not yet observed in it."""
+        return self._pending.get(key)
+
+    def all_pending(self) -> tuple[Key, ...]:
+        """The bindings whose decisions are not yet observed."""
+        return tuple(self._pending)
+
+    def __len__(self) -> int:
+        return len(self._bindings)
+
+    def begin(self) -> None:
+        """Consider all bindings, as a scheduler that starts does."""
+        self._due.update(dict.fromkeys(self._bindings))
+
+    def take(self, data: shapes.Event) -> None:
+        """Fold an event of the topic ``observations``.
+
+        Raises `msgspec.MsgspecError`, `quantity.QuantityError` or `fleet.FleetFullError` for an object that cannot be
+        read; it then has no effect.
+        """
+        match data:
+            case observations.ObjectObserved(kind=kind) if kind == CLUSTER:
+                self._take_cluster(questions.read_cluster(data.manifest))
+            case observations.ObjectObserved(kind=kind) if kind in BINDINGS:
+                self._take_binding((kind, data.namespace, data.name), read_binding(data.manifest))
+            case observations.ObjectVanished(kind=kind) if kind == CLUSTER:
+                self._fleet.remove(data.name)
+            case observations.ObjectVanished(kind=kind) if kind in BINDINGS:
+                self._forget((kind, data.namespace, data.name))
+            case observations.DecisionMade():
+                key = (data.kind, data.namespace, data.name)
+                if key in self._bindings:
+                    self._pending[key] = data
+                    self._settle(key)
+            case _:
+                pass
+
+    def _take_cluster(self, cluster: cluster_objects.ClusterManifest) -> None:
+        name = cluster.metadata.name
+        before = self._fleet.get(name)
+        is_changed = before is not None and (
+            before.metadata.labels != cluster.metadata.labels
+            or before.spec != cluster.spec
+            or (
+                before.metadata.deletion_timestamp is None and cluster.metadata.deletion_timestamp is not None
+            )
+        )
+        affected = set(self._selecting(name)) if is_changed else set[Key]()
+        self._fleet.put(cluster)
+        if is_changed:
+            affected.update(self._selecting(name))
+            self._due.update(dict.fromkeys(sorted(affected)))
+
+    def _selecting(self, cluster: str) -> Iterator[Key]:
+        """Yield the bindings whose placement selects a cluster; with groups, the one in use counts."""
+        for placed in self._by_placement.values():
+            groups = placed.placement.cluster_affinities
+            if not groups:
+                if self._fleet.matches(placed.placement.cluster_affinity, cluster):
+                    yield from placed.keys
+                continue
+            selecting = {group.affinity_name for group in groups if self._fleet.matches(group, cluster)}
+            names = {group.affinity_name for group in groups}
+            for key in placed.keys:
+                used = self._bindings[key].status.scheduler_observing_affinity_name
+                if used in selecting or used not in names:
+                    yield key
+
+    def _take_binding(self, key: Key, binding: ObservedBinding) -> None:
+        known = self._bindings.get(key)
+        if (
+            known is not None
+            and known.metadata.uid == binding.metadata.uid
+            and known.version >= binding.version
+        ):
+            return
+        if not self._is_ours(binding):
+            self._forget(key)
+            return
+        binding = self._with_shared_placement(key, binding)
+        self._bindings[key] = binding
+        if key in self._pending:
+            self._settle(key)
+        elif known is None or (known.metadata.uid, known.metadata.generation) != (
+            binding.metadata.uid,
+            binding.metadata.generation,
+        ):
+            self._due[key] = None
+
+    def _is_ours(self, binding: ObservedBinding) -> bool:
+        suspension = binding.spec.suspension
+        return (
+            binding.spec.scheduler_name == self._name
+            and not binding.metadata.deletion_timestamp
+            and not (suspension is not None and suspension.scheduling)
+            and any(mark in binding.metadata.labels for mark in _MARKS)
+        )
+
+    def _with_shared_placement(self, key: Key, binding: ObservedBinding) -> ObservedBinding:
+        """Return the binding with the one object for its placement, which thousands of bindings have in common."""
+        digest = msgspec.json.encode(binding.spec.placement)
+        if self._placements.get(key) != digest:
+            self._leave_placement(key)
+            self._placements[key] = digest
+            self._by_placement.setdefault(digest, _Placed(binding.spec.placement, set())).keys.add(key)
+        shared = self._by_placement[digest].placement
+        spec = msgspec.structs.replace(binding.spec, placement=shared)
+        return msgspec.structs.replace(binding, spec=spec)
+
+    def _leave_placement(self, key: Key) -> None:
+        digest = self._placements.pop(key, None)
+        if digest is None:
+            return
+        placed = self._by_placement[digest]
+        placed.keys.discard(key)
+        if not placed.keys:
+            del self._by_placement[digest]
+
+    def _forget(self, key: Key) -> None:
+        self._leave_placement(key)
+        for kept in (self._bindings, self._pending, self._due, self._failures):
+            kept.pop(key, None)
+        self._due_after.discard(key)
+
+    def _settle(self, key: Key) -> None:
+        """End a decision that its binding shows, and one that was overtaken; the latter's binding is due again."""
+        binding, decision = self._bindings[key], self._pending[key]
+        if writes.next_write(binding, decision) is not None:
+            return
+        del self._pending[key]
+        if not writes.is_shown(binding, decision) or key in self._due_after:
+            self._due[key] = None
+        self._due_after.discard(key)
+
+    def due_ms(self) -> int | None:
+        """When the next retry is due; None if none waits."""
+        return self._retries[0][0] if self._retries else None
+
+    def decide(self, now_ms: int, count: int) -> list[observations.DecisionMade]:
+        """Return decisions on at most ``count`` due bindings, without those that change nothing."""
+        while self._retries and self._retries[0][0] <= now_ms:
+            _, key = heapq.heappop(self._retries)
+            if key in self._failures:
+                self._due[key] = None
+        made: list[observations.DecisionMade] = []
+        for key in list(self._due)[:count]:
+            del self._due[key]
+            if key in self._pending:
+                self._due_after.add(key)
+                continue
+            binding = self._bindings[key]
+            decision, is_retried = self._decide(key, binding, now_ms)
+            if is_retried:
+                self._retry(key, decision.reason, now_ms)
+            else:
+                self._failures.pop(key, None)
+            if writes.next_write(binding, decision) is not None:
+                made.append(decision)
+        return made
+
+    @property
+    def has_due(self) -> bool:
+        """Whether bindings wait for a decision."""
+        return bool(self._due)
+
+    def _retry(self, key: Key, reason: str, now_ms: int) -> None:
+        count = self._failures.get(key, 0)
+        self._failures[key] = count + 1
+        delay_ms = min(RETRY_MS << min(count, 10), RETRY_MS_MAX)
+        if reason == failures.UNSCHEDULABLE:
+            delay_ms = UNSCHEDULABLE_MS
+        heapq.heappush(self._retries, (now_ms + delay_ms, key))
+
+    def _decide(
+        self, key: Key, binding: ObservedBinding, now_ms: int
+    ) -> tuple[observations.DecisionMade, bool]:
+        """Return the decision on a binding, and whether it is to be tried again."""
+        try:
+            request = questions.read_request(binding.question(), self._fleet)
+        except (questions.UnreadableError, msgspec.MsgspecError) as error:
+            return _made(key, binding, now_ms, _unread(binding, str(error))), False
+        decision = schedule.schedule(request, self._fleet)
+        if decision.trigger == triggers.NONE:
+            decision = _kept(binding, decision)
+        return _made(key, binding, now_ms, decision), decision.retry
+
+
+def _unread(binding: ObservedBinding, reason: str) -> decisions.Decision:
+    return decisions.Decision(
+        current=tuple(binding.placed.items()),
+        chosen=None,
+        trigger=triggers.NONE,
+        fresh=False,
+        affinity_name=binding.status.scheduler_observing_affinity_name,
+        status="False",
+        reason=failures.SCHEDULER_ERROR,
+        message=f"not understood: {reason}",
+    )
+
+
+def _kept(binding: ObservedBinding, decision: decisions.Decision) -> decisions.Decision:
+    """Return a decision that changes nothing with the condition that the binding has, success if it has none."""
+    condition = binding.scheduled
+    return msgspec.structs.replace(
+        decision,
+        status=writes.TRUE if condition is None else condition.status,
+        reason=decisions.SUCCESS if condition is None else condition.reason,
+        message=decisions.SCHEDULED_MESSAGE if condition is None else condition.message,
+    )
+
+
+def _made(
+    key: Key, binding: ObservedBinding, now_ms: int, decision: decisions.Decision
+) -> observations.DecisionMade:
+    kind, namespace, name = key
+    clusters = dict(decision.clusters)
+    return observations.DecisionMade(
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        uid=binding.metadata.uid,
+        generation=binding.metadata.generation,
+        version=binding.version,
+        trigger=decision.trigger,
+        fresh=decision.fresh,
+        clusters=clusters,
+        places=decision.changed and clusters != binding.placed,
+        applied=_applied(binding) if decision.records_placement else "",
+        affinity=decision.affinity_name,
+        status=decision.status,
+        reason=decision.reason,
+        message=decision.message,
+        time=times.to_seconds_text(now_ms),
+    )
+
+
+def _applied(binding: ObservedBinding) -> str:
+    """The placement to record; empty if the binding has it already."""
+    try:
+        is_recorded = (
+            bool(binding.applied) and questions.read_placement(binding.applied) == binding.spec.placement
+        )
+    except msgspec.MsgspecError:
+        is_recorded = False
+    return "" if is_recorded else msgspec.json.encode(binding.spec.placement).decode()

@@ -1,0 +1,133 @@
+"""Leader election by a Lease: of several schedulers with one name, one writes.
+
+Another's lease counts as expired when it was not renewed for its duration by this process's own clock, so the
+clocks of machines need not agree. The leader stops well before others may take over.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+from msgspec import Struct
+
+from engine import diagnostics
+from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.agent.kubeconfigs import KubeconfigError
+from engine.agent.member_api import MemberApi, Resource
+from engine.agent.untrusted_json import as_text, at
+from events import times
+from events.json_values import Json, part
+
+DURATION_S: Final = 15
+"""After this time without a renewal others may take over."""
+
+_LEADS_S: Final = 10.0
+"""After this time without a renewal this process writes no more."""
+
+_RETRY_S: Final = 2.0
+_LEASE: Final = Resource(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases", namespaced=True)
+_log = diagnostics.logger(__name__)
+
+
+class Place(Struct, frozen=True):
+    """Namespace and name of a Lease."""
+
+    namespace: str
+    name: str
+
+
+class Election:
+    """Campaigns for a Lease as ``identity``; ``leads`` is valid at the moment of the call."""
+
+    def __init__(self, api: MemberApi, place: Place, identity: str, clock_ms: Callable[[], int]) -> None:
+        self._api = api
+        self._place = place
+        self._identity = identity
+        self._clock_ms = clock_ms
+        self._until_s = 0.0
+        self._seen = ("", 0.0)
+        self._was_leading = False
+
+    def leads(self) -> bool:
+        """Whether this process may write now."""
+        return time.monotonic() < self._until_s
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Campaign until cancelled; ``changed`` is called when the leadership may have changed."""
+        try:
+            while True:
+                try:
+                    await self._campaign()
+                except (KubeconfigError, RefusedError, ThrottledError, UnreachableError) as error:
+                    _log.warning("lease not held; retrying", lease=self._place.name, reason=str(error))
+                self._report()
+                changed()
+                await anyio.sleep(_RETRY_S)
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_RETRY_S):
+                await self._release()
+
+    def _report(self) -> None:
+        if self.leads() != self._was_leading:
+            self._was_leading = self.leads()
+            _log.info("leading" if self._was_leading else "standing by", lease=self._place.name)
+
+    async def _campaign(self) -> None:
+        started_s = time.monotonic()
+        lease = await self._api.get(_LEASE, self._place.namespace, self._place.name)
+        if lease is None:
+            head: Json = {"namespace": self._place.namespace, "name": self._place.name}
+            await self._api.create(_LEASE, {**_HEAD, "metadata": head, "spec": self._spec(part({}), 0)})
+        else:
+            version = as_text(at(lease, "metadata", "resourceVersion"))
+            if not self._is_free(lease, version, started_s):
+                self._until_s = 0.0
+                return
+            change: Json = {
+                "metadata": {"resourceVersion": version},
+                "spec": self._spec(part(lease, "spec"), 1),
+            }
+            await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
+        self._until_s = started_s + _LEADS_S
+
+    def _is_free(self, lease: Json, version: str, now_s: float) -> bool:
+        """Whether the lease is ours, given up or expired."""
+        spec = part(lease, "spec")
+        holder = as_text(spec.get("holderIdentity"))
+        if holder in {"", self._identity}:
+            return True
+        if self._seen[0] != version:
+            self._seen = (version, now_s)
+        duration = spec.get("leaseDurationSeconds")
+        return now_s - self._seen[1] > (duration if isinstance(duration, int) else DURATION_S)
+
+    def _spec(self, before: Json, added: int) -> Json:
+        now = times.to_text(self._clock_ms()).replace("Z", "000Z")
+        spec: Json = {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": DURATION_S,
+            "renewTime": now,
+        }
+        if before.get("holderIdentity") != self._identity:
+            transitions = before.get("leaseTransitions")
+            spec["acquireTime"] = now
+            spec["leaseTransitions"] = (transitions if isinstance(transitions, int) else 0) + added
+        return spec
+
+    async def _release(self) -> None:
+        """Give the lease up, so that another takes over at once."""
+        if not self.leads():
+            return
+        self._until_s = 0.0
+        try:
+            lease = await self._api.get(_LEASE, self._place.namespace, self._place.name)
+            if lease is not None and at(lease, "spec", "holderIdentity") == self._identity:
+                version = as_text(at(lease, "metadata", "resourceVersion"))
+                change: Json = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": ""}}
+                await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
+        except (KubeconfigError, RefusedError, ThrottledError, UnreachableError) as error:
+            _log.warning("lease not given up; it expires", lease=self._place.name, reason=str(error))
+
+
+_HEAD: Final[Json] = {"apiVersion": _LEASE.api_version, "kind": _LEASE.kind}

@@ -1,0 +1,135 @@
+"""The scheduler: follows the observed objects in the log, appends its decisions, and writes what was appended.
+
+A decision is in the log before any of it is in the API. After a crash the log has what remains to be written.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from engine import diagnostics
+from engine.kubeapi.values import quantity
+from engine.log import port
+from engine.placement import fleet
+from engine.scheduler.decider import Decider
+from engine.scheduler.election import Election
+from engine.scheduler.writer import Writer
+from events import codec, envelope, observations, times, topics
+from events.records import Record, StoredRecord
+
+_READ: Final = 500
+_DECISIONS_MAX: Final = 100
+"""Decisions between two turns of the event loop."""
+
+_IDLE_S: Final = 0.5
+_log = diagnostics.logger(__name__)
+
+
+class Scheduler:
+    """Decides while ``election`` is won, once ``observed`` is set: all clusters and bindings are in the log.
+
+    ``source`` is that of the observed events.
+    """
+
+    def __init__(
+        self,
+        log: port.NumberedLog,
+        decider: Decider,
+        writer: Writer,
+        election: Election,
+        *,
+        observed: asyncio.Event,
+        source: str,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._log = log
+        self._decider = decider
+        self._writer = writer
+        self._election = election
+        self._observed = observed
+        self._source = source
+        self._clock_ms = clock_ms
+        self._start = 0
+        self._led = False
+        self._changed = asyncio.Event()
+        self.decisions = 0
+        """The number of decisions that this process has made."""
+
+    async def run(self) -> None:
+        """Schedule until cancelled; raises port.LogError if the log fails."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._election.run(self._changed.set))
+            tasks.create_task(self._writer.run())
+            tasks.create_task(self._watch())
+            await self._observed.wait()
+            while True:
+                await self._fold()
+                if self._election.leads():
+                    await self._lead()
+                else:
+                    self._led = False
+                await self._wait()
+
+    async def _lead(self) -> None:
+        """Decide what is due; at the beginning all bindings are, and what was decided is written to its end."""
+        if not self._led:
+            self._led = True
+            self._decider.begin()
+            self._writer.put(self._decider.all_pending())
+        while self._decider.has_due or self._is_retry_due():
+            made = self._decider.decide(self._clock_ms(), _DECISIONS_MAX)
+            if made:
+                await self._log.append([self._record(decision) for decision in made])
+                self.decisions += len(made)
+                await self._fold()
+                self._writer.put((each.kind, each.namespace, each.name) for each in made)
+            await asyncio.sleep(0)
+
+    def _is_retry_due(self) -> bool:
+        due_ms = self._decider.due_ms()
+        return due_ms is not None and due_ms <= self._clock_ms()
+
+    async def _fold(self) -> None:
+        """Fold the log up to its end."""
+        while batch := await self._log.read(topics.OBSERVATIONS, 0, self._start, _READ):
+            self._fold_batch(batch)
+            self._start = batch[-1].offset + 1
+            await asyncio.sleep(0)
+
+    def _fold_batch(self, batch: Sequence[StoredRecord]) -> None:
+        for record in batch:
+            decoded = codec.decode(record)
+            if not isinstance(decoded, codec.Decoded) or decoded.envelope.source != self._source:
+                continue
+            try:
+                self._decider.take(decoded.data)
+            except (msgspec.MsgspecError, quantity.QuantityError, fleet.FleetFullError) as error:
+                _log.warning("object not understood", key=record.key, reason=str(error))
+
+    async def _watch(self) -> None:
+        """Note each growth of the log."""
+        while True:
+            await self._log.wait(self._log.last_number())
+            self._changed.set()
+
+    async def _wait(self) -> None:
+        """Wait for records, a change of the leadership, or a retry."""
+        due_ms = self._decider.due_ms()
+        limit_s = _IDLE_S if due_ms is None else min(_IDLE_S, max(due_ms - self._clock_ms(), 0) / 1_000)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), limit_s)
+        self._changed.clear()
+
+    def _record(self, decision: observations.DecisionMade) -> Record:
+        key, now_ms = decision.record_key, self._clock_ms()
+        head = envelope.Envelope(
+            id=f"{key}@{decision.version}-decided-{now_ms}",
+            source=self._source,
+            type=codec.type_of(decision),
+            subject=key,
+            time=times.to_text(now_ms),
+        )
+        return codec.encode(decision, head, partition=0, key=key)

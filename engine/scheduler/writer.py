@@ -1,0 +1,181 @@
+"""Writes decisions to the API: the outbox. What a crash or an outage leaves unwritten is written later."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine import diagnostics
+from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.agent.call_limits import Backoff, Gate
+from engine.agent.kubeconfigs import KubeconfigError
+from engine.agent.member_api import MemberApi, Resource
+from engine.observer.observed_bindings import API_VERSION, ObservedBinding, read_binding
+from engine.scheduler import kubernetes_events, writes
+from engine.scheduler.decider import Decider, Key
+from events.json_values import Json
+from events.observations import DecisionMade
+
+WORKERS: Final = 16
+WRITES_PER_SECOND: Final = 200
+"""By default; Karmada's own scheduler has 40."""
+
+_EVENTS_MAX: Final = 1_000
+"""Kubernetes Events that wait; more are dropped, since the log has the decisions."""
+
+_RESOURCES: Final = {
+    kind: Resource(api_version=API_VERSION, kind=kind, plural=f"{kind.lower()}s", namespaced=namespaced)
+    for kind, namespaced in (("ResourceBinding", True), ("ClusterResourceBinding", False))
+}
+_EVENT: Final = Resource(api_version="v1", kind="Event", plural="events", namespaced=True)
+_log = diagnostics.logger(__name__)
+
+
+class Counts(Struct):
+    """Requests by outcome: patches of bindings, those that found another version, those refused, and Events."""
+
+    writes: int = 0
+    conflicts: int = 0
+    refused: int = 0
+    events: int = 0
+    events_dropped: int = 0
+
+
+class Pace:
+    """Spreads calls: at most ``per_second`` over time, with bursts of as many as in half a second."""
+
+    def __init__(self, per_second: float) -> None:
+        self._interval_s = 1 / per_second
+        self._next_s = 0.0
+
+    async def wait(self) -> None:
+        """Wait until the next call is due."""
+        now_s = time.monotonic()
+        self._next_s = max(self._next_s, now_s - 0.5) + self._interval_s
+        if self._next_s > now_s:
+            await asyncio.sleep(self._next_s - now_s)
+
+
+class Writer:
+    """Writes the pending decisions of a decider while ``leads`` is true."""
+
+    def __init__(
+        self, api: MemberApi, decider: Decider, leads: Callable[[], bool], component: str, per_second: float
+    ) -> None:
+        self._api = api
+        self._decider = decider
+        self._leads = leads
+        self._component = component
+        self._pace = Pace(per_second)
+        self._gate = Gate(lambda: None)
+        self._waiting: asyncio.Queue[Key] = asyncio.Queue()
+        self._busy: set[Key] = set()
+        self._events: asyncio.Queue[Json] = asyncio.Queue(_EVENTS_MAX)
+        self.counts = Counts()
+
+    def put(self, keys: Iterable[Key]) -> None:
+        """Begin to write the pending decisions on some bindings."""
+        for key in keys:
+            if key not in self._busy:
+                self._busy.add(key)
+                self._waiting.put_nowait(key)
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(WORKERS):
+                tasks.create_task(self._work())
+            tasks.create_task(self._send_events())
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._waiting.get()
+            try:
+                await self._write_pending(key)
+            finally:
+                self._busy.discard(key)
+
+    async def _write_pending(self, key: Key) -> None:
+        """Write the pending decision on a binding, and those that replace it meanwhile."""
+        backoff = Backoff()
+        newest: ObservedBinding | None = None
+        decision: DecisionMade | None = None
+        done: DecisionMade | None = None
+        while self._leads():
+            # The observer may have seen our last write already, and the decision is then no longer pending.
+            decision, observed = self._decider.pending(key) or decision, self._decider.binding(key)
+            if decision is None or decision is done or observed is None:
+                return
+            if newest is None or newest.version < observed.version:
+                newest = observed
+            write = writes.next_write(newest, decision)
+            if write is None:
+                done = decision
+                if writes.is_shown(newest, decision):
+                    self._put_events(newest, decision)
+                continue
+            try:
+                newest = await self._send(key, write)
+            except (KubeconfigError, ThrottledError, UnreachableError) as error:
+                _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
+                await asyncio.sleep(backoff.again_s())
+                newest = await self._read(key) or newest
+            except RefusedError as error:
+                if error.code == HTTPStatus.NOT_FOUND:
+                    return
+                if error.code == HTTPStatus.CONFLICT:
+                    self.counts.conflicts += 1
+                else:
+                    self.counts.refused += 1
+                    _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
+                    await asyncio.sleep(backoff.again_s())
+                newest = await self._read(key) or newest
+
+    async def _send(self, key: Key, write: writes.Write) -> ObservedBinding:
+        await self._pace.wait()
+        if not self._leads():
+            raise UnreachableError("no longer leading")
+        kind, namespace, name = key
+        resource = _RESOURCES[kind]
+
+        async def patch() -> Json:
+            return await self._api.patch(resource, namespace, name, write.body, write.subresource)
+
+        answered = await self._gate.call(patch)
+        self.counts.writes += 1
+        return read_binding(msgspec.json.encode(answered))
+
+    async def _read(self, key: Key) -> ObservedBinding | None:
+        """Return the binding as the API has it now; None if it does not answer or the binding is gone."""
+        kind, namespace, name = key
+        try:
+            found = await self._gate.call(lambda: self._api.get(_RESOURCES[kind], namespace, name))
+        except (KubeconfigError, RefusedError, ThrottledError, UnreachableError):
+            return None
+        return None if found is None else read_binding(msgspec.json.encode(found))
+
+    def _put_events(self, binding: ObservedBinding, decision: DecisionMade) -> None:
+        if not (decision.places or writes.moves_time(decision) or decision.status != writes.TRUE):
+            return
+        for event in kubernetes_events.events_of(binding, decision, self._component):
+            if self._events.full():
+                self.counts.events_dropped += 1
+            else:
+                self._events.put_nowait(event)
+
+    async def _send_events(self) -> None:
+        """Create Events, each once: they are a courtesy, and must not delay the bindings."""
+        while True:
+            event = await self._events.get()
+            try:
+                await self._gate.call(lambda event=event: self._api.create(_EVENT, event))
+                self.counts.events += 1
+            except RefusedError as error:
+                if error.code != HTTPStatus.CONFLICT:
+                    _log.warning("Event not written", reason=str(error))
+            except (KubeconfigError, ThrottledError, UnreachableError) as error:
+                _log.warning("Event not written", reason=str(error))

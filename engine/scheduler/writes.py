@@ -1,0 +1,122 @@
+"""Pure: what remains to be written of a decision, derived from the newest version of its binding.
+
+A write is valid for that version only (its resourceVersion is a precondition), so what was lost is repeated and nothing
+is written twice. A binding whose spec was changed by others after the decision gets a new decision instead.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.observer.observed_bindings import APPLIED, SCHEDULED, Condition, ObservedBinding
+from engine.placement import questions
+from events.json_values import Json
+from events.observations import DecisionMade
+
+STATUS: Final = "status"
+TRUE: Final = "True"
+
+
+class Write(Struct, frozen=True):
+    """A merge patch of a binding, or of its ``subresource``."""
+
+    body: Json
+    subresource: str = ""
+
+
+def next_write(binding: ObservedBinding, decision: DecisionMade) -> Write | None:
+    """Return the next write; None if the binding shows the whole decision, or was changed or replaced meanwhile."""
+    generation = binding.metadata.generation
+    if binding.metadata.uid != decision.uid or is_shown(binding, decision):
+        return None
+    if not _is_placed(binding, decision):
+        return _placing(binding, decision) if generation == decision.generation else None
+    return _status(binding, decision) if generation == _decided_generation(decision) else None
+
+
+def is_shown(binding: ObservedBinding, decision: DecisionMade) -> bool:
+    """Whether a binding shows a decision."""
+    if not _is_placed(binding, decision):
+        return False
+    status, condition = binding.status, binding.scheduled
+    if condition is None or (condition.status, condition.reason, condition.message) != (
+        decision.status,
+        decision.reason,
+        decision.message,
+    ):
+        return False
+    if decision.status != TRUE:
+        return True
+    return (
+        status.scheduler_observed_generation == _decided_generation(decision)
+        and status.scheduler_observing_affinity_name == decision.affinity
+        and (not moves_time(decision) or status.last_scheduled_time >= decision.time)
+    )
+
+
+def moves_time(decision: DecisionMade) -> bool:
+    """Whether a decision counts as the last scheduling."""
+    return decision.status == TRUE and (decision.fresh or decision.places or bool(decision.applied))
+
+
+def _decided_generation(decision: DecisionMade) -> int:
+    """The generation that has been decided on: that of our own write of the spec, if there was one."""
+    return decision.generation + decision.places
+
+
+def _is_placed(binding: ObservedBinding, decision: DecisionMade) -> bool:
+    if decision.places and binding.placed != decision.clusters:
+        return False
+    return not decision.applied or _same_placement(binding.applied, decision.applied)
+
+
+def _same_placement(found: str, wanted: str) -> bool:
+    if found == wanted:
+        return True
+    try:
+        return bool(found) and questions.read_placement(found) == questions.read_placement(wanted)
+    except msgspec.MsgspecError:
+        return False
+
+
+def _placing(binding: ObservedBinding, decision: DecisionMade) -> Write:
+    metadata: Json = {"resourceVersion": binding.metadata.resource_version}
+    if decision.applied:
+        metadata["annotations"] = {APPLIED: decision.applied}
+    body: Json = {"metadata": metadata}
+    if decision.places:
+        clusters = [
+            {"name": name, **({"replicas": replicas} if replicas else {})}
+            for name, replicas in decision.clusters.items()
+        ]
+        body["spec"] = {"clusters": clusters or None}
+    return Write(body)
+
+
+def _status(binding: ObservedBinding, decision: DecisionMade) -> Write:
+    before = binding.scheduled
+    condition = Condition(
+        type=SCHEDULED,
+        status=decision.status,
+        reason=decision.reason,
+        message=decision.message,
+        last_transition_time=before.last_transition_time
+        if before is not None and before.status == decision.status
+        else decision.time,
+    )
+    others = binding.status.conditions
+    conditions = (
+        [*others, condition]
+        if before is None
+        else [condition if each.type == SCHEDULED else each for each in others]
+    )
+    status: Json = {"conditions": [msgspec.to_builtins(each) for each in conditions]}
+    if decision.status == TRUE:
+        status["schedulerObservedGeneration"] = _decided_generation(decision)
+        status["schedulerObservingAffinityName"] = decision.affinity or None
+    if moves_time(decision):
+        status["lastScheduledTime"] = decision.time
+    return Write(
+        {"metadata": {"resourceVersion": binding.metadata.resource_version}, "status": status}, STATUS
+    )

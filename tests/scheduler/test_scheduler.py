@@ -1,0 +1,218 @@
+"""The scheduler beside a Karmada: what it decides is in its log first, and in the API after at most two writes."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from engine.agent.kubeconfigs import Access
+from engine.agent.member_api import MemberApi
+from engine.log import memory
+from engine.observer.observer import Observer
+from engine.process.replica import clock_ms
+from engine.scheduler.decider import Decider
+from engine.scheduler.election import Election, Place
+from engine.scheduler.scheduler import Scheduler
+from engine.scheduler.writer import Writer
+from events import codec, observations, topics
+from tests.scheduler.api import Api, Json, serving
+from tests.scheduler.samples import NAME, binding, cluster, divided
+
+SOURCE = "/observed/test"
+LEASE = Place("karmada-system", NAME)
+
+
+@asynccontextmanager
+async def scheduling(access: Access, log: memory.MemoryLog, identity: str = "a") -> AsyncGenerator[Scheduler]:
+    """A scheduler with its observer."""
+    client = MemberApi(access)
+    observer = Observer(client, log, SOURCE, clock_ms, 0.001)
+    decider = Decider(NAME)
+    election = Election(client, LEASE, identity, clock_ms)
+    writer = Writer(client, decider, election.leads, NAME, 1_000)
+    scheduler = Scheduler(
+        log, decider, writer, election, observed=observer.complete, source=SOURCE, clock_ms=clock_ms
+    )
+    parts = [asyncio.create_task(observer.run()), asyncio.create_task(scheduler.run())]
+    try:
+        yield scheduler
+    finally:
+        for part in parts:
+            part.cancel()
+        found = await asyncio.gather(*parts, return_exceptions=True)
+        await client.aclose()
+    assert all(isinstance(each, asyncio.CancelledError) for each in found), found
+
+
+async def until(holds: Callable[[], bool], seconds: float = 20) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110  # the API is polled as users do
+            await asyncio.sleep(0.01)
+
+
+def placed(api: Api, name: str) -> dict[str, int]:
+    """Replicas by cluster in a binding's spec."""
+    spec = api.objects["resourcebindings", "default", f"{name}-deployment"]["spec"]
+    return {each["name"]: each.get("replicas", 0) for each in spec.get("clusters", ())}
+
+
+def status(api: Api, name: str) -> Json:
+    return api.objects["resourcebindings", "default", f"{name}-deployment"].get("status", {})
+
+
+def scheduled(api: Api, name: str) -> str:
+    """The reason of the Scheduled condition."""
+    return "".join(
+        each["reason"] for each in status(api, name).get("conditions", ()) if each["type"] == "Scheduled"
+    )
+
+
+def writes(api: Api) -> Counter[str]:
+    """The number of writes of each binding."""
+    return Counter(name for plural, _, name, _ in api.writes if plural.endswith("bindings"))
+
+
+async def decided(log: memory.MemoryLog) -> list[observations.DecisionMade]:
+    found = [codec.decode(record) for record in await log.read(topics.OBSERVATIONS, 0, 0, 100_000)]
+    return [
+        each.data
+        for each in found
+        if isinstance(each, codec.Decoded) and isinstance(each.data, observations.DecisionMade)
+    ]
+
+
+def karmada() -> Api:
+    api = Api()
+    for name in ("member1", "member2"):
+        api.put("clusters", cluster(name))
+    return api
+
+
+async def test_binding_is_decided_and_written_with_two_writes() -> None:
+    api, log = karmada(), memory.MemoryLog()
+    api.put("resourcebindings", binding("other", 3, divided("member1"), "default-scheduler"))
+    async with serving(api) as access, scheduling(access, log):
+        api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
+        await until(lambda: scheduled(api, "web") == "Success")
+        await until(lambda: len(api.of_kind("events")) == 2)
+    assert placed(api, "web") == {"member1": 2, "member2": 2}
+    found = api.objects["resourcebindings", "default", "web-deployment"]
+    assert found["status"]["schedulerObservedGeneration"] == found["metadata"]["generation"] == 2
+    assert found["status"]["lastScheduledTime"].endswith("Z")
+    assert (
+        '"clusterNames":["member1","member2"]'
+        in found["metadata"]["annotations"]["policy.karmada.io/applied-placement"]
+    )
+    assert writes(api) == {"web-deployment": 2}
+    assert placed(api, "other") == {}
+    (decision,) = await decided(log)
+    assert (decision.trigger, decision.clusters, decision.generation) == (
+        "PlacementChanged",
+        placed(api, "web"),
+        1,
+    )
+    assert {each["message"] for each in api.of_kind("events")} == {
+        "Binding has been scheduled successfully. Result: {member1:2, member2:2}"
+    }
+    assert {each["involvedObject"]["kind"] for each in api.of_kind("events")} == {
+        "Deployment",
+        "ResourceBinding",
+    }
+
+
+async def test_changes_are_followed_until_nothing_is_due() -> None:
+    api, log = karmada(), memory.MemoryLog()
+    async with serving(api) as access, scheduling(access, log):
+        api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
+        await until(lambda: scheduled(api, "web") == "Success")
+        api.change("resourcebindings", "default", "web-deployment", replicas=6)
+        await until(lambda: placed(api, "web") == {"member1": 3, "member2": 3})
+        await until(lambda: status(api, "web")["schedulerObservedGeneration"] == 4)
+        api.change("resourcebindings", "default", "web-deployment", placement=divided("nowhere"))
+        await until(lambda: scheduled(api, "web") == "NoClusterFit")
+        assert placed(api, "web") == {}
+        await asyncio.sleep(0.3)
+    assert writes(api)["web-deployment"] == 6
+    assert [each.reason for each in await decided(log)] == ["Success", "Success", "NoClusterFit"]
+
+
+async def test_binding_is_decided_again_when_its_cluster_changes_labels() -> None:
+    api, log = karmada(), memory.MemoryLog()
+    duplicated = {"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}}
+    api.put("clusters", cluster("member3", tier="gold"))
+    async with serving(api) as access, scheduling(access, log):
+        api.put(
+            "resourcebindings",
+            binding("web", 2, duplicated | {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}}),
+        )
+        await until(lambda: placed(api, "web") == {"member3": 2})
+        api.put("clusters", cluster("member2", tier="gold"))
+        await until(lambda: placed(api, "web") == {"member2": 2, "member3": 2})
+
+
+@pytest.mark.parametrize("fault", ["lost", "cut", "500", "429", "409", "403"])
+@pytest.mark.parametrize("write", [0, 1])
+async def test_fault_of_a_write_is_repaired_and_nothing_is_written_twice(fault: str, write: int) -> None:
+    api, log = karmada(), memory.MemoryLog()
+    async with serving(api) as access, scheduling(access, log) as scheduler:
+        await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+        api.faults = [""] * write + [fault]
+        api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
+        await until(lambda: scheduled(api, "web") == "Success")
+        await asyncio.sleep(0.1)
+        assert scheduler.decisions == 1
+    assert placed(api, "web") == {"member1": 2, "member2": 2}
+    assert writes(api) == {"web-deployment": 2}
+
+
+LEASE_PLACE = ("karmada-system", NAME)
+
+
+@pytest.mark.parametrize("stopped_after", [0, 1])
+async def test_decision_in_the_log_is_written_by_the_next_run(stopped_after: int) -> None:
+    api, log = karmada(), memory.MemoryLog()
+    async with serving(api) as access:
+        async with scheduling(access, log):
+            await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+            api.faults = [""] * stopped_after + ["cut"] * 1_000
+            api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
+            async with asyncio.timeout(20):
+                while not await decided(log) or len(writes(api)) < stopped_after:  # noqa: ASYNC110  # as above
+                    await asyncio.sleep(0.01)
+        api.faults = []
+        async with scheduling(access, log):
+            await until(lambda: scheduled(api, "web") == "Success")
+    assert len(await decided(log)) == 1
+    assert writes(api) == {"web-deployment": 2}
+
+
+async def test_binding_changed_by_others_meanwhile_is_decided_again() -> None:
+    api, log = karmada(), memory.MemoryLog()
+    async with serving(api) as access, scheduling(access, log):
+        await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+        api.faults = ["500", "500"]
+        api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
+        await until(lambda: len(api.faults) < 2)
+        api.change("resourcebindings", "default", "web-deployment", replicas=8)
+        await until(lambda: placed(api, "web") == {"member1": 4, "member2": 4})
+        await until(lambda: scheduled(api, "web") == "Success")
+    assert writes(api) == {"web-deployment": 2}
+
+
+async def test_only_one_of_two_schedulers_writes_and_the_other_takes_over() -> None:
+    api, first, second = karmada(), memory.MemoryLog(), memory.MemoryLog()
+    async with serving(api) as access:
+        async with scheduling(access, first, "a"):
+            await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+            async with scheduling(access, second, "b") as standby:
+                for number in range(20):
+                    api.put("resourcebindings", binding(f"web{number}", 4, divided("member1", "member2")))
+                await until(lambda: all(scheduled(api, f"web{number}") for number in range(20)))
+                assert standby.decisions == 0
+        async with scheduling(access, second, "b"):
+            api.put("resourcebindings", binding("late", 4, divided("member1", "member2")))
+            await until(lambda: scheduled(api, "late") == "Success")
+    assert set(writes(api).values()) == {2}
+    assert [each.name for each in await decided(second)] == ["late-deployment"]
