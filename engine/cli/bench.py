@@ -99,6 +99,16 @@ def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
     _print_figures(lambda: bench.run(bindings, output.warn), as_json=as_json)
 
 
+@app.command(
+    name="observe", help="Changes a second observed beside a Karmada, and how soon a binding is decided."
+)
+def observe(*, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
+    """Measure the observer and the scheduler of an existing Karmada."""
+    from engine.bench import observe as bench  # noqa: PLC0415  # load only what is measured
+
+    _print_figures(lambda: bench.run(bindings, output.warn), as_json=as_json)
+
+
 @app.command(name="mixed", help="Bytes on disk and memory that mixed commands take.")
 def mixed(
     *,

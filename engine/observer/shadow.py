@@ -185,10 +185,15 @@ class Shadow:
         near = [*reversed(before[-_EARLIER_MAX:-1]), *after]
         for each in near:
             yield question, self._fleet(each), f"decided with the clusters of {each.version}"
+        # Most versions differ in what members report only, which is no part of the question.
+        asked = [question]
         for other in (*reversed(versions[:at]), *versions[at + 1 : -1]):
+            if (question := other.question()) in asked:
+                continue
+            asked.append(question)
             for each in (before[-1], *near):
                 why = f"decided on the binding of {other.version} with the clusters of {each.version}"
-                yield other.question(), self._fleet(each), why
+                yield question, self._fleet(each), why
 
     def _fleet(self, state: _Fleet) -> fleet.Fleet:
         known = self._built.get(state.version)

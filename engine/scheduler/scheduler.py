@@ -120,7 +120,9 @@ class Scheduler:
         due_ms = self._decider.due_ms()
         limit_s = _IDLE_S if due_ms is None else min(_IDLE_S, max(due_ms - self._clock_ms(), 0) / 1_000)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), limit_s)
+            # Not ``asyncio.wait_for``, which before Python 3.12 may lose a cancellation.
+            async with asyncio.timeout(limit_s):
+                await self._changed.wait()
         self._changed.clear()
 
     def _record(self, decision: observations.DecisionMade) -> Record:

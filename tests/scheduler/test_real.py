@@ -14,11 +14,11 @@ import yaml
 
 import engine.observer
 import engine.scheduler
+from engine.bench.karmada_api import binding, divided
+from engine.bench.karmada_api import cluster as member
 from tests.agent.real import Cluster, marks
 from tests.builders.manifests import NAMESPACE, manifest
 from tests.scheduler.api import Json
-from tests.scheduler.samples import binding, divided
-from tests.scheduler.samples import cluster as member
 
 pytestmark = marks
 LEASES: Final = "karmada-system"

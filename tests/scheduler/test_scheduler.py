@@ -1,6 +1,7 @@
 """The scheduler beside a Karmada: what it decides is in its log first, and in the API after at most two writes."""
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ import pytest
 
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
+from engine.bench.karmada_api import binding, cluster, divided
 from engine.log import memory
 from engine.observer.observer import Observer
 from engine.process.replica import clock_ms
@@ -18,9 +20,9 @@ from engine.scheduler.scheduler import Scheduler
 from engine.scheduler.writer import Writer
 from events import codec, observations, topics
 from tests.scheduler.api import Api, Json, serving
-from tests.scheduler.samples import NAME, binding, cluster, divided
 
 SOURCE = "/observed/test"
+NAME = "reballast"
 LEASE = Place("karmada-system", NAME)
 
 
@@ -216,3 +218,23 @@ async def test_only_one_of_two_schedulers_writes_and_the_other_takes_over() -> N
             await until(lambda: scheduled(api, "late") == "Success")
     assert set(writes(api).values()) == {2}
     assert [each.name for each in await decided(second)] == ["late-deployment"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_every_decision_is_written_once_under_random_faults(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  # an example, not a secret
+    api, log = karmada(), memory.MemoryLog()
+    halves = [f"web{number}" for number in range(6)], [f"api{number}" for number in range(6)]
+    async with serving(api) as access:
+        for names in halves:
+            async with scheduling(access, log):
+                await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+                api.faults = [chance.choice(["", "", "lost", "cut", "500", "409"]) for _ in range(30)]
+                for name in names:
+                    api.put("resourcebindings", binding(name, 4, divided("member1", "member2")))
+                    await asyncio.sleep(chance.random() / 50)
+        api.faults = []
+        async with scheduling(access, log):
+            await until(lambda: all(scheduled(api, name) == "Success" for half in halves for name in half))
+    assert set(writes(api).values()) == {2}
+    assert all(placed(api, name) == {"member1": 2, "member2": 2} for half in halves for name in half)

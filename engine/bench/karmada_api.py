@@ -1,0 +1,357 @@
+"""A null Kubernetes API with Karmada's kinds, in memory: generations, preconditions, lists and watches.
+
+As a program (``python -m engine.bench.karmada_api``) it prints its URL; ``POST /bench/bind`` creates bindings,
+``POST /bench/touch`` changes them as members' reports do, and ``GET /bench/figures`` has the times of the writes.
+"""
+
+import asyncio
+import socket
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final, cast
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+Json = dict[str, Any]
+Place = tuple[str, str, str]
+"""Plural, namespace and name of an object."""
+
+CLUSTERS: Final = 10
+SENT: Final = "bench.reballast.io/sent"
+"""Annotation with the time of a change, in seconds since 1970."""
+
+KINDS: Final = {
+    "clusters": ("cluster.karmada.io/v1alpha1", "Cluster", False),
+    "resourcebindings": ("work.karmada.io/v1alpha2", "ResourceBinding", True),
+    "clusterresourcebindings": ("work.karmada.io/v1alpha2", "ClusterResourceBinding", False),
+    "leases": ("coordination.k8s.io/v1", "Lease", True),
+    "events": ("v1", "Event", True),
+}
+_WATCHED: Final = ("clusters", "resourcebindings", "clusterresourcebindings")
+_PAGE: Final = 500
+_BATCH: Final = 50
+_BINDINGS: Final = "resourcebindings"
+
+
+class Api:
+    """The objects, and the writes that were answered with success: (plural, namespace, name, subresource)."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Place, Json] = {}
+        self.writes: list[tuple[str, str, str, str]] = []
+        self._changes: list[tuple[int, str, bytes]] = []
+        self._changed = asyncio.Event()
+        self._version = 0
+        self._uids = 0
+
+    def put(self, plural: str, manifest: Json) -> Json:
+        """Create or replace an object as its other writers do; return it."""
+        metadata = dict(manifest["metadata"])
+        place = (plural, metadata.get("namespace", ""), metadata["name"])
+        before = self.objects.get(place)
+        if before is None:
+            self._uids += 1
+            metadata |= {"uid": f"uid-{self._uids}", "generation": 1}
+        else:
+            kept = before["metadata"]
+            is_changed = before.get("spec") != manifest.get("spec")
+            metadata |= {"uid": kept["uid"], "generation": kept["generation"] + is_changed}
+        api_version, kind, _ = KINDS[plural]
+        whole = {"apiVersion": api_version, "kind": kind, **manifest, "metadata": metadata}
+        return self._store(place, whole, "ADDED" if before is None else "MODIFIED")
+
+    def change(self, plural: str, namespace: str, name: str, **spec: object) -> Json:
+        """Change fields of an object's spec as its other writers do; return it."""
+        found = self.objects[plural, namespace, name]
+        return self.put(plural, {**found, "spec": {**found["spec"], **spec}})
+
+    def delete(self, plural: str, namespace: str, name: str) -> None:
+        """Delete an object."""
+        found = self.objects.pop((plural, namespace, name))
+        self._version += 1
+        gone = {**found, "metadata": {**found["metadata"], "resourceVersion": str(self._version)}}
+        self._note("DELETED", plural, gone)
+
+    def of_kind(self, plural: str) -> list[Json]:
+        """All objects of a kind."""
+        return [found for (each, _, _), found in self.objects.items() if each == plural]
+
+    def routes(self) -> list[Route]:
+        """The routes of the API."""
+        return [
+            Route("/api", self._core),
+            Route("/apis", self._groups),
+            Route("/{path:path}", self._answer, methods=["GET", "POST", "PATCH"]),
+        ]
+
+    def _store(self, place: Place, manifest: Json, change: str) -> Json:
+        self._version += 1
+        manifest["metadata"]["resourceVersion"] = str(self._version)
+        self.objects[place] = manifest
+        self._note(change, place[0], manifest)
+        return manifest
+
+    def _note(self, change: str, plural: str, manifest: Json) -> None:
+        if plural in _WATCHED:
+            line = msgspec.json.encode({"type": change, "object": manifest}) + b"\n"
+            self._changes.append((self._version, plural, line))
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    async def _core(self, _request: Request) -> Response:
+        return JSONResponse(_discovery(core=True))
+
+    async def _groups(self, _request: Request) -> Response:
+        return JSONResponse(_discovery(core=False))
+
+    async def _answer(self, request: Request) -> Response:
+        words = request.path_params["path"].split("/")[1:]
+        words = words[1:] if words[0].startswith("v1") else words[2:]
+        namespace = words[1] if words[0] == "namespaces" else ""
+        plural, name, subresource = [*(words[2:] if namespace else words), "", ""][:3]
+        if request.method == "GET":
+            return self._read(request, plural, namespace, name)
+        body = msgspec.json.decode(await request.body(), type=Json)
+        place = (plural, namespace, name or body["metadata"].get("name"))
+        return self.answered(plural, lambda: self._write(request.method, place, subresource, body))
+
+    def answered(self, _plural: str, write: Callable[[], Response]) -> Response:
+        """Answer a write; tests put faults here."""
+        return write()
+
+    def _read(self, request: Request, plural: str, namespace: str, name: str) -> Response:
+        if name:
+            found = self.objects.get((plural, namespace, name))
+            return status(404, "NotFound") if found is None else _json(found)
+        if request.query_params.get("watch") == "true":
+            return StreamingResponse(self._watch(plural, int(request.query_params["resourceVersion"])))
+        begin, items = int(request.query_params.get("continue", "0")), self.of_kind(plural)
+        metadata = {"resourceVersion": str(self._version)}
+        if begin + _PAGE < len(items):
+            metadata["continue"] = str(begin + _PAGE)
+        return _json({"kind": "List", "metadata": metadata, "items": items[begin : begin + _PAGE]})
+
+    async def _watch(self, plural: str, start: int) -> AsyncGenerator[bytes]:
+        at = 0
+        while True:
+            changed = self._changed
+            while at < len(self._changes):
+                batch = self._changes[at : at + _BATCH]
+                at += len(batch)
+                lines = [line for version, kind, line in batch if kind == plural and version > start]
+                if lines:
+                    yield b"".join(lines)
+            await changed.wait()
+
+    def _write(self, method: str, place: Place, subresource: str, body: Json) -> Response:
+        found = self.objects.get(place)
+        if method == "POST":
+            if found is not None:
+                return status(409, "AlreadyExists")
+            self.writes.append((*place, ""))
+            return _json(self.put(place[0], body), 201)
+        if found is None:
+            return status(404, "NotFound")
+        version = found["metadata"]["resourceVersion"]
+        if body["metadata"].get("resourceVersion", version) != version:
+            return status(409, "Conflict")
+        changed = merged(found, body)
+        metadata = {**changed["metadata"], "generation": found["metadata"]["generation"]}
+        if subresource:
+            changed = {**found, "status": changed.get("status"), "metadata": metadata}
+        else:
+            metadata["generation"] += found.get("spec") != changed.get("spec")
+            changed = {**changed, "status": found.get("status", {}), "metadata": metadata}
+        self.writes.append((*place, subresource))
+        return _json(self._store(place, changed, "MODIFIED"))
+
+
+@asynccontextmanager
+async def serving(routes: list[Route]) -> AsyncGenerator[str]:
+    """Serve routes until the block ends; yields the URL."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(128)
+        config = uvicorn.Config(
+            Starlette(routes=routes), log_level="critical", timeout_graceful_shutdown=0, lifespan="off"
+        )
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            server.force_exit = True
+            await asyncio.wait_for(task, 10)
+
+
+def status(code: int, reason: str) -> Response:
+    """A failure, as Kubernetes writes it."""
+    content = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
+    return JSONResponse(content, status_code=code)
+
+
+def merged(value: Json, patch: Json) -> Json:
+    """Apply a merge patch (RFC 7386)."""
+    result = dict(value)
+    for name, change in patch.items():
+        if change is None:
+            result.pop(name, None)
+        elif isinstance(change, dict):
+            result[name] = merged(result.get(name) or {}, cast("Json", change))
+        else:
+            result[name] = change
+    return result
+
+
+def _json(content: Json, code: int = 200) -> Response:
+    return Response(msgspec.json.encode(content), code, media_type="application/json")
+
+
+def _discovery(*, core: bool) -> Json:
+    items: list[Json] = []
+    for plural, (api_version, kind, namespaced) in KINDS.items():
+        group, slash, version = api_version.rpartition("/")
+        if bool(slash) == core:
+            continue
+        entry = {
+            "resource": plural,
+            "responseKind": {"group": group, "version": version, "kind": kind},
+            "scope": "Namespaced" if namespaced else "Cluster",
+            "verbs": ["get", "list", "watch"] if plural in _WATCHED else ["get", "create"],
+        }
+        versions = [{"version": version, "resources": [entry], "freshness": "Current"}]
+        items.append({"metadata": {"name": group}, "versions": versions})
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items}
+
+
+def cluster(name: str, cpu: str = "10", **labels: str) -> Json:
+    """A cluster that serves Deployments."""
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"syncMode": "Push"},
+        "status": {
+            "apiEnablements": [{"groupVersion": "apps/v1", "resources": [{"kind": "Deployment"}]}],
+            "resourceSummary": {"allocatable": {"cpu": cpu, "memory": "100Gi", "pods": "1000"}},
+        },
+    }
+
+
+def divided(*clusters: str) -> Json:
+    """A placement that divides replicas evenly."""
+    return {
+        "clusterAffinity": {"clusterNames": list(clusters)},
+        "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"},
+    }
+
+
+def binding(name: str, replicas: int, placement: Json, scheduler: str = "reballast", **spec: object) -> Json:
+    """A binding of a Deployment in the namespace ``default``."""
+    resource = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": name}
+    return {
+        "metadata": {
+            "name": f"{name}-deployment",
+            "namespace": "default",
+            "labels": {"propagationpolicy.karmada.io/permanent-id": "an-id"},
+        },
+        "spec": {
+            "resource": {**resource, "uid": f"uid-of-{name}"},
+            "replicas": replicas,
+            "replicaRequirements": {"resourceRequest": {"cpu": "100m"}},
+            "placement": placement,
+            "schedulerName": scheduler,
+            **spec,
+        },
+    }
+
+
+class _Measured(Api):
+    """The API with the routes of the benchmark: it notes when each binding is created and first placed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._created: dict[str, float] = {}
+        self._placed: dict[str, float] = {}
+        self._made = 0
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/bench/bind", self._bind, methods=["POST"]),
+            Route("/bench/touch", self._touch, methods=["POST"]),
+            Route("/bench/figures", self._figures),
+            *super().routes(),
+        ]
+
+    async def _bind(self, request: Request) -> Response:
+        names = [f"member{number}" for number in range(CLUSTERS)]
+        scheduler = request.query_params["scheduler"]
+
+        def make(_: int) -> None:
+            self._made += 1
+            self._created[f"web{self._made}-deployment"] = time.perf_counter()
+            self.put(_BINDINGS, _sent(binding(f"web{self._made}", 10, divided(*names), scheduler)))
+
+        await _paced(request, make)
+        return JSONResponse({})
+
+    async def _touch(self, request: Request) -> Response:
+        found = self.of_kind(_BINDINGS)
+
+        def touch(number: int) -> None:
+            before = self.objects[_BINDINGS, "default", found[number % len(found)]["metadata"]["name"]]
+            reported = {**before.get("status", {}), "aggregatedStatus": [{"clusterName": f"c{number}"}]}
+            self.put(_BINDINGS, _sent({**before, "status": reported}))
+
+        await _paced(request, touch)
+        return JSONResponse({})
+
+    async def _figures(self, _request: Request) -> Response:
+        spans_ms = [round((placed - self._created[name]) * 1_000, 2) for name, placed in self._placed.items()]
+        count = sum(plural == _BINDINGS for plural, _, _, _ in self.writes)
+        return JSONResponse({"placed_ms": spans_ms, "writes": count})
+
+    def answered(self, _plural: str, write: Callable[[], Response]) -> Response:
+        before = len(self.writes)
+        response = write()
+        for plural, _, name, _ in self.writes[before:]:
+            if plural == _BINDINGS:
+                self._placed.setdefault(name, time.perf_counter())
+        return response
+
+
+async def _paced(request: Request, act: Callable[[int], None]) -> None:
+    """Call ``act`` as often and as fast as a request says; ``per_second`` 0 is as fast as possible."""
+    count, per_second = int(request.query_params["count"]), float(request.query_params["per_second"])
+    start_s = time.perf_counter()
+    for number in range(count):
+        act(number)
+        ahead_s = start_s + number / per_second - time.perf_counter() if per_second else 0.0
+        if ahead_s > 0 or number % _BATCH == 0:
+            await asyncio.sleep(max(ahead_s, 0))
+
+
+def _sent(manifest: Json) -> Json:
+    metadata = manifest["metadata"]
+    annotations = {**metadata.get("annotations", {}), SENT: str(time.time())}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+
+async def _main() -> None:
+    api = _Measured()
+    for number in range(CLUSTERS):
+        api.put("clusters", cluster(f"member{number}", cpu="1000000"))
+    async with serving(api.routes()) as url:
+        sys.stdout.write(f"{url}\n")
+        sys.stdout.flush()
+        await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

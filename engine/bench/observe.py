@@ -1,0 +1,254 @@
+"""Benchmark: beside an existing Karmada; changes observed per second, and the time from a binding to its decision.
+
+Three processes: a null Kubernetes API, the command under test, and this one, which only waits. The baseline reads
+the same changes from the same API and does nothing with them.
+"""
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from engine.agent.kubeconfigs import Access
+from engine.agent.member_api import MemberApi, Resource
+from engine.bench import karmada_api, processes
+from engine.bench.kube import Progress
+from engine.identity.endpoint import FILE, Endpoint
+from engine.process import log_places
+from events import codec, observations, times, topics
+
+PACED_PER_S: Final = 500
+DECIDED_PER_S: Final = 20
+_BURST: Final = 2_000
+_READY_S: Final = 120
+_ACT_S: Final = 3_600
+_POLL_S: Final = 0.02
+_OTHER: Final = "default-scheduler"
+_OURS: Final = "reballast"
+_CHANGES: Final = re.compile(r"^reballast_observer_changes_total (\S+)", re.MULTILINE)
+_BINDING: Final = Resource(
+    api_version="work.karmada.io/v1alpha2",
+    kind="ResourceBinding",
+    plural="resourcebindings",
+    namespaced=True,
+)
+
+
+class _Metadata(Struct):
+    annotations: dict[str, str] = {}
+
+
+class _Head(Struct):
+    metadata: _Metadata
+
+
+class _Placed(Struct):
+    placed_ms: list[float]
+    writes: int
+
+
+class Sizes(Struct, frozen=True, kw_only=True):
+    """Sizes of the paced parts: changes observed and bindings decided."""
+
+    changes: int = 2_500
+    decided: int = 300
+
+
+_USUAL: Final = Sizes()
+_HEAD: Final = msgspec.json.Decoder(_Head)
+
+
+class _Command:
+    """A running ``reballast observe`` or ``reballast scheduler``, and its endpoint."""
+
+    def __init__(self, pid: int, directory: Path) -> None:
+        self.pid = pid
+        self._endpoint = msgspec.json.decode((directory / FILE).read_bytes(), type=Endpoint)
+
+    def appended(self) -> int:
+        """The number of records that it has appended."""
+        headers = {"authorization": f"Bearer {self._endpoint.token}"}
+        text = httpx.get(f"{self._endpoint.url}/metrics", headers=headers, trust_env=False, timeout=60).text
+        found = _CHANGES.search(text)
+        return int(float(found[1])) if found else 0
+
+    def wait(self, count: int) -> None:
+        """Wait until it has appended that many records."""
+        while self.appended() < count:
+            time.sleep(_POLL_S)
+
+
+def run(bindings: int, progress: Progress = lambda _: None, sizes: Sizes = _USUAL) -> dict[str, object]:
+    """Run the benchmark in a temporary directory; return the figures."""
+    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
+    try:
+        figures: dict[str, object] = {"bindings": bindings}
+        with _api() as url:
+            figures |= _observed(url, directory, bindings, progress, sizes.changes)
+        with _api() as url:
+            figures |= _scheduled(url, directory, bindings, progress, sizes.decided)
+        return figures
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _observed(url: str, directory: Path, bindings: int, progress: Progress, paced: int) -> dict[str, object]:
+    figures: dict[str, object] = {}
+    with _command("observe", url, directory / "observe") as command:
+        empty_mb = processes.resident_of(command.pid)
+        progress(f"{bindings} changes at once, observed")
+        start_s, used_s = time.perf_counter(), processes.cpu_s(command.pid)
+        _ask(url, "bind", bindings, 0, scheduler=_OTHER)
+        command.wait(karmada_api.CLUSTERS + bindings)
+        took_s = time.perf_counter() - start_s
+        figures["observed_per_s"] = round(bindings / took_s)
+        figures["observed_cpu_us"] = round((processes.cpu_s(command.pid) - used_s) / bindings * 1e6)
+        figures["kb_per_binding"] = round(
+            (processes.resident_of(command.pid) - empty_mb) * 1024 / bindings, 1
+        )
+        progress(f"changes at {PACED_PER_S} a second")
+        before = command.appended()
+        _ask(url, "touch", paced, PACED_PER_S)
+        command.wait(before + paced)
+    place = log_places.parse(str(directory / "observe" / "data"))
+    delays_ms = asyncio.run(_delays_ms(place, paced))
+    figures["lag_p50_ms"], figures["lag_p99_ms"] = _quantiles(delays_ms)
+    progress("a restart")
+    start_s = time.perf_counter()
+    with _command("observe", url, directory / "observe") as command:
+        _ask(url, "touch", 1, 0)
+        command.wait(1)
+        figures["restart_s"] = round(time.perf_counter() - start_s, 1)
+    progress("the same changes, only read: the baseline")
+    start_s = time.perf_counter()
+    asyncio.run(_read(url, bindings))
+    figures["baseline"] = "the same watch, each line decoded and dropped"
+    figures["baseline_per_s"] = round(bindings / (time.perf_counter() - start_s))
+    figures["baseline_to_observed"] = round(
+        int(str(figures["baseline_per_s"])) / max(int(str(figures["observed_per_s"])), 1), 1
+    )
+    return figures
+
+
+def _scheduled(url: str, directory: Path, bindings: int, progress: Progress, paced: int) -> dict[str, object]:
+    figures: dict[str, object] = {}
+    count = min(bindings, _BURST)
+    with _command("scheduler", url, directory / "schedule", "--writes-per-second", "100000") as command:
+        progress(f"decisions on bindings at {DECIDED_PER_S} a second")
+        # The first one waits for the Lease.
+        _ask(url, "bind", 1, 0, scheduler=_OURS)
+        _placed(url, 2)
+        _ask(url, "bind", paced, DECIDED_PER_S, scheduler=_OURS)
+        placed = _placed(url, 2 * (1 + paced))
+        figures["decided_p50_ms"], figures["decided_p99_ms"] = _quantiles(placed.placed_ms[1:])
+        progress(f"decisions on {count} bindings at once")
+        start_s, used_s = time.perf_counter(), processes.cpu_s(command.pid)
+        _ask(url, "bind", count, 0, scheduler=_OURS)
+        placed = _placed(url, 2 * (1 + paced + count))
+        figures["decided_per_s"] = round(count / (time.perf_counter() - start_s))
+        figures["decided_cpu_us"] = round((processes.cpu_s(command.pid) - used_s) / count * 1e6)
+        figures["writes_per_binding"] = placed.writes / (1 + paced + count)
+    return figures
+
+
+@contextmanager
+def _api() -> Generator[str]:
+    """Run the null API; yields its URL."""
+    words = [sys.executable, "-m", "engine.bench.karmada_api"]
+    with subprocess.Popen[bytes](words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            yield (process.stdout.readline() if process.stdout else b"").decode().strip()
+        finally:
+            process.kill()
+
+
+@contextmanager
+def _command(name: str, url: str, directory: Path, *options: str) -> Generator[_Command]:
+    """Run a command on the API until the block ends."""
+    directory.mkdir(exist_ok=True)
+    kubeconfig = directory / "karmada.config"
+    kubeconfig.write_bytes(
+        msgspec.json.encode(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "bench",
+                "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
+                "clusters": [{"name": "bench", "cluster": {"server": url}}],
+                "users": [{"name": "bench", "user": {"token": "bench"}}],
+            }
+        )
+    )
+    words = [sys.executable, "-m", "engine.cli", name, "--kubeconfig", str(kubeconfig)]
+    words += ["--data", str(directory / "data"), *options]
+    with subprocess.Popen[bytes](words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        try:
+            while process.stdout is not None and not process.stdout.readline().startswith(b"Ready"):
+                if process.poll() is not None:
+                    message = f"reballast {name} ended with {process.returncode}"
+                    raise RuntimeError(message)
+            yield _Command(process.pid, directory / "data")
+        finally:
+            process.terminate()
+            process.wait(_READY_S)
+
+
+def _ask(url: str, act: str, count: int, per_second: float, **more: str) -> None:
+    query = {"count": count, "per_second": per_second, **more}
+    httpx.post(f"{url}/bench/{act}", params=query, trust_env=False, timeout=_ACT_S).raise_for_status()
+
+
+def _placed(url: str, writes: int) -> _Placed:
+    """Wait until bindings were written so often; return the times."""
+    while True:
+        answer = httpx.get(f"{url}/bench/figures", trust_env=False, timeout=60)
+        found = msgspec.json.decode(answer.content, type=_Placed)
+        if found.writes >= writes:
+            return found
+        time.sleep(_POLL_S)
+
+
+async def _delays_ms(place: log_places.LogPlace, count: int) -> list[float]:
+    """Time from a change to its record, of the newest observed changes."""
+    delays: list[float] = []
+    async with log_places.opened(place) as log:
+        end = log.ends()[topics.OBSERVATIONS, 0]
+        for record in await log.read(topics.OBSERVATIONS, 0, end - count, count):
+            decoded = codec.decode(record)
+            if not isinstance(decoded, codec.Decoded) or not isinstance(
+                decoded.data, observations.ObjectObserved
+            ):
+                continue
+            sent = _HEAD.decode(decoded.data.manifest).metadata.annotations.get(karmada_api.SENT)
+            if sent is not None:
+                delays.append(times.from_text(decoded.envelope.time) - float(sent) * 1_000)
+    return delays
+
+
+async def _read(url: str, count: int) -> None:
+    api = MemberApi(Access(server=url))
+    try:
+        seen = 0
+        async for _ in api.watch(_BINDING, "0"):
+            seen += 1
+            if seen == count:
+                return
+    finally:
+        await api.aclose()
+
+
+def _quantiles(delays_ms: Sequence[float]) -> tuple[float, float]:
+    """The median, and the delay that 99 of 100 stay below."""
+    ordered = sorted(delays_ms)
+    return round(ordered[len(ordered) // 2], 2), round(ordered[len(ordered) * 99 // 100], 2)
