@@ -296,8 +296,8 @@ what cannot be placed, and after how long all is settled.
 
     reballast plan -f change.yaml
     reballast plan taint member1 maintenance:NoExecute
-    reballast plan fail member1 member2
-    reballast plan scale deploy/web --replicas 40
+    reballast plan fail member1 member2      # also --zone, --region, --provider
+    reballast plan scale deploy/web 40
     reballast plan rebalance -l app=web
 
 Exits with 0 if nothing changes, 2 if something does, 1 if the plan fails.

@@ -96,7 +96,10 @@ def test_predictions_come_true(shell: Shell, tmp_path: Path) -> None:
     shell("taint", "member1", "maintenance:NoExecute")
     shell.until_true(lambda: bool(placed(shell) == change["after"]))
 
-    (change,) = prediction(shell, "scale", "deploy/web", "--replicas", "30")["changed"]
+    (change,) = prediction(shell, "scale", "deploy/web", "30")["changed"]
+    assert prediction(shell, "scale", "deploy", "web", "--replicas", "30")["changed"] == [change]
+    shell("plan", "scale", "deploy/web", code=2)
+    assert "missing number of replicas" in shell.errors
     shell("scale", "deploy/web", "--replicas", "30")
     shell.until_true(lambda: bool(placed(shell) == change["after"]))
 
@@ -216,3 +219,15 @@ def test_drill_fails_clusters_of_one_place_together(shell: Shell) -> None:
     outages = {each["outage"]["domain"]: each["outage"]["clusters"] for each in found}
     assert outages["cluster"] == ["member3"]
     assert len({tuple(each["outage"]["clusters"]) for each in found}) == len(found)
+
+
+def test_failure_of_a_region_is_planned(shell: Shell, tmp_path: Path) -> None:
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    outages = {
+        each["outage"]["name"]: each["outage"] for each in json.loads(shell("drill", "--json", code=2))
+    }
+    (place,) = [each for each in outages.values() if len(each["clusters"]) == 2]
+    planned = prediction(shell, "fail", f"--{place['domain']}", place["name"])
+    assert planned["changed"] == prediction(shell, "fail", *place["clusters"])["changed"]
+    shell("plan", "fail", "--zone", "nowhere", code=1)
+    assert "no cluster is in zone nowhere" in shell.errors

@@ -1,6 +1,6 @@
 """The commands below ``plan``: each computes the same writes as the command that would make the change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, cast
@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from engine.cli import apply, failures, help_texts, kube_objects, options, output, results, server_reads
 from engine.cli import set_properties as properties
 from engine.cli.kube_objects import KubeObjects, Target
-from engine.cli.plan import applying, asking, showing
+from engine.cli.plan import applying, asking, domains, showing
 from events.json_values import Json, part
 
 NOTHING: Final = 0
@@ -77,35 +77,68 @@ def taint(
     )
 
 
-@app.command(help="Predict the effect of another number of replicas.")
+@app.command(help="Predict the effect of another number of replicas: deploy/web 40.")
 def scale(
-    kind: str,
-    name: str = "",
-    /,
-    *,
-    replicas: properties.Replicas,
+    *words: str,
+    replicas: properties.Replicas | None = None,
     place: options.NamespaceOption = options.PLACE,
     asked: Asked = ASKED,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Predict the effect of another number of replicas."""
-    kind, name = properties.split(kind, name)
+    """Predict the effect of another number of replicas, which is the last word or an option."""
+    *named, last = words or ("",)
+    if replicas is None:
+        if not last.isdecimal():
+            raise failures.usage("missing number of replicas", "reballast plan scale deploy/web 40")
+        replicas = int(last)
+    else:
+        named = [*words]
+    if not 0 < len(named) <= len(("kind", "name")):
+        raise failures.usage("missing workload", "reballast plan scale deploy/web 40")
+    kind, name = properties.split(named[0], named[1] if len(named) > 1 else "")
+    count = replicas
 
     def scaled(objects: KubeObjects) -> list[Json]:
         target = objects.target(kind, place.namespace, name)
-        return [properties.scaled(objects.client, objects, target, replicas)]
+        return [properties.scaled(objects.client, objects, target, count)]
 
     return _planned(scaled, asked, server)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Outage:
+    """What fails besides named clusters; each may be repeated."""
+
+    zone: Annotated[tuple[str, ...], Parameter(negative=(), help="All clusters in this zone.")] = ()
+    region: Annotated[tuple[str, ...], Parameter(negative=(), help="All clusters in this region.")] = ()
+    provider: Annotated[tuple[str, ...], Parameter(negative=(), help="All clusters of this provider.")] = ()
+
+
+_OUTAGE: Final = Outage()
+
+
 @app.command(help="Predict the failure of clusters.")
 def fail(
-    *clusters: str, as_of: options.AsOf = "", asked: Asked = ASKED, server: options.Server = options.SERVER
+    *clusters: str,
+    outage: Outage = _OUTAGE,
+    as_of: options.AsOf = "",
+    asked: Asked = ASKED,
+    server: options.Server = options.SERVER,
 ) -> int:
     """Predict the failure of clusters, all at the same moment."""
-    if not clusters:
-        raise failures.usage("missing clusters", "reballast plan fail member1")
-    return _planned(lambda _: [], asked, server, [{"member": name} for name in clusters], as_of)
+    with server.client() as client:
+        chosen: dict[domains.Domain, Sequence[str]] = {
+            "zone": outage.zone,
+            "region": outage.region,
+            "provider": outage.provider,
+        }
+        names = dict.fromkeys([*clusters, *domains.clusters_in(client, as_of, chosen)])
+    if not names:
+        raise failures.usage(
+            "missing clusters", "reballast plan fail member1, or --zone, --region, --provider"
+        )
+    return _planned(lambda _: [], asked, server, [{"member": name} for name in names], as_of)
 
 
 @app.command(help="Predict a rebalance of workloads.")

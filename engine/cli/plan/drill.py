@@ -2,22 +2,19 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 from msgspec import Struct
 
-from engine.cli import failures, options, output, server_reads
+from engine.cli import failures, options, output
 from engine.cli.client import Client
-from engine.cli.plan import asking
+from engine.cli.plan import asking, domains
 from engine.kubeapi.values import quantity
 from engine.plans import summaries
 from engine.plans.predictions import Prediction, WorkloadChange
-from events.json_values import Json, as_list, part
+from events.json_values import Json
 
-Domain = Literal["cluster", "zone", "region", "provider"]
-
-_ALL: Final[tuple[Domain, ...]] = ("cluster", "zone", "region", "provider")
 _AT_ONCE: Final = 2
 _SHOWN_MAX: Final = 5
 _ABSORBED: Final = 0
@@ -27,7 +24,7 @@ _NOT_ABSORBED: Final = 2
 class Outage(Struct, frozen=True):
     """A failure of all clusters of a domain."""
 
-    domain: Domain
+    domain: domains.Domain
     name: str
     clusters: tuple[str, ...]
 
@@ -48,12 +45,14 @@ class Result(Struct, frozen=True, rename="camel"):
     assumptions: list[str]
 
 
-By = Annotated[list[Domain], Parameter(negative=(), help="What fails as a whole; all of these by default.")]
+By = Annotated[
+    list[domains.Domain], Parameter(negative=(), help="What fails as a whole; all of these by default.")
+]
 
 
 def drill(
     *,
-    by: By = list(_ALL),  # noqa: B006  # cyclopts makes a new list for each call
+    by: By = list(domains.ALL),  # noqa: B006  # cyclopts makes a new list for each call
     horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m",
     as_of: options.AsOf = "",
     server: options.Server = options.SERVER,
@@ -72,24 +71,12 @@ def drill(
     return _NOT_ABSORBED if any(result.missing for result in results) else _ABSORBED
 
 
-def _outages(client: Client, by: Sequence[Domain], as_of: str) -> list[Outage]:
+def _outages(client: Client, by: Sequence[domains.Domain], as_of: str) -> list[Outage]:
     """Return the outages of these domains; one with the same clusters as an earlier one is left out."""
-    members: dict[tuple[Domain, str], list[str]] = {}
-    for cluster in server_reads.pages(client, "clusters", asOf=as_of):
-        name, spec = str(part(cluster, "metadata")["name"]), part(cluster, "spec")
-        zones = as_list(spec.get("zones")) or [spec.get("zone")]
-        domains: dict[Domain, list[object]] = {
-            "cluster": [name],
-            "zone": zones,
-            "region": [spec.get("region")],
-            "provider": [spec.get("provider")],
-        }
-        for domain in by:
-            for place in filter(None, domains[domain]):
-                members.setdefault((domain, str(place)), []).append(name)
+    members = {place: names for place, names in domains.members(client, as_of).items() if place[0] in by}
     found: dict[tuple[str, ...], Outage] = {}
     for (domain, place), names in sorted(
-        members.items(), key=lambda item: (_ALL.index(item[0][0]), item[0][1])
+        members.items(), key=lambda item: (domains.ALL.index(item[0][0]), item[0][1])
     ):
         clusters = tuple(sorted(names))
         found.setdefault(clusters, Outage(domain, place, clusters))
