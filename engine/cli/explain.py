@@ -32,7 +32,8 @@ def explain(
     if explanation is None:
         raise failures.Failure(
             f"no decision for {key}",
-            f"check whether a policy selects it: reballast describe {kind} {name}",
+            f"check whether a policy selects it: reballast describe {kind} {name}; "
+            f"for a decision of an observed Karmada: reballast shadow explain {kind} {name}",
         )
     if server.json:
         output.json(explanation)

@@ -29,6 +29,8 @@ class Playback:
         self.compacted = 0
         self.lists = 0
         self.refused = 0
+        self.faults: list[int] = []
+        """Status codes of the next responses."""
         self._cuts = 0
         self._connections = 0
 
@@ -99,6 +101,8 @@ class Playback:
         return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items}
 
     async def _collection(self, request: Request) -> Response:
+        if self.faults:
+            return _status(self.faults.pop(0), "Fault")
         plural = request.path_params["path"].rpartition("/")[2]
         kind = next((each for each in self._kinds() if _plural(each) == plural), "")
         if not kind:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -22,6 +23,8 @@ from tests.observer.playback import Playback, playing
 pytestmark = pytest.mark.slow
 
 FIRST = 3_000
+ROUND = 1_200
+FAULTS = 0.4
 COUNT = 9_000
 
 
@@ -182,3 +185,26 @@ def test_late_deletion_of_an_earlier_object_is_ignored() -> None:
 def config_map(uid: str, version: int) -> Json:
     metadata = {"name": "s", "namespace": "n", "uid": uid, "resourceVersion": str(version)}
     return {"kind": "ConfigMap", "metadata": metadata}
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_nothing_is_lost_or_repeated_under_random_faults(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  # an example, not a secret
+    playback, log = recorded(ROUND), memory.MemoryLog()
+    playback.shown = ROUND // 4
+    async with playing(playback) as access:
+        for end in (ROUND // 2, ROUND):
+            async with observing(access, log):
+                while playback.shown < end:
+                    playback.shown = min(playback.shown + chance.randrange(100), end)
+                    playback.faults = [chance.choice([401, 429, 500, 503])] * chance.randrange(3)
+                    if chance.random() < FAULTS:
+                        playback.cut()
+                    if chance.random() < FAULTS / 2:
+                        playback.compact()
+                    await asyncio.sleep(chance.random() / 20)
+                playback.faults = []
+                await level(playback, log)
+    found = await versions(log)
+    assert len(found) == len(set(found))
+    assert playback.refused == 0
