@@ -108,7 +108,7 @@ def scale(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """What fails besides named clusters; each may be repeated."""
+    """Places whose clusters fail too; each may be repeated."""
 
     zone: Annotated[tuple[str, ...], Parameter(negative=(), help="All clusters in this zone.")] = ()
     region: Annotated[tuple[str, ...], Parameter(negative=(), help="All clusters in this region.")] = ()

@@ -1,4 +1,4 @@
-"""What fails as a whole: clusters, zones, regions and providers, with the clusters in them."""
+"""Domains of failure: clusters, zones, regions and providers, with the clusters in them."""
 
 from collections.abc import Sequence
 from typing import Final, Literal
