@@ -28,6 +28,9 @@ SENT: Final = "bench.reballast.io/sent"
 """Annotation with the time of a change, in seconds since 1970."""
 
 KINDS: Final = {
+    "namespaces": ("v1", "Namespace", False),
+    "deployments": ("apps/v1", "Deployment", True),
+    "propagationpolicies": ("policy.karmada.io/v1alpha1", "PropagationPolicy", True),
     "clusters": ("cluster.karmada.io/v1alpha1", "Cluster", False),
     "resourcebindings": ("work.karmada.io/v1alpha2", "ResourceBinding", True),
     "clusterresourcebindings": ("work.karmada.io/v1alpha2", "ClusterResourceBinding", False),
@@ -114,7 +117,7 @@ class Api:
     async def _answer(self, request: Request) -> Response:
         words = request.path_params["path"].split("/")[1:]
         words = words[1:] if words[0].startswith("v1") else words[2:]
-        namespace = words[1] if words[0] == "namespaces" else ""
+        namespace = words[1] if words[0] == "namespaces" and words[2:] else ""
         plural, name, subresource = [*(words[2:] if namespace else words), "", ""][:3]
         if request.method == "GET":
             return self._read(request, plural, namespace, name)

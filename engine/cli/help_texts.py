@@ -85,6 +85,19 @@ Other policies stay with Karmada's own scheduler.
 Several may run; a Lease decides which one writes.
 """
 
+IMPORT: Final = """Copy an existing Karmada into the running server, such that nothing moves.
+
+Namespaces, PriorityClasses, clusters with their status, policies, overrides
+and the templates of all bindings are copied; each binding's first decision here
+takes its placement over. A report lists what was refused or placed otherwise.
+
+    reballast up                                        # in another terminal
+    reballast import --kubeconfig karmada.config --dry-run
+    reballast import --kubeconfig karmada.config
+
+Exits with 0 if all bindings are placed as before, 2 if not.
+"""
+
 SHADOW: Final = """Compare the decisions of an observed Karmada with ours.
 
     reballast shadow report              # how many are the same, and examples

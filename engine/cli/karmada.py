@@ -15,24 +15,34 @@ from engine.scheduler import writer
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ControlPlane:
-    """Which control plane, and the log of what is observed of it."""
+class Source:
+    """The kubeconfig of a control plane."""
 
     kubeconfig: Annotated[Path, Parameter(help="Kubeconfig of the Karmada control plane.")]
     context: Annotated[str, Parameter(help="Context in it; by default the current one.")] = ""
+
+    def access(self) -> kubeconfigs.Access:
+        """The access to it; raises Failure if the kubeconfig is unusable."""
+        try:
+            return kubeconfigs.read(self.kubeconfig, self.context)
+        except (OSError, kubeconfigs.KubeconfigError) as error:
+            raise failures.Failure(
+                f"{self.kubeconfig}: {error}", "use a kubeconfig that can read Karmada's API"
+            ) from None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ControlPlane(Source):
+    """A control plane, and the log of what is observed of it."""
+
     control_plane: Annotated[str, Parameter(help="The control plane's name in the log.")] = "karmada"
     data: serve.Data = None
     log: serve.Log = None
 
     def observed(self, scheduling: observing.Scheduling | None = None) -> observing.Observed:
-        """The access to it; raises Failure if the kubeconfig is unusable."""
-        try:
-            access = kubeconfigs.read(self.kubeconfig, self.context)
-        except (OSError, kubeconfigs.KubeconfigError) as error:
-            raise failures.Failure(
-                f"{self.kubeconfig}: {error}", "use a kubeconfig that can read Karmada's API"
-            ) from None
-        return observing.Observed(self.control_plane, access, scheduling)
+        """The control plane to observe; raises Failure if the kubeconfig is unusable."""
+        return observing.Observed(self.control_plane, self.access(), scheduling)
 
 
 @Parameter(name="*")

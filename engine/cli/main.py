@@ -29,6 +29,7 @@ _COMMANDS: Final = (
     ("projector", "serve:projector", help_texts.PROJECTOR, "Server"),
     ("observe", "karmada:observe", help_texts.OBSERVE, "Server"),
     ("scheduler", "karmada:scheduler", help_texts.SCHEDULER, "Server"),
+    ("import", "importing:import_karmada", help_texts.IMPORT, "Objects"),
     ("tour", "tour:tour", help_texts.TOUR, "Server"),
     ("apply", "apply:apply", help_texts.APPLY, "Objects"),
     ("delete", "apply:delete", help_texts.DELETE, "Objects"),

@@ -17,7 +17,7 @@ from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, Shar
 from engine.domain import marks
 from engine.domain.rebalancers import Observed
 from engine.objects import dependencies, priorities, workloads
-from events import health, links, objects, shapes, specs, topics
+from events import health, imported_placements, links, objects, shapes, specs, topics
 from events.validation import verdicts
 
 _DOMAIN_SEPARATOR: Final = "."
@@ -160,6 +160,7 @@ def _apply_template(
         ),
         priority_class=priorities.read(manifest.api_version, manifest.kind, raw),
         overwrites=manifest.metadata.annotations.get(marks.CONFLICT_RESOLUTION) == marks.OVERWRITE,
+        imported=imported_placements.read(manifest.metadata.annotations),
     )
     touch(shard, binding.key, states.SPEC, taken)
 

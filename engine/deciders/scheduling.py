@@ -26,6 +26,8 @@ from events import decisions, links, shapes
 _RETRY_MS: Final = 1_000
 _RETRY_MS_MAX: Final = 60_000
 _DOUBLINGS_MAX: Final = 7
+_IMPORTED: Final = "Imported"
+_STEADY: Final = "Steady"
 _PARSED_MAX: Final = 4_096
 _NAME: Final = operator.itemgetter(0)
 _REPLICAS: Final = operator.itemgetter(1)
@@ -111,6 +113,8 @@ def _run_pass(
     placements: Placements,
     emit: step_outputs.Emitter,
 ) -> None:
+    if not binding.condition and _emit_import(binding, facts, emit):
+        return
     request = request_of(binding, declared, claim, facts, placements)
     if request.trigger == triggers.NONE:
         return
@@ -126,8 +130,28 @@ def _run_pass(
         _emit_failure(binding, request, decision, emit)
 
 
+def _emit_import(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> bool:
+    """Take over the placement that the template brings along, if all its clusters are there."""
+    imported = None if binding.template is None else binding.template.imported
+    if imported is None or any(facts.fleet.get(name) is None for name in imported.clusters):
+        return False
+    decided = decisions.ScheduleDecided(
+        key=binding.key,
+        generation=binding.generation,
+        trigger=_IMPORTED,
+        mode=_STEADY,
+        clusters=tuple(
+            shapes.TargetCluster(name=name, replicas=count)
+            for name, count in sorted(imported.clusters.items())
+        ),
+        affinity=imported.affinity,
+    )
+    emit.decide(decided)
+    return True
+
+
 def _mode(request: requests.Request) -> str:
-    return "Fresh" if request.fresh else "Steady"
+    return "Fresh" if request.fresh else _STEADY
 
 
 def _emit_decision(

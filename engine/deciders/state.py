@@ -14,6 +14,7 @@ from engine.objects import workloads
 from engine.objects.dependencies import Dependency
 from engine.objects.priorities import PriorityClass
 from events.decisions import ClaimRefused, ClusterJudged, DependenciesDistributed
+from events.imported_placements import ImportedPlacement
 from events.links import CapacityRequested, PreemptionRequested
 from events.shapes import Occupant, OverrideRef, Reading, WorkloadRef
 from events.tracing import NO_TRACE, Trace
@@ -54,6 +55,8 @@ class Template(Struct, frozen=True, gc=False):
     """Content of the class if the template is a PriorityClass."""
     overwrites: bool = False
     """Works of the template take over existing objects, whatever conflictResolution the policy has."""
+    imported: ImportedPlacement | None = None
+    """The first decision on the binding takes this placement over."""
 
 
 class Declared(Struct, frozen=True, gc=False):

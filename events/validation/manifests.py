@@ -61,6 +61,7 @@ def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
     entry = _SPECS.get((manifest.api_version, manifest.kind))
     if entry is None:
         yield from templates.template_faults(manifest.api_version, manifest.kind, raw)
+        yield from templates.import_faults(manifest.metadata.annotations)
         return
     form, required, rules = entry
     try:

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from events import limits
+from events import imported_placements, limits
 from events.validation import names
 from events.validation.schema import Fault
 
@@ -87,6 +87,16 @@ def template_faults(api_version: str, kind: str, raw: msgspec.Raw) -> Iterator[F
             yield from _quantities(container.resources.requests, f"{where}.requests")
             yield from _quantities(container.resources.limits, f"{where}.limits")
     yield from _quantities(pod.overhead, f"{path}.overhead")
+
+
+def import_faults(annotations: Mapping[str, str]) -> Iterator[Fault]:
+    """Yield the fault in the placement that a template brings along."""
+    try:
+        imported_placements.read(annotations)
+    except msgspec.MsgspecError as error:
+        example = '{"clusters": {"member1": 2}}'
+        path = f"metadata.annotations[{imported_placements.ANNOTATION}]"
+        yield Fault(path, f"is no placement: {error}", f"write such as {example}")
 
 
 def _quantities(wanted: Mapping[str, _Quantity], path: str) -> Iterator[Fault]:

@@ -1,0 +1,31 @@
+"""A placement that a template brings along from another control plane, as an annotation.
+
+The first decision on its binding takes it over, so that nothing moves when a control plane is imported.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Struct
+
+ANNOTATION: Final = "reballast.io/imported-placement"
+"""On templates: JSON with ``clusters`` (replicas by cluster; 0 for kinds without replicas) and ``affinity``."""
+
+_Replicas = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
+
+class ImportedPlacement(Struct, frozen=True, gc=False):
+    """Replicas by cluster, and the name of the affinity group in use."""
+
+    clusters: dict[str, _Replicas]
+    affinity: str = ""
+
+
+_PLACEMENT: Final = msgspec.json.Decoder(ImportedPlacement)
+
+
+def read(annotations: Mapping[str, str]) -> ImportedPlacement | None:
+    """Return the placement; None if there is none. Raises `msgspec.MsgspecError` if it is malformed."""
+    text = annotations.get(ANNOTATION)
+    return None if text is None else _PLACEMENT.decode(text)

@@ -1,0 +1,156 @@
+"""``reballast import``: a control plane is copied, and nothing moves."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.bench.karmada_api import binding, cluster
+from tests.cli import servers
+from tests.cli.servers import Shell
+from tests.observer.test_command import KUBECONFIG
+from tests.scheduler.api import Api, Json, serving
+
+pytestmark = pytest.mark.slow
+
+WEIGHTS: Json = {
+    "replicaSchedulingType": "Divided",
+    "replicaDivisionPreference": "Weighted",
+    "weightPreference": {"dynamicWeight": "AvailableReplicas"},
+}
+PLACEMENT: Json = {"clusterAffinity": {"clusterNames": ["east", "west"]}, "replicaScheduling": WEIGHTS}
+PLACED = {"web": {"east": 5, "west": 1}, "api": {"west": 4}}
+"""No scheduler would choose these."""
+
+
+READY: Json = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "ClusterReady",
+    "message": "cluster is healthy and ready to accept workloads",
+    "lastTransitionTime": "2026-11-22T10:39:10Z",
+}
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Generator[Shell]:
+    directory = tmp_path / "data"
+    with servers.running(directory):
+        yield Shell(directory, capsys)
+
+
+@contextmanager
+def served(api: Api, kubeconfig: Path) -> Generator[None]:
+    """Serve an API in a thread, and write its kubeconfig."""
+    ready, ended = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        async with serving(api) as access:
+            await asyncio.to_thread(kubeconfig.write_text, KUBECONFIG % access.server)
+            ready.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(20)
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def deployment(name: str, replicas: int) -> Json:
+    container: Json = {"name": "a", "image": "nginx", "resources": {"requests": {"cpu": "100m"}}}
+    labels = {"app": name}
+    template: Json = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"app": name, "propagationpolicy.karmada.io/permanent-id": "of-another-control-plane"},
+            "annotations": {"propagationpolicy.karmada.io/name": "all"},
+        },
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+        "status": {"replicas": replicas},
+    }
+
+
+def karmada() -> Api:
+    """A control plane with two clusters, a policy, and workloads in unusual places."""
+    api = Api()
+    for name in ("east", "west"):
+        made = cluster(name, tier="gold")
+        made["status"]["conditions"] = [READY]
+        api.put("clusters", made)
+    api.put("namespaces", {"metadata": {"name": "karmada-system"}, "spec": {}})
+    api.put("namespaces", {"metadata": {"name": "shop", "labels": {"team": "shop"}}, "spec": {}})
+    policy: Json = {
+        "metadata": {"name": "all", "namespace": "default"},
+        "spec": {
+            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+            "placement": PLACEMENT,
+        },
+    }
+    api.put("propagationpolicies", policy)
+    for name, clusters in PLACED.items():
+        replicas = sum(clusters.values())
+        api.put("deployments", deployment(name, replicas))
+        targets = [{"name": each, "replicas": count} for each, count in clusters.items()]
+        api.put("resourcebindings", binding(name, replicas, PLACEMENT, clusters=targets))
+    return api
+
+
+def placed(shell: Shell, name: str) -> dict[str, int]:
+    found = json.loads(shell("get", "rb", f"{name}-deployment", "-o", "json"))
+    return {each["name"]: each["replicas"] for each in found["spec"].get("clusters", ())}
+
+
+def test_import_leaves_every_workload_where_it_is(shell: Shell, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "karmada.config"
+    with served(karmada(), kubeconfig):
+        planned = shell("import", "--kubeconfig", str(kubeconfig), "--dry-run")
+        assert "Deployment" in planned
+        shell("get", "deploy", "web", code=1)
+        shown = shell("import", "--kubeconfig", str(kubeconfig))
+        assert shown.splitlines()[-1] == "2 of 2 bindings are placed as before."
+        assert {name: placed(shell, name) for name in PLACED} == PLACED
+        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+    assert (found["refused"], found["moved"]) == ([], [])
+    web = json.loads(shell("get", "deploy", "web", "-o", "json"))
+    assert web["metadata"]["labels"]["app"] == "web"
+    assert (
+        web["metadata"]["labels"]["propagationpolicy.karmada.io/permanent-id"] != "of-another-control-plane"
+    )
+    east = json.loads(shell("get", "cluster", "east", "-o", "json"))
+    assert east["status"]["resourceSummary"]["allocatable"]["cpu"] == "10"
+    assert json.loads(shell("get", "ns", "shop", "-o", "json"))["metadata"]["labels"]["team"] == "shop"
+    shell("get", "ns", "karmada-system", code=1)
+    # The next decision is a usual one: what is placed stays, and what is new is divided.
+    shell("scale", "deploy/web", "--replicas", "8")
+    shell.until_true(lambda: sum(placed(shell, "web").values()) == 8)
+    assert all(placed(shell, "web")[name] >= count for name, count in PLACED["web"].items())
+    shell("log", "verify", "--views")
+
+
+def test_import_reports_what_is_not_as_before(shell: Shell, tmp_path: Path) -> None:
+    api, kubeconfig = karmada(), tmp_path / "karmada.config"
+    api.put("resourcebindings", binding("gone", 2, PLACEMENT, clusters=[{"name": "east", "replicas": 2}]))
+    with served(api, kubeconfig):
+        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json", code=2))
+    assert [(each["binding"], each["after"]) for each in found["moved"]] == [
+        ("default/gone-deployment", None)
+    ]
+
+
+def test_malformed_placement_is_refused(shell: Shell, tmp_path: Path) -> None:
+    made: Json = {"apiVersion": "apps/v1", "kind": "Deployment", **deployment("web", 2)}
+    made["metadata"]["annotations"] = {"reballast.io/imported-placement": '{"clusters": ["east"]}'}
+    file = tmp_path / "web.json"
+    file.write_text(json.dumps(made))
+    printed = shell("apply", "-f", str(file), code=1)
+    assert "reballast.io/imported-placement" in printed + shell.errors
