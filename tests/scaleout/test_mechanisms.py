@@ -209,6 +209,31 @@ async def test_committed_step_that_a_broker_left_open_counts_after_the_takeover(
     assert wrong == []
 
 
+async def test_output_that_a_broker_left_open_is_ended_by_its_owner() -> None:
+    with LocalBrokers(1, properties=UNVERIFIED) as brokers:
+        address = await prepared(brokers.servers)
+        async with owner(address) as (worker, shards, log):
+            await worker.recover()
+            producer = shards._owned[SHARD].producer  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            manager: Any = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            await producer.begin_transaction()
+            rejected = record_of_bytes(names.REJECTIONS, {}, b"{", "")
+            manager._txn_partitions.add(clients.partition(address, (names.REJECTIONS, 0)))  # noqa: SLF001
+            await appending.send(producer, address, [rejected])
+            manager.committing_transaction()
+            manager.complete_transaction()
+
+            slot = (names.REJECTIONS, 0)
+            assert (await log.query_ends(slot))[slot] < (await log.written([slot]))[slot]
+            async with asyncio.timeout(20):
+                while await log.query_ends(slot) != await log.written([slot]):
+                    await worker.turn()
+                    await asyncio.sleep(0.2)
+            await log.append([log_records.record(inputs.deployment("foo"), key=KEY)])
+            await log.level()
+            await worker.turn()
+
+
 async def leave_open(address: Address, step: list[Record]) -> None:
     """Write a step in a transaction of which the brokers know nothing; it never ends."""
     producer = await clients.started(clients.producer(address, address.topic(f"shard-{SHARD}")))

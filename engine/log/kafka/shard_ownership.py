@@ -13,6 +13,7 @@ writers (design section 5).
 
 import asyncio
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -40,6 +41,9 @@ _HIDDEN_S: Final = 0.02
 
 _LEFT_S: Final = 1.0
 """Seconds after which a transaction of the former owner counts as left open."""
+
+_STUCK_S: Final = 3.0
+"""Seconds without progress after which the records that are hidden in a partition of outputs count as left open."""
 
 _OUTPUTS: Final = tuple(
     (name, partition)
@@ -71,6 +75,8 @@ class Shards:
         self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
         self._checked_s = 0.0
+        # Partitions of outputs with hidden records: their visible end, and since when it is that; infinite if ended.
+        self._hidden: dict[Slot, tuple[int, float]] = {}
         self._is_committing = False
         self.fences = 0
 
@@ -148,6 +154,32 @@ class Shards:
                 lost.append(slot[1])
         if lost:
             self._lose(lost)
+        await self._end_left(now_s)
+
+    async def _end_left(self, now_s: float) -> None:
+        """End transactions of the owned shards whose end is missing in partitions of outputs.
+
+        A broker that shuts down may leave them so while their owner goes on; the records would stay hidden until the
+        shard writes to that partition again.
+        """
+        try:
+            written = await self._log.written(_OUTPUTS)
+            ends = await self._log.query_ends(*_OUTPUTS)
+        except (KafkaError, port.LogError):
+            return
+        hidden = {slot: ends[slot] for slot in _OUTPUTS if ends[slot] < written[slot]}
+        self._hidden = {
+            slot: (end, since_s if known == end else now_s)
+            for slot, end in hidden.items()
+            for known, since_s in [self._hidden.get(slot, (-1, now_s))]
+        }
+        stuck = [slot for slot, (_, since_s) in self._hidden.items() if now_s - since_s >= _STUCK_S]
+        if not stuck or self._is_committing:
+            return
+        _log.warning("ending transactions that brokers left open", partitions=len(stuck))
+        await asyncio.gather(*(self._commit_empty(shard, stuck) for shard in self._owned))
+        # Another owner's transaction, or a foreign one, is not ended by that: try once only.
+        self._hidden |= {slot: (ends[slot], math.inf) for slot in stuck}
 
     async def aclose(self) -> None:
         """Release all shards."""
@@ -198,12 +230,13 @@ class Shards:
         decides in each partition, so end an empty one in all partitions that the step may have written to: an
         abort would take back a step that was acknowledged, and without it the partitions stay hidden.
         """
+        await self._commit_empty(shard, (*_decisions([shard]), *_OUTPUTS))
+
+    async def _commit_empty(self, shard: int, slots: Iterable[Slot]) -> None:
+        """Commit a transaction without records whose end is recorded in these partitions."""
         producer = self._owned[shard].producer
         await producer.begin_transaction()
-        clients.add_to_transaction(
-            producer,
-            [clients.partition(self._address, slot) for slot in (*_decisions([shard]), *_OUTPUTS)],
-        )
+        clients.add_to_transaction(producer, [clients.partition(self._address, slot) for slot in slots])
         await producer.commit_transaction()
 
     async def _commit(self, shard: int, batch: Sequence[Record]) -> int:
