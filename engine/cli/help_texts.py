@@ -91,7 +91,7 @@ Namespaces, PriorityClasses, clusters with their status, policies, overrides
 and the templates of all bindings are copied; each binding's first decision here
 takes its placement over. A report lists what was refused or placed otherwise.
 
-    reballast up                                        # in another terminal
+    reballast up --no-members                           # in another terminal
     reballast import --kubeconfig karmada.config --dry-run
     reballast import --kubeconfig karmada.config
 

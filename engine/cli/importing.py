@@ -221,6 +221,8 @@ def _clean(value: Json) -> Json:
 
 
 def _with_placement(value: Json, placement: imported_placements.ImportedPlacement) -> Json:
+    if not placement.clusters:
+        return value
     metadata = part(value, "metadata")
     annotations = as_object(metadata.get("annotations")) or {}
     added = {imported_placements.ANNOTATION: msgspec.json.encode(placement).decode()}

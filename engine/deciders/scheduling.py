@@ -8,7 +8,7 @@ each failure.
 import functools
 import operator
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,7 @@ from engine.domain.bindings import Claim, Targets
 from engine.objects import workloads
 from engine.placement import requests, schedule, triggers
 from engine.placement.decisions import SUCCESS, Decision
-from events import decisions, links, shapes
+from events import decisions, imported_placements, links, shapes
 
 _RETRY_MS: Final = 1_000
 _RETRY_MS_MAX: Final = 60_000
@@ -113,9 +113,15 @@ def _run_pass(
     placements: Placements,
     emit: step_outputs.Emitter,
 ) -> None:
-    if not binding.condition and _emit_import(binding, facts, emit):
+    imported = _imported(binding, facts)
+    if imported is not None and imported.is_complete:
+        _emit_import(binding, imported.placement, emit)
         return
     request = request_of(binding, declared, claim, facts, placements)
+    if imported is not None:
+        clusters = tuple(sorted(imported.placement.clusters.items()))
+        affinity = imported.placement.affinity
+        request = msgspec.structs.replace(request, current=clusters, observed_affinity=affinity)
     if request.trigger == triggers.NONE:
         return
     is_explained = binding.key == emit.explained
@@ -130,11 +136,25 @@ def _run_pass(
         _emit_failure(binding, request, decision, emit)
 
 
-def _emit_import(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> bool:
-    """Take over the placement that the template brings along, if all its clusters are there."""
-    imported = None if binding.template is None else binding.template.imported
-    if imported is None or any(facts.fleet.get(name) is None for name in imported.clusters):
-        return False
+class _Imported(NamedTuple):
+    """The part of a placement that is in known clusters; ``is_complete``: all of it."""
+
+    placement: imported_placements.ImportedPlacement
+    is_complete: bool
+
+
+def _imported(binding: Binding, facts: Facts) -> _Imported | None:
+    """Return the placement that the template brings along; None if it has none, or after the first decision."""
+    placement = None if binding.template is None or binding.condition else binding.template.imported
+    if placement is None:
+        return None
+    known = {name: count for name, count in placement.clusters.items() if facts.fleet.get(name) is not None}
+    return _Imported(msgspec.structs.replace(placement, clusters=known), known == placement.clusters)
+
+
+def _emit_import(
+    binding: Binding, imported: imported_placements.ImportedPlacement, emit: step_outputs.Emitter
+) -> None:
     decided = decisions.ScheduleDecided(
         key=binding.key,
         generation=binding.generation,
@@ -147,7 +167,6 @@ def _emit_import(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> 
         affinity=imported.affinity,
     )
     emit.decide(decided)
-    return True
 
 
 def _mode(request: requests.Request) -> str:

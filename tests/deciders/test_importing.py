@@ -41,9 +41,11 @@ async def test_later_decisions_are_usual_ones(story: Story) -> None:
     assert story.placed(WEB) == {"member1": 7, "member2": 1}
 
 
-async def test_placement_in_an_unknown_cluster_is_not_taken_over(story: Story) -> None:
-    await story.submit(imported(4, member1=3, elsewhere=1))
-    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+async def test_replicas_in_an_unknown_cluster_are_placed_anew_and_the_others_stay(story: Story) -> None:
+    await story.submit(imported(6, member1=5, elsewhere=1))
+    assert story.placed(WEB) == {"member1": 5, "member2": 1} or story.placed(WEB) == {"member1": 6}
+    (decision,) = await story.recorded(decisions.ScheduleDecided, WEB)
+    assert decision.trigger == "PlacementChanged"
 
 
 async def test_placement_outlasts_a_restart_before_the_first_decision(story: Story) -> None:
