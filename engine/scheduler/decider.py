@@ -6,6 +6,7 @@ is left alone.
 """
 
 import heapq
+import itertools
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
@@ -208,7 +209,7 @@ class Decider:
             if key in self._failures:
                 self._due[key] = None
         made: list[observations.DecisionMade] = []
-        for key in list(self._due)[:count]:
+        for key in list(itertools.islice(self._due, count)):
             del self._due[key]
             if key in self._pending:
                 self._due_after.add(key)
