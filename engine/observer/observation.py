@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from engine.agent.untrusted_json import as_object, as_text, at
-from events import keys, observations
+from events import codec, envelope, keys, observations, times
 from events.json_values import Json
+from events.records import Record
 
 _SECRET: Final = "Secret"  # noqa: S105  # the name of a kind, no secret
 _SECRET_FIELDS: Final = ("data", "stringData")
@@ -96,6 +97,19 @@ class Observations:
             self._known[key] = _Known(uid, data.version)
             of_kind.add(key)
         self.newest[data.kind] = max(self.newest.get(data.kind, 0), data.version)
+
+
+def record(data: observations.Observation, event_id: str, source: str, now_ms: int) -> Record:
+    """Return the record of an event about another control plane; ``event_id`` follows the key in its id."""
+    key = data.record_key
+    head = envelope.Envelope(
+        id=f"{key}@{event_id}",
+        source=source,
+        type=codec.type_of(data),
+        subject=key,
+        time=times.to_text(now_ms),
+    )
+    return codec.encode(data, head, partition=0, key=key)
 
 
 class _Metadata(Struct, frozen=True):

@@ -18,10 +18,11 @@ from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi, Resource
 from engine.agent.untrusted_json import as_text
 from engine.log import port
+from engine.observer import observation as observation_records
 from engine.observer import shadow
 from engine.observer.observation import Observation, Observations
 from engine.observer.observed_bindings import BINDINGS, CLUSTER
-from events import codec, envelope, observations, times, topics
+from events import codec, observations, topics
 from events.json_values import Json, as_objects, part
 from events.records import Record
 
@@ -223,16 +224,10 @@ class Observer:
             )
 
     def _record(self, data: Observation | observations.DecisionCompared, suffix: str) -> Record:
-        key, now_ms = data.record_key, self._clock_ms()
-        head = envelope.Envelope(
-            # A list that shows that an object is gone has no version of the deletion.
-            id=f"{key}@{data.version or f'gone-{now_ms}'}{suffix}",
-            source=self._source,
-            type=codec.type_of(data),
-            subject=key,
-            time=times.to_text(now_ms),
-        )
-        return codec.encode(data, head, partition=0, key=key)
+        now_ms = self._clock_ms()
+        # A list that shows that an object is gone has no version of the deletion.
+        event_id = f"{data.version or f'gone-{now_ms}'}{suffix}"
+        return observation_records.record(data, event_id, self._source, now_ms)
 
 
 class _Receiver:

@@ -13,11 +13,12 @@ import msgspec
 from engine import diagnostics
 from engine.kubeapi.values import quantity
 from engine.log import port
+from engine.observer import observation
 from engine.placement import fleet
 from engine.scheduler.decider import Decider
 from engine.scheduler.election import Election
 from engine.scheduler.writer import Writer
-from events import codec, envelope, observations, times, topics
+from events import codec, observations, topics
 from events.records import Record, StoredRecord
 
 _READ: Final = 500
@@ -126,12 +127,5 @@ class Scheduler:
         self._changed.clear()
 
     def _record(self, decision: observations.DecisionMade) -> Record:
-        key, now_ms = decision.record_key, self._clock_ms()
-        head = envelope.Envelope(
-            id=f"{key}@{decision.version}-decided-{now_ms}",
-            source=self._source,
-            type=codec.type_of(decision),
-            subject=key,
-            time=times.to_text(now_ms),
-        )
-        return codec.encode(decision, head, partition=0, key=key)
+        now_ms = self._clock_ms()
+        return observation.record(decision, f"{decision.version}-decided-{now_ms}", self._source, now_ms)
