@@ -1,19 +1,18 @@
 """A Kubernetes API that plays a recording: lists, watches from a version, bookmarks, compaction, cut connections."""
 
 import asyncio
-import socket
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import msgspec
-import uvicorn
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from engine.agent.kubeconfigs import Access
+from engine.bench import karmada_api
+from engine.bench.karmada_api import status
 from tests.recordings import Change
 
 _POLL_S: Final = 0.005
@@ -55,14 +54,12 @@ class Playback:
                 found[change.place] = change
         return [change for change in found.values() if not change.is_gone]
 
-    def application(self) -> Starlette:
-        return Starlette(
-            routes=[
-                Route("/api", self._core),
-                Route("/apis", self._groups),
-                Route("/{path:path}", self._collection),
-            ]
-        )
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api", self._core),
+            Route("/apis", self._groups),
+            Route("/{path:path}", self._collection),
+        ]
 
     def _kinds(self) -> dict[str, str]:
         """The plural of each kind with its API version."""
@@ -102,18 +99,18 @@ class Playback:
 
     async def _collection(self, request: Request) -> Response:
         if self.faults:
-            return _status(self.faults.pop(0), "Fault")
+            return status(self.faults.pop(0), "Fault")
         plural = request.path_params["path"].rpartition("/")[2]
         kind = next((each for each in self._kinds() if _plural(each) == plural), "")
         if not kind:
-            return _status(404, "NotFound")
+            return status(404, "NotFound")
         if request.method != "GET":
             self.refused += 1
-            return _status(403, "Forbidden")
+            return status(403, "Forbidden")
         if request.query_params.get("watch") == "true":
             start = int(request.query_params["resourceVersion"])
             if start < self.compacted:
-                return _status(410, "Expired")
+                return status(410, "Expired")
             return StreamingResponse(self._watch(kind, start))
         self.lists += 1
         begin = int(request.query_params.get("continue", "0"))
@@ -145,20 +142,8 @@ class Playback:
 @asynccontextmanager
 async def playing(playback: Playback) -> AsyncGenerator[Access]:
     """Serve a playback until the block ends."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(128)
-        config = uvicorn.Config(
-            playback.application(), log_level="error", timeout_graceful_shutdown=0, lifespan="off"
-        )
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        try:
-            yield Access(server=f"http://127.0.0.1:{listening.getsockname()[1]}")
-        finally:
-            server.should_exit = True
-            server.force_exit = True
-            await asyncio.wait_for(serving, 10)
+    async with karmada_api.serving(playback.routes()) as url:
+        yield Access(server=url)
 
 
 def _plural(kind: str) -> str:
@@ -167,8 +152,3 @@ def _plural(kind: str) -> str:
         if kind.endswith("y")
         else f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
     )
-
-
-def _status(code: int, reason: str) -> Response:
-    content = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
-    return JSONResponse(content, status_code=code)

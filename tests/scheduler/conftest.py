@@ -1,4 +1,4 @@
-"""A real cluster stands in for Karmada's API server."""
+"""The fixture ``cluster``: its kube-apiserver serves Karmada's kinds in test_real."""
 
 from tests.agent.conftest import cluster
 
