@@ -56,6 +56,12 @@ class Resource(Struct, frozen=True, kw_only=True):
         return f"{root}{namespace_path}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
 
 
+def group_kind(api_version: str, kind: str) -> tuple[str, str]:
+    """The API group, empty for the core group, and the kind: the same for all versions of a kind."""
+    group, slash, _ = api_version.rpartition("/")
+    return (group if slash else "", kind)
+
+
 class Listed(NamedTuple):
     """A complete list, and the resourceVersion to watch from."""
 

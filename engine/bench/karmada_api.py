@@ -19,6 +19,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from engine.kubeapi.patching import patches
+
 Json = dict[str, Any]
 Place = tuple[str, str, str]
 """Plural, namespace and name of an object."""
@@ -165,7 +167,7 @@ class Api:
         version = found["metadata"]["resourceVersion"]
         if body["metadata"].get("resourceVersion", version) != version:
             return status(409, "Conflict")
-        changed = merged(found, body)
+        changed = cast("Json", patches.merge_patched(found, body))
         metadata = {**changed["metadata"], "generation": found["metadata"]["generation"]}
         if subresource:
             changed = {**found, "status": changed.get("status"), "metadata": metadata}
@@ -199,19 +201,6 @@ def status(code: int, reason: str) -> Response:
     """A failure, as Kubernetes writes it."""
     content = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
     return JSONResponse(content, status_code=code)
-
-
-def merged(value: Json, patch: Json) -> Json:
-    """Apply a merge patch (RFC 7386)."""
-    result = dict(value)
-    for name, change in patch.items():
-        if change is None:
-            result.pop(name, None)
-        elif isinstance(change, dict):
-            result[name] = merged(result.get(name) or {}, cast("Json", change))
-        else:
-            result[name] = change
-    return result
 
 
 def _json(content: Json, code: int = 200) -> Response:
@@ -330,7 +319,7 @@ class _Measured(Api):
 
 
 async def _paced(request: Request, act: Callable[[int], None]) -> None:
-    """Call ``act`` as often and as fast as a request says; ``per_second`` 0 is as fast as possible."""
+    """Call ``act`` ``count`` times, at the rate ``per_second`` of the request; a rate of 0 means without pauses."""
     count, per_second = int(request.query_params["count"]), float(request.query_params["per_second"])
     start_s = time.perf_counter()
     for number in range(count):

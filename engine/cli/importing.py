@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.agent.api_errors import ApiError
 from engine.agent.kubeconfigs import Access, KubeconfigError
-from engine.agent.member_api import MemberApi, Resource
+from engine.agent.member_api import MemberApi, Resource, group_kind
 from engine.cli import apply, failures, karmada, kube_objects, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
@@ -104,14 +104,14 @@ def import_karmada(
 async def _read(access: Access) -> _Source:
     api = MemberApi(access)
     try:
-        served = {_group_kind(each.api_version, each.kind): each for each in await api.discover()}
+        served = {group_kind(each.api_version, each.kind): each for each in await api.discover()}
         found = [value for kind in _KINDS for value in await _listed(api, served.get(kind))]
         bindings = [value for kind in _BINDINGS for value in await _listed(api, served.get(kind))]
         placements = {_name(value): _placement(value) for value in bindings}
         wanted: dict[tuple[str, str], dict[Binding, Binding]] = {}
         for value in bindings:
             resource = part(value, "spec", "resource")
-            kind = _group_kind(str(resource.get("apiVersion")), str(resource.get("kind")))
+            kind = group_kind(str(resource.get("apiVersion")), str(resource.get("kind")))
             template = str(resource.get("namespace", "")), str(resource.get("name"))
             wanted.setdefault(kind, {})[template] = _name(value)
         for value in await _listed(api, served.get(_DEFINITIONS)):
@@ -247,8 +247,3 @@ def _name(value: Json) -> Binding:
 
 def _is_own_namespace(value: Json) -> bool:
     return value.get("kind") == "Namespace" and _name(value)[1].startswith(_OWN_NAMESPACES)
-
-
-def _group_kind(api_version: str, kind: str) -> tuple[str, str]:
-    group, slash, _ = api_version.rpartition("/")
-    return (group if slash else "", kind)

@@ -15,7 +15,7 @@ from engine.agent import reflector
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.kubeconfigs import KubeconfigError
-from engine.agent.member_api import MemberApi, Resource
+from engine.agent.member_api import MemberApi, Resource, group_kind
 from engine.agent.untrusted_json import as_text
 from engine.log import port
 from engine.observer import observation as observation_records
@@ -134,7 +134,7 @@ class Observer:
                 _log.warning("control plane not read; retrying", reason=str(error))
                 await asyncio.sleep(backoff.again_s())
             else:
-                self._served = {_group_kind(each.api_version, each.kind): each for each in served}
+                self._served = {group_kind(each.api_version, each.kind): each for each in served}
                 self._discovered_s = asyncio.get_running_loop().time()
                 return
 
@@ -219,9 +219,7 @@ class Observer:
             return
         value = msgspec.json.decode(observation.manifest, type=dict[str, object])
         for selector in as_objects(part(value, "spec").get("resourceSelectors")):
-            self._selected.add(
-                _group_kind(as_text(selector.get("apiVersion")), as_text(selector.get("kind")))
-            )
+            self._selected.add(group_kind(as_text(selector.get("apiVersion")), as_text(selector.get("kind"))))
 
     def _record(self, data: Observation | observations.DecisionCompared, suffix: str) -> Record:
         now_ms = self._clock_ms()
@@ -245,8 +243,3 @@ class _Receiver:
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
         self._observer.changed(value, is_gone=is_gone)
-
-
-def _group_kind(api_version: str, kind: str) -> tuple[str, str]:
-    group, slash, _ = api_version.rpartition("/")
-    return (group if slash else "", kind)

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from engine.domain import marks
 from engine.objects import clusters as cluster_objects
 from engine.objects import placements
 from engine.observer.observed_bindings import BINDINGS, CLUSTER, ObservedBinding, read_binding
@@ -28,11 +29,7 @@ RETRY_MS_MAX: Final = 10_000
 UNSCHEDULABLE_MS: Final = 300_000
 """How long a binding without sufficient capacity waits if nothing changes."""
 
-_MARKS: Final = (
-    "propagationpolicy.karmada.io/permanent-id",
-    "clusterpropagationpolicy.karmada.io/permanent-id",
-    "binding.karmada.io/managed-by",
-)
+_MARKS: Final = (*marks.POLICY_IDS.values(), "binding.karmada.io/managed-by")
 """Labels of which a binding has one if a policy made it."""
 
 
@@ -70,9 +67,6 @@ class Decider:
     def all_pending(self) -> tuple[Key, ...]:
         """The bindings whose decisions are not yet observed."""
         return tuple(self._pending)
-
-    def __len__(self) -> int:
-        return len(self._bindings)
 
     def begin(self) -> None:
         """Consider all bindings, as a scheduler that starts does."""

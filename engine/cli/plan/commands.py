@@ -21,6 +21,9 @@ _REBALANCER: Final = kube_objects.Resource(
     "apps.karmada.io/v1alpha1", "WorkloadRebalancer", "workloadrebalancers", namespaced=False
 )
 
+_NAMED: Final = (1, 2)
+"""Numbers of words that name a workload: deploy/web, or deploy web."""
+
 app = App(name="plan", help=help_texts.PLAN, help_format="plaintext")
 
 
@@ -86,16 +89,14 @@ def scale(
     server: options.Server = options.SERVER,
 ) -> int:
     """Predict the effect of another number of replicas, which is the last word or an option."""
-    *named, last = words or ("",)
+    named = list(words)
     if replicas is None:
-        if not last.isdecimal():
+        if not named or not named[-1].isdecimal():
             raise failures.usage("missing number of replicas", "reballast plan scale deploy/web 40")
-        replicas = int(last)
-    else:
-        named = [*words]
-    if not 0 < len(named) <= len(("kind", "name")):
+        replicas = int(named.pop())
+    if len(named) not in _NAMED:
         raise failures.usage("missing workload", "reballast plan scale deploy/web 40")
-    kind, name = properties.split(named[0], named[1] if len(named) > 1 else "")
+    kind, name = properties.split(named[0], "".join(named[1:]))
     count = replicas
 
     def scaled(objects: KubeObjects) -> list[Json]:
