@@ -8,7 +8,7 @@ import hashlib
 
 import msgspec
 
-from engine.deciders import needs
+from engine.deciders import eviction_rules, needs
 from engine.deciders.state import (
     Binding,
     Declared,
@@ -182,6 +182,7 @@ def _withdraw(binding: Binding, data: decisions.BindingWithdrawn) -> None:
     binding.fresh = False
     _unblock(binding)
     binding.reports = {}
+    binding.evicted = ()
     binding.shown = ""
 
 
@@ -212,8 +213,13 @@ def _unblock(binding: Binding) -> None:
 
 def _apply_eviction(binding: Binding, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
     bindings.apply(binding, data)
+    if isinstance(data, decisions.EvictionStarted):
+        if data.reason == eviction_rules.UNTOLERATED:
+            others = tuple(each for each in binding.evicted if each[0] != data.cluster)
+            binding.evicted = (*others, (data.cluster, data.created_ms or 0))
+        return
     report = binding.reports.get(data.cluster)
-    if isinstance(data, decisions.EvictionFinished) and report is not None and report.unhealthy_ms:
+    if report is not None and report.unhealthy_ms:
         # The time for which unhealthiness is tolerated starts again if the workload returns to the cluster.
         binding.reports[data.cluster] = msgspec.structs.replace(report, unhealthy_ms=0)
 

@@ -25,6 +25,8 @@ DELETION_ALLOWED: Final = "DeletionAllowed"
 GRACE_PERIOD_OVER: Final = "GracePeriodOver"
 RECOVERED: Final = "Recovered"
 REPLACEMENT_HEALTHY: Final = "ReplacementHealthy"
+UNTOLERATED: Final = "TaintUntolerated"
+"""The reason of evictions by a taint."""
 
 
 class Ended(Struct, frozen=True, gc=False):

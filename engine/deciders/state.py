@@ -158,7 +158,8 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     and is to be retried; ``ready_to_retry``: since then a fact changed that may have caused the failure.
     ``distributed`` is the last decision on its dependencies (None: it has none). ``timer_ms`` is the next
     time at which the passing of time alone may change a decision (0: never). ``refused`` is set while a policy
-    that selects the template can't be applied.
+    that selects the template can't be applied. ``evicted`` are the clusters that a taint evicted it from, each with the
+    time of the last eviction, in milliseconds since 1970.
     """
 
     key: str
@@ -176,6 +177,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     shown: str = ""
     timer_ms: int = 0
     distributed: DependenciesDistributed | None = None
+    evicted: tuple[tuple[str, int], ...] = ()
 
     @property
     def priority(self) -> int:

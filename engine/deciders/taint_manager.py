@@ -19,7 +19,9 @@ GRACE_PERIOD_MS: Final = 600_000
 """Default time for which a graceful eviction waits for its replacement, as in the reference."""
 
 TERMINATING: Final = "ClusterTerminating"
-_UNTOLERATED: Final = "TaintUntolerated"
+RETURN_MS: Final = 5_000
+"""Shortest stay in a cluster that evicted the binding before, by a taint that it tolerates for a while."""
+
 _PRODUCER: Final = "TaintManager"
 
 
@@ -54,7 +56,7 @@ def decide(
         started = decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
-            reason=TERMINATING if is_left else _UNTOLERATED,
+            reason=TERMINATING if is_left else eviction_rules.UNTOLERATED,
             producer=_PRODUCER,
             purge_mode=vocabulary.PURGE_DIRECTLY if is_left else mode,
             created_ms=emit.time_ms,
@@ -96,7 +98,20 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
             continue
         deadline_ms = placements.deadline_ms(binding.applied, name, manifest.spec.taints)
         if deadline_ms is not None:
-            yield name, deadline_ms
+            yield name, _paced(binding, name, deadline_ms)
+
+
+def _paced(binding: Binding, cluster: str, deadline_ms: int) -> int:
+    """Return when a binding must leave a cluster, if a taint has evicted it from there before.
+
+    A tolerated taint lets the scheduler come back, although the time of the toleration is over. In the reference, whose
+    parts wait for one another, such a binding comes and goes every few seconds. Here it would within the same
+    millisecond, for ever; so it stays as long as the taint has evicted already, at least RETURN_MS.
+    """
+    last_ms = next((at_ms for name, at_ms in binding.evicted if name == cluster), None)
+    if last_ms is None or last_ms < deadline_ms or deadline_ms == eviction_rules.AT_ONCE_MS:
+        return deadline_ms
+    return last_ms + max(last_ms - deadline_ms, RETURN_MS)
 
 
 def _is_left(binding: Binding, cluster: str, facts: Facts) -> bool:

@@ -1,11 +1,13 @@
 """Taints: evictions, their times, graceful purge, and no automatic return."""
 
+from itertools import pairwise
+
 import pytest
 
 from engine.deciders import eviction_rules, taint_manager
 from events import clusters, decisions
 from events.json_values import Json
-from tests.builders import inputs
+from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, joined, key, policy, tainted, untainted
 from tests.builders.manifests import AGGREGATED, DUPLICATED, DYNAMIC, on
 from tests.deciders.story import Story
@@ -297,3 +299,37 @@ async def test_new_cluster_gets_duplicated_workloads(story: Story) -> None:
     await story.submit(policy("p", {"replicaScheduling": DUPLICATED}), deployment("web", 4))
     await story.submit(joined("member3"))
     assert story.placed(WEB) == {"member1": 4, "member2": 4, "member3": 4}
+
+
+async def test_tolerated_taints_that_evict_in_turns_do_so_ever_less_often(story: Story) -> None:
+    """The scheduler comes back to a cluster whose taint is tolerated for a while, even when that time is over."""
+    web, selector = key("web", manifests.CONFIG_MAP), manifests.selector(kind=manifests.CONFIG_MAP)
+    toleration: Json = {"key": "maintenance", "operator": "Exists", "effect": "NoExecute"}
+    placement = on(*MEMBERS, "member3", clusterTolerations=[{**toleration, "tolerationSeconds": 3}])
+    await story.submit(joined("member3"), policy("p", placement, selector))
+    await story.submit(inputs.applied(manifests.config_map("web", "default")))
+    for member in ("member2", "member3"):
+        await story.report(web, member)
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(1)
+    await story.submit(tainted("member2", "NoExecute"))
+    await story.pass_s(600)
+    started = await story.recorded(decisions.EvictionStarted, web)
+    times_ms = [each.created_ms or 0 for each in started if each.cluster == "member1"]
+    pauses_ms = [later - earlier for earlier, later in pairwise(times_ms)]
+    assert pauses_ms[0] >= taint_manager.RETURN_MS
+    assert pauses_ms == sorted(pauses_ms)
+    assert len(started) <= 20
+
+
+async def test_new_taint_evicts_after_its_own_time(story: Story) -> None:
+    await story.submit(policy("p", tolerating(3)), deployment("web", 4))
+    for number in range(3):
+        await story.submit(tainted("member1", "NoExecute"))
+        await story.pass_ms(2_999)
+        assert story.placed(WEB) == {"member1": 2, "member2": 2}
+        await story.pass_ms(1)
+        assert story.placed(WEB) == {"member2": 4}
+        await story.report(WEB, "member2")
+        await story.submit(untainted("member1"))
+        await story.submit(inputs.rebalancer(f"back-{number}", inputs.ref("web")))
