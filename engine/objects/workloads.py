@@ -53,6 +53,7 @@ class _PodTemplate(Struct, frozen=True):
 class _Spec(Struct, frozen=True):
     replicas: int | None = None
     parallelism: int | None = None
+    completions: int | None = None
     template: _PodTemplate = _PodTemplate()
 
 
@@ -62,15 +63,14 @@ class _Workload(Struct, frozen=True):
 
 _WORKLOAD: Final = msgspec.json.Decoder(_Workload)
 _SINGLE: Final = msgspec.json.Decoder(_PodTemplate)
-_BUILT_IN: Final = {
-    ("apps/v1", "Deployment"): "replicas",
-    ("apps/v1", "StatefulSet"): "replicas",
-    ("batch/v1", "Job"): "parallelism",
-}
+_JOB: Final[tuple[str, str]] = ("batch/v1", "Job")
+_BUILT_IN: Final[frozenset[tuple[str, str]]] = frozenset(
+    {("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), _JOB}
+)
 NONE: Final = Size()
 _POD: Final = ("v1", "Pod")
 _REPLICAS: Final = ("spec", "replicas")
-_REPLICAS_AT: Final = {("batch/v1", "Job"): ("spec", "parallelism")}
+_REPLICAS_AT: Final[dict[tuple[str, str], tuple[str, str]]] = {_JOB: ("spec", "parallelism")}
 
 Path = tuple[str, ...]
 """Field names from the root of an object."""
@@ -122,13 +122,21 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
     """
     if is_single(api_version, kind):
         return Size(1, _single_requests(manifest))
-    field = _BUILT_IN.get((api_version, kind))
-    if field is None:
+    if (api_version, kind) not in _BUILT_IN:
         return NONE
     spec = _WORKLOAD.decode(manifest).spec
-    count = spec.replicas if field == "replicas" else spec.parallelism
+    if (api_version, kind) == _JOB:
+        count = job_replicas(spec.parallelism, spec.completions)
+    else:
+        count = 1 if spec.replicas is None else spec.replicas
     pod = spec.template.spec
-    return Size(1 if count is None else count, _requests(pod), pod.priority_class_name or "")
+    return Size(count, _requests(pod), pod.priority_class_name or "")
+
+
+def job_replicas(parallelism: int | None, completions: int | None) -> int:
+    """Return how many pods of a Job run at once: no more than have to succeed."""
+    count = 1 if parallelism is None else parallelism
+    return count if completions is None else min(count, completions)
 
 
 def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:

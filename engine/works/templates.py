@@ -182,7 +182,8 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         return EMPTY
     digest = letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
     annotations, is_job = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind) == _JOB
-    count = decoded.spec.parallelism if is_job else decoded.spec.replicas
+    spec = decoded.spec
+    count = workloads.job_replicas(spec.parallelism, spec.completions) if is_job else spec.replicas
     return Template(
         amounts,
         pod.metadata.labels,
