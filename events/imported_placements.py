@@ -9,17 +9,23 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Struct
 
+from events import shapes
+
 ANNOTATION: Final = "reballast.io/imported-placement"
-"""On templates: JSON with ``clusters`` (replicas by cluster; 0 for kinds without replicas) and ``affinity``."""
+"""On templates: JSON with the fields of ``ImportedPlacement``."""
 
 _Replicas = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class ImportedPlacement(Struct, frozen=True, gc=False):
-    """Replicas by cluster, and the name of the affinity group in use."""
+    """Replicas by cluster (0 for kinds without replicas), and the name of the affinity group in use.
+
+    ``policy`` is the one that claims the template.
+    """
 
     clusters: dict[str, _Replicas]
     affinity: str = ""
+    policy: shapes.PolicyRef | None = None
 
 
 _PLACEMENT: Final = msgspec.json.Decoder(ImportedPlacement)

@@ -22,7 +22,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
     template = binding.template
     if template is None:
         return _withdraw(binding, emit)
-    outcome, chosen = choose(binding.claim, template, facts)
+    outcome, chosen = choose(_holder(binding, template), template, facts)
     is_written = flags & states.SPEC or binding.refused is not None
     if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
         if outcome in {claims.HELD, claims.PREEMPTED}:
@@ -85,9 +85,18 @@ def _is_refused(
     return True
 
 
-def choose(claim: Claim | None, template: Template, facts: Facts) -> tuple[str, KnownPolicy | None]:
-    """Return the outcome for a claim (see ``claims``) and the policy that places the template."""
-    verdict = claims.claim(facts.policies, template, claim.policy if claim else None, preemption=True)
+def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
+    """Return the policy that claims the template; before the first claim, the one that the template brings along."""
+    if binding.claim is not None:
+        return binding.claim.policy
+    return template.imported.policy if template.imported is not None and binding.declared is None else None
+
+
+def choose(
+    holder: shapes.PolicyRef | None, template: Template, facts: Facts
+) -> tuple[str, KnownPolicy | None]:
+    """Return the outcome for the claim of a policy (see ``claims``) and the policy that places the template."""
+    verdict = claims.claim(facts.policies, template, holder, preemption=True)
     # A lapsed claim passes to the best other policy in the same step; the reference takes another pass.
     policy = facts.policies.best(template) if verdict.outcome == claims.LAPSED else verdict.policy
     return verdict.outcome, None if policy is None else facts.known_policies[claims.reference(policy)]

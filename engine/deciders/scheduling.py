@@ -146,7 +146,7 @@ class _Imported(NamedTuple):
 def _imported(binding: Binding, facts: Facts) -> _Imported | None:
     """Return the placement that the template brings along; None if it has none, or after the first decision."""
     placement = None if binding.template is None or binding.condition else binding.template.imported
-    if placement is None:
+    if placement is None or not placement.clusters:
         return None
     known = {name: count for name, count in placement.clusters.items() if facts.fleet.get(name) is not None}
     return _Imported(msgspec.structs.replace(placement, clusters=known), known == placement.clusters)

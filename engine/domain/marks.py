@@ -31,13 +31,9 @@ _POLICY_DOMAINS: Final = {
 POLICY_IDS: Final = {kind: f"{domain}/permanent-id" for kind, domain in _POLICY_DOMAINS.items()}
 """Labels with the permanent id of a policy, by its kind: on the policy and on what it claims."""
 
-CLAIMS: Final = frozenset(
-    {
-        *POLICY_IDS.values(),
-        *(f"{domain}/name" for domain in _POLICY_DOMAINS.values()),
-        "propagationpolicy.karmada.io/namespace",
-    }
-)
+_POLICY_NAMES: Final = {kind: f"{domain}/name" for kind, domain in _POLICY_DOMAINS.items()}
+_POLICY_NAMESPACE: Final = "propagationpolicy.karmada.io/namespace"
+CLAIMS: Final = frozenset({*POLICY_IDS.values(), *_POLICY_NAMES.values(), _POLICY_NAMESPACE})
 """Labels and annotations of policies and claimed templates; the engine sets them when it renders an object."""
 
 _BINDING: Final = "resourcebinding.karmada.io"
@@ -84,6 +80,15 @@ class Marks(NamedTuple):
 
     labels: Texts
     annotations: Texts
+
+
+def claiming_policy(annotations: Mapping[str, object]) -> shapes.PolicyRef | None:
+    """Return the policy that claims an object, by its annotations; None if none does."""
+    for kind, mark in _POLICY_NAMES.items():
+        if name := annotations.get(mark):
+            namespace = annotations.get(_POLICY_NAMESPACE, "") if kind == "PropagationPolicy" else ""
+            return shapes.PolicyRef(kind=kind, name=str(name), namespace=str(namespace))
+    return None
 
 
 class Claim(Struct, frozen=True, array_like=True, gc=False):

@@ -19,9 +19,10 @@ async def two_members(story: Story) -> None:
     await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)))
 
 
-def imported(replicas: int, **clusters: int) -> specs.TemplateApplied:
-    """A Deployment that runs in these clusters already."""
-    text = json.dumps({"clusters": clusters})
+def imported(replicas: int, claimed_by: str = "", **clusters: int) -> specs.TemplateApplied:
+    """A Deployment that runs in these clusters already, and is claimed by a policy of its namespace."""
+    claim = {"policy": {"kind": "PropagationPolicy", "namespace": "default", "name": claimed_by}}
+    text = json.dumps({"clusters": clusters, **(claim if claimed_by else {})})
     metadata = {"annotations": {imported_placements.ANNOTATION: text}}
     return applied(
         manifests.deployment("web", replicas, "default", metadata=metadata, requests={"cpu": "1"}), None
@@ -53,3 +54,23 @@ async def test_placement_outlasts_a_restart_before_the_first_decision(story: Sto
     await story.restart()
     await story.settle()
     assert story.placed(WEB) == {"member2": 3}
+
+
+async def test_claim_is_taken_over_also_from_a_better_policy(story: Story) -> None:
+    await story.submit(policy("a", on("member1")))
+    await story.submit(imported(3, "p", member2=3))
+    (claim,) = await story.recorded(decisions.BindingClaimed, WEB)
+    assert claim.policy.name == "p"
+    await story.submit(imported(4, "a", member2=3))
+    assert len(await story.recorded(decisions.BindingClaimed, WEB)) == 1
+
+
+async def test_claim_of_an_unknown_policy_is_decided_anew(story: Story) -> None:
+    await story.submit(imported(3, "gone", member2=3))
+    (claim,) = await story.recorded(decisions.BindingClaimed, WEB)
+    assert claim.policy.name == "p"
+
+
+async def test_template_without_a_placement_is_placed(story: Story) -> None:
+    await story.submit(imported(3, "p"))
+    assert sum(story.placed(WEB).values()) == 3
