@@ -62,7 +62,7 @@ class Fork:
         """
         await self.worker.recover()
         await self.members.recover()
-        member_models.add_foreign_load(self._models, self.members)
+        member_models.load(self._models, self.members)
         for each in faults_now:
             faults.inflict(self.members.state_of(each.member), each.kind, each.amount)
 

@@ -16,7 +16,8 @@ from events import clusters, codec, topics
 
 _READ: Final = 1_000
 _ASSUMED: Final = (
-    "{} is not simulated: assumed to start replicas in {} ms, in the capacity that it last reported"
+    "{} is not simulated: assumed to start replicas in {} ms, in the capacity that it last reported, "
+    "and to end no Job"
 )
 
 
@@ -48,16 +49,13 @@ async def read(log: port.Log, simulated: Sequence[specs.MemberSpec]) -> Models:
     )
 
 
-def add_foreign_load(models: Models, members: member_fleet.Members) -> None:
-    """Load the rebuilt models with what ran in their clusters without us when these last reported."""
+def load(models: Models, members: member_fleet.Members) -> None:
+    """Load the rebuilt models with what their clusters last reported as used, so that they report the same."""
     for name, report in models.reported.items():
-        state = members.state_of(name)
-        for texts, ours in (
-            (report.allocated, state.capacity.running),
-            (report.allocating, state.capacity.starting),
-        ):
-            for resource, text in texts.items():
-                ours[resource] = max(ours.get(resource, 0), quantity.nano_units(text))
+        capacity = members.state_of(name).capacity
+        for texts, used in ((report.allocated, capacity.running), (report.allocating, capacity.starting)):
+            used.clear()
+            used.update({resource: quantity.nano_units(text) for resource, text in texts.items()})
 
 
 async def _clusters(log: port.Log) -> dict[str, _Known]:
@@ -75,7 +73,9 @@ async def _clusters(log: port.Log) -> dict[str, _Known]:
 def _take(known: dict[str, _Known], data: object) -> None:
     match data:
         case clusters.ClusterJoined(name=name):
-            known[name] = _Known(data, apis=data.apis)
+            # An edit of a member is recorded as another join, and says nothing about its capacity.
+            capacity = known[name].capacity if name in known else None
+            known[name] = _Known(data, capacity, data.apis)
         case clusters.ClusterLeft(name=name):
             known.pop(name, None)
         case clusters.CapacityReported(name=name) if name in known:
@@ -96,4 +96,5 @@ def _model(name: str, known: _Known) -> specs.MemberSpec:
         region=known.joined.region,
         zones=known.joined.zones,
         apis=known.apis,
+        modelled=True,
     )

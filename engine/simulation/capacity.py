@@ -47,10 +47,13 @@ def replicas_that_fit(cluster_capacity: Capacity, amounts: Amounts, count: int) 
 
 
 def texts(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str]:
-    """Return the totals of sums as Kubernetes quantities; allocatable resources are included even if zero."""
+    """Return the totals of sums as Kubernetes quantities; allocatable resources are included even if zero.
+
+    The model of a cluster that reported less than runs there may come below zero.
+    """
     names = {
         *cluster_capacity.allocatable,
         *(resource for sums_of in sums for resource, amount in sums_of.items() if amount),
     }
-    totals = {name: sum(sums_of.get(name, 0) for sums_of in sums) for name in sorted(names)}
+    totals = {name: max(sum(sums_of.get(name, 0) for sums_of in sums), 0) for name in sorted(names)}
     return {name: quantity.of_nano(name, total) for name, total in totals.items()}

@@ -263,10 +263,10 @@ def _ended(report: health.WorkloadReported) -> tuple[int, int]:
 
 
 def _admit(state: MemberState, workload: Workload, ages: list[tuple[int, int]], ready: int) -> None:
-    """Admit the oldest ``ready`` replicas of a workload, as far as they fit."""
-    ready = simulation_capacity.replicas_that_fit(
-        state.capacity, workload.template.amounts, min(ready, workload.pending)
-    )
+    """Admit the oldest ``ready`` replicas of a workload, as far as they fit; in a modelled cluster all of them."""
+    ready = min(ready, workload.pending)
+    if not state.spec.modelled:
+        ready = simulation_capacity.replicas_that_fit(state.capacity, workload.template.amounts, ready)
     started = [*ages, (ready - sum(count for count, _ in ages), workload.created_ms)]
     for count, created_ms in started:
         running = min(count, ready)

@@ -51,10 +51,13 @@ def still_to_run(workload: Workload, replicas: int) -> int:
 
 
 def finish(state: MemberState, workload: Workload, at_ms: int) -> None:
-    """End the pods of a Job whose time is over, and start those that are still to run."""
+    """End the pods of a Job whose time is over, and start those that are still to run.
+
+    In a modelled cluster no Job ends, since nothing is known about how long it runs.
+    """
     run_ms = workload.template.run_ms
     ended = [cohort for cohort in workload.cohorts if cohort.running and cohort.ready_ms + run_ms <= at_ms]
-    if not run_ms or not ended:
+    if not run_ms or not ended or state.spec.modelled:
         return
     workload.cohorts = [cohort for cohort in workload.cohorts if cohort not in ended]
     for cohort in ended:

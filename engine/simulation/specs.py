@@ -31,7 +31,8 @@ class MemberSpec(Struct, frozen=True, kw_only=True):
     """One simulated cluster.
 
     ``apis`` are the kinds that it serves, custom ones included. With ``startup_ms`` 0 a replica is ready in
-    the turn of its admission.
+    the turn of its admission. A ``modelled`` cluster is a real one, known by its reports: what it reported as ready
+    runs there, whether it would fit or not.
     """
 
     name: str
@@ -43,6 +44,7 @@ class MemberSpec(Struct, frozen=True, kw_only=True):
     taints: tuple[clusters.Taint, ...] = ()
     apis: tuple[clusters.ApiKind, ...] = ()
     startup_ms: int = STARTUP_MS
+    modelled: bool = False
 
 
 def uid(member: str, *parts: str) -> str:
