@@ -41,11 +41,14 @@ class Reply(NamedTuple):
 
 
 class Client:
-    """Client of the server that a data directory or the environment names."""
+    """Client of the server that a data directory or the environment names; ``is_local``: only the directory does."""
 
-    def __init__(self, directory: Path | None, *, answer_seconds: float = _ANSWER_SECONDS) -> None:
+    def __init__(
+        self, directory: Path | None, *, answer_seconds: float = _ANSWER_SECONDS, is_local: bool = False
+    ) -> None:
         self._directory = directory or server_location.default_directory()
-        location = server_location.find(self._directory)
+        find = server_location.find_local if is_local else server_location.find
+        location = find(self._directory)
         self._http = httpx.Client(
             base_url=location.url,
             headers={"authorization": f"Bearer {location.token}"},

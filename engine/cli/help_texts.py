@@ -313,6 +313,10 @@ what cannot be placed, and after how long all is settled.
     reballast plan scale deploy/web 40
     reballast plan rebalance -l app=web
 
+Beside reballast observe, a plan is about the Karmada that it observes, now or
+--as-of an earlier time; --kubeconfig FILE plans for any Karmada. The command
+makes a copy of it in a temporary server; Karmada is only read.
+
 Exits with 0 if nothing changes, 2 if something does, 1 if the plan fails.
 """
 

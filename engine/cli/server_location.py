@@ -34,6 +34,11 @@ def find(directory: Path) -> Endpoint:
     if server := os.environ.get(SERVER_VARIABLE):
         token = os.environ.get(TOKEN_VARIABLE, "")
         return Endpoint(url=server.rstrip("/"), token=token, authority=_authority())
+    return find_local(directory)
+
+
+def find_local(directory: Path) -> Endpoint:
+    """The endpoint of the directory's server; raises Failure if there is none."""
     path = directory / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Endpoint)

@@ -7,8 +7,6 @@ import contextlib
 import os
 import shlex
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -21,6 +19,7 @@ from engine.cli import (
     apply,
     failures,
     output,
+    private_server,
     results,
     server_location,
     set_properties,
@@ -30,9 +29,7 @@ from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
 from events.json_values import Json, as_list, as_objects, part
 
-_START_SECONDS: Final = 20.0
 _STEP_SECONDS: Final = 30.0
-_STOP_SECONDS: Final = 15.0
 _POLL_SECONDS: Final = 0.02
 _BAR_CELLS: Final = 10
 _BINDING: Final = "bindings/default/foo-deployment"
@@ -115,36 +112,12 @@ def running_server(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
         # server's.
         (directory / server_location.FILE).unlink(missing_ok=True)
     started_s = time.monotonic()
-    process = subprocess.Popen(  # noqa: S603  # our own program, run by the same interpreter
-        [sys.executable, "-m", "engine.cli", "up", "--data", str(directory)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
     try:
-        while not (directory / server_location.FILE).exists():
-            if process.poll() is not None or time.monotonic() - started_s > _START_SECONDS:
-                raise failures.Failure(
-                    f"no server started in {directory}", f"see why: reballast up --data {directory}"
-                )
-            time.sleep(_POLL_SECONDS)
-        yield _stage_started(directory, time.monotonic() - started_s, is_kept=is_kept)
+        with private_server.running(directory):
+            yield _stage_started(directory, time.monotonic() - started_s, is_kept=is_kept)
     finally:
-        try:
-            _stop(process)
-        finally:
-            if not is_kept:
-                shutil.rmtree(directory, ignore_errors=True)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Stop the server; kill it if it does not end in time."""
-    process.terminate()
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        # The next server of the directory recovers from its log.
-        process.kill()
-        process.wait()
+        if not is_kept:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:

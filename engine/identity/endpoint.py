@@ -16,7 +16,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     ``authority`` is the certificate (PEM) that verifies the server's TLS; ``login`` is the code with which a
     browser starts a session. ``kube_url`` is the address of the Kubernetes API, ``kubeconfig`` the path of a
-    file for its clients.
+    file for its clients. ``observes`` names the control plane that the server observes, if any.
     """
 
     url: str
@@ -26,6 +26,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     kubeconfig: str = ""
     authority: str = ""
     login: str = ""
+    observes: str = ""
 
     @property
     def login_url(self) -> str:

@@ -16,7 +16,9 @@ from events.json_values import Json
 from events.records import Record
 
 _SECRET: Final = "Secret"  # noqa: S105  # the name of a kind, no secret
-_SECRET_FIELDS: Final = ("data", "stringData")
+SECRET_FIELDS: Final = ("data", "stringData")
+"""The fields of a Secret whose values are observed as digests."""
+
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 Observation = observations.ObjectObserved | observations.ObjectVanished
@@ -135,7 +137,7 @@ def _shown(value: Json) -> Json:
     shown: Json = {**value, "metadata": metadata}
     if value.get("kind") != _SECRET:
         return shown
-    for field in _SECRET_FIELDS:
+    for field in SECRET_FIELDS:
         if field in value:
             shown[field] = {name: _digest(content) for name, content in as_object(value[field]).items()}
     annotations = {

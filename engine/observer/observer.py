@@ -37,6 +37,7 @@ KINDS: Final = (
     ("work.karmada.io", "ClusterResourceBinding"),
     ("apps.karmada.io", "WorkloadRebalancer"),
     ("scheduling.k8s.io", "PriorityClass"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
     ("", "Namespace"),
     ("", "Event"),
 )

@@ -221,6 +221,7 @@ def _endpoint(
         kubeconfig=str(path),
         authority=shown.authority.decode() if shown else "",
         login=sessions.new_code(),
+        observes="" if options.observed is None else options.observed.name,
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import tour
+from engine.cli import private_server, server_location, tour
 
 STUBBORN = """
 import pathlib, signal, sys, time
@@ -26,12 +26,12 @@ def test_hanging_tour_server_is_killed_and_its_directory_removed(
 
     def stubborn(*_args: object, **_options: object) -> subprocess.Popen[bytes]:
         # A real process in place of the server; it is ready at once and ignores SIGTERM.
-        endpoint = directory / tour.server_location.FILE
+        endpoint = directory / server_location.FILE
         started.append(popen([sys.executable, "-c", STUBBORN, str(endpoint)]))
         return started[0]
 
-    monkeypatch.setattr(tour.subprocess, "Popen", stubborn)
-    monkeypatch.setattr(tour, "_STOP_SECONDS", 0.1)
+    monkeypatch.setattr(private_server.subprocess, "Popen", stubborn)
+    monkeypatch.setattr(private_server, "_STOP_SECONDS", 0.1)
     with tour.running_server(directory, is_kept=False):
         pass
     assert started[0].poll() is not None

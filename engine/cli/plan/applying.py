@@ -50,7 +50,7 @@ def apply(path: Path, server: options.Server) -> int:
     saved = _read(path)
     if saved.failures:
         raise failures.Failure("a plan of failing clusters can't be applied", "plan a change of objects")
-    with asking.PlanningClient(server) as client:
+    with asking.PlanningClient(server.data) as client:
         _, prediction = asking.predicted(client, saved.requests, [], saved.horizon_ms)
         if differing := _differences(saved.prediction, prediction):
             raise failures.Failure(f"the plan no longer holds: {'; '.join(differing)}", _REMEDY)

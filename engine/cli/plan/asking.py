@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final, cast
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
-from engine.cli import failures, options, output
+from engine.cli import failures, output
 from engine.cli.client import Client, Reply
 from engine.plans.predictions import Prediction
 from events.json_values import Json
@@ -20,8 +21,8 @@ _POLL_S: Final = 0.2
 class PlanningClient(Client):
     """A client whose writes to the Kubernetes API are dry runs; ``requests`` are those for the plan, in order."""
 
-    def __init__(self, server: options.Server) -> None:
-        super().__init__(server.data)
+    def __init__(self, directory: Path | None, *, is_local: bool = False) -> None:
+        super().__init__(directory, is_local=is_local)
         self.requests: list[Json] = []
 
     def kubernetes(

@@ -9,8 +9,10 @@ from cyclopts import App, Parameter
 
 from engine.cli import apply, failures, help_texts, kube_objects, options, output, results, server_reads
 from engine.cli import set_properties as properties
+from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import applying, asking, domains, showing
+from engine.cli.plan.subjects import SUBJECT, Subject
 from events.json_values import Json, part
 
 NOTHING: Final = 0
@@ -33,6 +35,7 @@ class Asked:
     """How far to look ahead, and how to show the prediction."""
 
     horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m"
+    as_of: options.AsOf = ""
     limit: Annotated[int, Parameter(help="How many workloads to show, the most disturbed first.")] = 20
     out: Annotated[
         Path | None, Parameter(name=["--out", "-o"], help="Write the plan to this file, for `apply --plan`.")
@@ -49,11 +52,11 @@ def plan(
     filename: apply.Files,
     place: options.NamespaceOption = options.PLACE,
     asked: Asked = ASKED,
-    server: options.Server = options.SERVER,
+    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of applying files."""
     files = apply.read(filename)
-    return _planned(lambda objects: apply.apply_files(objects, files, place.namespace), asked, server)
+    return _planned(lambda objects: apply.apply_files(objects, files, place.namespace), asked, subject)
 
 
 @app.command(help="Predict the effect of deleting the objects in files.")
@@ -62,21 +65,19 @@ def delete(
     filename: apply.Files,
     place: options.NamespaceOption = options.PLACE,
     asked: Asked = ASKED,
-    server: options.Server = options.SERVER,
+    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of deleting the objects in files."""
     files = apply.read(filename)
-    return _planned(lambda objects: apply.delete_files(objects, files, place.namespace), asked, server)
+    return _planned(lambda objects: apply.delete_files(objects, files, place.namespace), asked, subject)
 
 
 @app.command(help="Predict the effect of taints (KEY=VALUE:EFFECT, KEY:EFFECT, or with - to remove one).")
-def taint(
-    cluster: str, /, *taints: str, asked: Asked = ASKED, server: options.Server = options.SERVER
-) -> int:
+def taint(cluster: str, /, *taints: str, asked: Asked = ASKED, subject: Subject = SUBJECT) -> int:
     """Predict the effect of taints on a cluster."""
     action, compute = properties.tainting(cluster, taints)
     return _planned(
-        lambda objects: [properties.change_taints(objects, cluster, action, compute)], asked, server
+        lambda objects: [properties.change_taints(objects, cluster, action, compute)], asked, subject
     )
 
 
@@ -86,7 +87,7 @@ def scale(
     replicas: properties.Replicas | None = None,
     place: options.NamespaceOption = options.PLACE,
     asked: Asked = ASKED,
-    server: options.Server = options.SERVER,
+    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of another number of replicas, which is the last word or an option."""
     named = list(words)
@@ -103,7 +104,7 @@ def scale(
         target = objects.target(kind, place.namespace, name)
         return [properties.scaled(objects.client, objects, target, count)]
 
-    return _planned(scaled, asked, server)
+    return _planned(scaled, asked, subject)
 
 
 @Parameter(name="*")
@@ -123,23 +124,25 @@ _OUTAGE: Final = Outage()
 def fail(
     *clusters: str,
     outage: Outage = _OUTAGE,
-    as_of: options.AsOf = "",
     asked: Asked = ASKED,
-    server: options.Server = options.SERVER,
+    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the failure of clusters, all at the same moment."""
-    with server.client() as client:
-        chosen: dict[domains.Domain, Sequence[str]] = {
-            "zone": outage.zone,
-            "region": outage.region,
-            "provider": outage.provider,
-        }
-        names = dict.fromkeys([*clusters, *domains.clusters_in(client, as_of, chosen)])
-    if not names:
+    chosen: dict[domains.Domain, Sequence[str]] = {
+        "zone": outage.zone,
+        "region": outage.region,
+        "provider": outage.provider,
+    }
+    if not clusters and not any(chosen.values()):
         raise failures.usage(
             "missing clusters", "reballast plan fail member1, or --zone, --region, --provider"
         )
-    return _planned(lambda _: [], asked, server, [{"member": name} for name in names], as_of)
+
+    def failed(client: Client, as_of: str) -> list[Json]:
+        names = dict.fromkeys([*clusters, *domains.clusters_in(client, as_of, chosen)])
+        return [{"member": name} for name in names]
+
+    return _planned(lambda _: [], asked, subject, failed)
 
 
 @app.command(help="Predict a rebalance of workloads.")
@@ -151,7 +154,7 @@ def rebalance(
     ] = "",
     namespace: Annotated[str, Parameter(name=["--namespace", "-n"], help="Of this namespace.")] = "",
     asked: Asked = ASKED,
-    server: options.Server = options.SERVER,
+    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the rebalance of workloads."""
     if not (all_workloads or selector or namespace):
@@ -170,7 +173,7 @@ def rebalance(
         }
         return [kube_objects.result(target, "created", objects.create(target, value))]
 
-    return _planned(rebalanced, asked, server)
+    return _planned(rebalanced, asked, subject)
 
 
 def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[Json]:
@@ -188,27 +191,34 @@ def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[Json
 def _planned(
     changes: Changes,
     asked: Asked,
-    server: options.Server,
-    failed: list[Json] | None = None,
-    as_of: str = "",
+    subject: Subject,
+    failing: Callable[[Client, str], list[Json]] = lambda _client, _as_of: [],
 ) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
     horizon_ms = options.read_duration("--horizon", asked.horizon)
-    with asking.PlanningClient(server) as client:
+    with (
+        subject.opened(asked.as_of) as opened,
+        asking.PlanningClient(opened.directory, is_local=opened.is_copy) as client,
+    ):
+        if opened.is_copy and asked.out is not None:
+            raise failures.usage(
+                "a plan for an existing Karmada can't be applied here",
+                "leave out -o; make the change with kubectl",
+            )
         made = changes(KubeObjects(client))
         if any(result.get("problems") for result in made):
-            results.print_results(made, as_json=server.json)
+            results.print_results(made, as_json=subject.json)
             return failures.FAILED
+        failed = failing(client, opened.as_of)
         if not client.requests and not failed:
             output.print_line("Nothing changes: the objects are as wanted already.")
             return NOTHING
-        answer, prediction = asking.predicted(client, client.requests, failed or [], horizon_ms, as_of=as_of)
+        answer, prediction = asking.predicted(client, client.requests, failed, horizon_ms, as_of=opened.as_of)
         if asked.out is not None:
-            saved = applying.SavedPlan(client.requests, failed or [], horizon_ms, prediction)
-            applying.save(asked.out, saved)
-    if server.json:
-        output.json(answer)
+            applying.save(asked.out, applying.SavedPlan(client.requests, failed, horizon_ms, prediction))
+    warnings = [*opened.notes, *map(str, cast("list[object]", answer.get("warnings") or []))]
+    if subject.json:
+        output.json({**answer, "warnings": warnings} if warnings else answer)
     else:
-        warnings = [str(each) for each in cast("list[object]", answer.get("warnings") or [])]
         showing.show(prediction, warnings, asked.limit)
     return CHANGES if prediction.changed or prediction.unplaced or prediction.refused else NOTHING

@@ -10,6 +10,7 @@ from msgspec import Struct
 from engine.cli import failures, options, output
 from engine.cli.client import Client
 from engine.cli.plan import asking, domains
+from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.kubeapi.values import quantity
 from engine.plans import summaries
 from engine.plans.predictions import Prediction, WorkloadChange
@@ -55,19 +56,24 @@ def drill(
     by: By = list(domains.ALL),  # noqa: B006  # cyclopts makes a new list for each call
     horizon: Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")] = "30m",
     as_of: options.AsOf = "",
-    server: options.Server = options.SERVER,
+    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the failure of each cluster, zone, region and provider."""
     horizon_ms = options.read_duration("--horizon", horizon)
-    with server.client() as client:
-        outages = _outages(client, by, as_of)
+    with (
+        subject.opened(as_of) as opened,
+        Client(opened.directory, is_local=opened.is_copy) as client,
+    ):
+        outages = _outages(client, by, opened.as_of)
         if not outages:
             raise failures.Failure("there are no clusters", "join one: reballast join")
-        results = _results(client, outages, horizon_ms, as_of)
-    if server.json:
+        results = _results(client, outages, horizon_ms, opened.as_of)
+    if subject.json:
         output.json(results)
     else:
         _show(results)
+        for note in opened.notes:
+            output.warn(f"note: {note}")
     return _NOT_ABSORBED if any(result.missing for result in results) else _ABSORBED
 
 

@@ -1,0 +1,101 @@
+"""A temporary copy of an existing Karmada in a server of its own: changes are planned on it, Karmada is only read."""
+
+import contextlib
+import tempfile
+from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from engine.agent import messages
+from engine.cli import output, private_server
+from engine.cli.client import Client
+from engine.cli.karmada import importing, states
+from engine.cli.kube_objects import KubeObjects
+from events.json_values import as_objects
+
+_SHOWN_MAX: Final = 5
+_APPLIED: Final = "applied"
+_REPORT_ID: Final = "observed"
+
+
+class Copy(Struct, frozen=True):
+    """The data directory of a copy's server, and what the copy lacks."""
+
+    directory: Path
+    notes: list[str]
+
+
+@contextlib.contextmanager
+def running(state: states.State) -> Generator[Copy]:
+    """Copy a control plane, and run the copy until the block ends; raises Failure if its server fails."""
+    with tempfile.TemporaryDirectory(prefix="reballast-copy-", ignore_cleanup_errors=True) as temporary:
+        directory = Path(temporary) / "data"
+        output.progress("copying: starting a server")
+        with (
+            private_server.running(directory, "--no-members"),
+            Client(directory, is_local=True) as client,
+        ):
+            report = importing.copied(KubeObjects(client), state, dry_run=False)
+            report.moved = importing.moved(client, state)
+            for cluster, running_there in sorted(state.running.items()):
+                output.progress(f"copying: what runs in {cluster}")
+                _report(client, cluster, running_there)
+            output.progress("")
+            yield Copy(directory, _notes(report))
+
+
+def _report(client: Client, cluster: str, running_there: Mapping[states.Binding, states.Running]) -> None:
+    """Report what runs in a cluster, as its agent would."""
+    path = f"agents/{quote(cluster, safe='')}"
+    if client.find(path) is None:
+        return
+    by_key = {"/".join(filter(None, binding)): found for binding, found in running_there.items()}
+    reports = [
+        _reported(work, by_key[work.key])
+        for work in _works(client, path)
+        if work.told == _APPLIED and work.key in by_key
+    ]
+    for number in range(0, len(reports), messages.REPORTS_MAX):
+        batch = messages.Reports(
+            id=f"{_REPORT_ID}-{number}", reports=tuple(reports[number : number + messages.REPORTS_MAX])
+        )
+        client.post(f"{path}/reports", msgspec.to_builtins(batch))
+
+
+def _works(client: Client, path: str) -> Iterator[messages.Work]:
+    with client.stream(f"{path}/works") as lines:
+        for text in lines:
+            line = msgspec.json.decode(text, type=messages.Line)
+            if line.work is not None:
+                yield line.work
+            if line.is_listed:
+                return
+
+
+def _reported(work: messages.Work, found: states.Running) -> messages.WorkloadReport:
+    return messages.WorkloadReport(
+        key=work.key,
+        term=work.term,
+        step=work.step,
+        replicas=found.replicas,
+        updated=found.replicas,
+        ready=found.ready,
+        available=found.ready,
+        healthy=found.healthy,
+    )
+
+
+def _notes(report: importing.Report) -> list[str]:
+    notes = [
+        f"not copied: {result.get('object') or result.get('name')}: "
+        + "; ".join(str(problem.get("reason", "")) for problem in as_objects(result.get("problems")))
+        for result in report.refused
+    ]
+    notes += [f"not as observed: {each.binding}" for each in report.moved]
+    notes += report.notes
+    more = len(notes) - _SHOWN_MAX
+    return notes[:_SHOWN_MAX] + ([f"{more} more like these"] if more > 0 else [])

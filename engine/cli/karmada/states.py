@@ -1,0 +1,241 @@
+"""The state of an existing Karmada as another control plane takes it over, from its API or from an observer's log."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.agent.kubeconfigs import Access
+from engine.agent.member_api import MemberApi, Resource, group_kind
+from engine.domain import marks
+from engine.log import port
+from engine.observer import observation
+from engine.observer.observed_bindings import APPLIED
+from events import codec, imported_placements, observations, shapes, topics
+from events.json_values import Json, as_object, as_objects, part
+
+_KINDS: Final = (
+    ("", "Namespace"),
+    ("scheduling.k8s.io", "PriorityClass"),
+    ("cluster.karmada.io", "Cluster"),
+    ("policy.karmada.io", "OverridePolicy"),
+    ("policy.karmada.io", "ClusterOverridePolicy"),
+    ("policy.karmada.io", "ClusterTaintPolicy"),
+    ("policy.karmada.io", "PropagationPolicy"),
+    ("policy.karmada.io", "ClusterPropagationPolicy"),
+)
+"""Groups and kinds that are copied, those first on which others depend; templates follow."""
+
+_BINDINGS: Final = (("work.karmada.io", "ResourceBinding"), ("work.karmada.io", "ClusterResourceBinding"))
+_DEFINITIONS: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_POLICIES: Final = _KINDS[-2:]
+_OWN_NAMESPACES: Final = ("kube-", "karmada-")
+_OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
+"""Names of the objects that every Kubernetes API has."""
+
+_KEPT: Final = ("name", "namespace", "labels", "annotations")
+_READ: Final = 1_000
+
+Binding = tuple[str, str]
+"""Namespace and name of a binding."""
+
+_GroupKind = tuple[str, str]
+
+
+class Running(Struct, frozen=True):
+    """A workload as a cluster runs it: all and ready replicas (for a Job: active pods), and whether it is healthy."""
+
+    replicas: int
+    ready: int
+    healthy: bool
+
+
+class State(Struct, frozen=True):
+    """The objects of a control plane, by kind in the order of copying, its placements, and what is not taken over.
+
+    ``running`` are the workloads of each cluster as they were reported last, by binding.
+    """
+
+    objects: list[Json]
+    placements: dict[Binding, imported_placements.ImportedPlacement]
+    running: dict[str, dict[Binding, Running]]
+    notes: list[str]
+
+
+async def of_api(access: Access) -> State:
+    """Read a control plane from its API. Raises the errors of ``api_errors``, and KubeconfigError."""
+    api = MemberApi(access)
+    try:
+        served = {group_kind(each.api_version, each.kind): each for each in await api.discover()}
+        fixed = (*_KINDS, *_BINDINGS, _DEFINITIONS)
+        found = {kind: await _listed(api, served.get(kind)) for kind in fixed}
+        for kind in _template_kinds(found) - found.keys():
+            found[kind] = await _listed(api, served.get(kind))
+    finally:
+        await api.aclose()
+    return _state(found)
+
+
+async def of_log(log: port.NumberedLog, number: int | None = None) -> State | None:
+    """Read the newest observed state of a control plane, or that at a number; None if nothing was observed.
+
+    Raises the log's errors.
+    """
+    newest: dict[str, bytes] = {}
+    start = 0
+    while batch := await log.read(topics.OBSERVATIONS, 0, start, _READ):
+        start = batch[-1].offset + 1
+        for record in batch:
+            if number is not None and record.number > number:
+                continue
+            decoded = codec.decode(record)
+            match decoded.data if isinstance(decoded, codec.Decoded) else None:
+                case observations.ObjectObserved() as seen:
+                    newest[seen.record_key] = bytes(seen.manifest)
+                case observations.ObjectVanished() as gone:
+                    newest.pop(gone.record_key, None)
+                case _:
+                    pass
+    found: dict[_GroupKind, list[Json]] = {}
+    for manifest in newest.values():
+        value = msgspec.json.decode(manifest, type=dict[str, object])
+        found.setdefault(_group_kind(value), []).append(_without_digests(value))
+    return _state(found) if found else None
+
+
+def clean(value: Json) -> Json:
+    """Return an object without the fields and marks that its control plane owns."""
+    metadata = {name: item for name, item in part(value, "metadata").items() if name in _KEPT}
+    for name, owned in (("labels", marks.LABELS), ("annotations", marks.ANNOTATIONS)):
+        texts = as_object(metadata.pop(name, None)) or {}
+        kept = {text: item for text, item in texts.items() if text not in {*owned, *marks.CLAIMS, APPLIED}}
+        if kept:
+            metadata[name] = kept
+    return {name: item for name, item in value.items() if name != "status"} | {"metadata": metadata}
+
+
+def place_of(binding: Json) -> Binding:
+    """Return namespace and name of an object."""
+    metadata = part(binding, "metadata")
+    return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+
+
+def placement_of(binding: Json) -> imported_placements.ImportedPlacement:
+    """Return where a binding is placed."""
+    clusters = {
+        str(target["name"]): _count(target.get("replicas"))
+        for target in as_objects(part(binding, "spec").get("clusters"))
+    }
+    status = part(binding, "status")
+    return imported_placements.ImportedPlacement(
+        clusters, str(status.get("schedulerObservingAffinityName", "")), _policy_of(binding)
+    )
+
+
+def _policy_of(binding: Json) -> shapes.PolicyRef | None:
+    """Return the policy that claims a binding's template; None for one that only follows others."""
+    return marks.claiming_policy(as_object(part(binding, "metadata").get("annotations")) or {})
+
+
+def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
+    """Arrange all objects of a control plane, by group and kind."""
+    bindings = [value for kind in _BINDINGS for value in found.get(kind, ())]
+    placements = {place_of(value): placement_of(value) for value in bindings}
+    bound = {_template_of(value): place_of(value) for value in bindings}
+    kinds = _template_kinds(found)
+    copied = [value for kind in _KINDS for value in found.get(kind, ())]
+    for value in found.get(_DEFINITIONS, ()):
+        spec = part(value, "spec")
+        if (str(spec.get("group")), str(part(spec, "names").get("kind"))) in kinds:
+            copied.append(value)
+    for kind in sorted(kinds - {*_KINDS, _DEFINITIONS}):
+        for value in found.get(kind, ()):
+            binding = bound.get((kind, place_of(value)))
+            copied.append(value if binding is None else _with_placement(value, placements[binding]))
+    copied = [value for value in copied if not _is_own(value)]
+    return State(copied, placements, _running(bindings), _notes(bindings))
+
+
+def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]]) -> set[_GroupKind]:
+    """Return the groups and kinds that policies select, and those of the templates of bindings."""
+    kinds = {_template_of(value)[0] for kind in _BINDINGS for value in found.get(kind, ())}
+    for kind in _POLICIES:
+        for value in found.get(kind, ()):
+            kinds.update(map(_group_kind, as_objects(part(value, "spec").get("resourceSelectors"))))
+    return kinds
+
+
+def _template_of(binding: Json) -> tuple[_GroupKind, Binding]:
+    """Return the kind of a binding's template, and its namespace and name."""
+    resource = part(binding, "spec", "resource")
+    return _group_kind(resource), (str(resource.get("namespace", "")), str(resource.get("name")))
+
+
+def _running(bindings: Iterable[Json]) -> dict[str, dict[Binding, Running]]:
+    """Return what runs in each cluster, as Karmada aggregated it from the members' reports."""
+    found: dict[str, dict[Binding, Running]] = {}
+    for value in bindings:
+        for item in as_objects(part(value, "status").get("aggregatedStatus")):
+            status, cluster = part(item, "status"), str(item.get("clusterName"))
+            healthy = item.get("health") != "Unhealthy"
+            active = _count(status.get("active"))
+            replicas = _count(status.get("replicas")) or active
+            running = Running(replicas, _count(status.get("readyReplicas")) or active, healthy)
+            found.setdefault(cluster, {})[place_of(value)] = running
+    return found
+
+
+def _notes(bindings: Sequence[Json]) -> list[str]:
+    """Return what can't be taken over."""
+    evicting = [
+        f"the evictions of {'/'.join(filter(None, place_of(value)))} end without a trace here"
+        for value in bindings
+        if part(value, "spec").get("gracefulEvictionTasks")
+    ]
+    placements: dict[shapes.PolicyRef | None, set[bytes]] = {}
+    for value in bindings:
+        text = msgspec.json.encode(part(value, "spec").get("placement"), order="sorted")
+        placements.setdefault(_policy_of(value), set()).add(text)
+    held = [
+        f"{ref.kind} {ref.name}: templates that have an older placement of it get the new one"
+        for ref, texts in placements.items()
+        if ref is not None and len(texts) > 1
+    ]
+    return evicting + held
+
+
+async def _listed(api: MemberApi, resource: Resource | None) -> list[Json]:
+    return [] if resource is None else (await api.list(resource)).items
+
+
+def _with_placement(value: Json, placement: imported_placements.ImportedPlacement) -> Json:
+    if not placement.clusters and placement.policy is None:
+        return value
+    metadata = part(value, "metadata")
+    annotations = as_object(metadata.get("annotations")) or {}
+    added = {imported_placements.ANNOTATION: msgspec.json.encode(placement).decode()}
+    return {**value, "metadata": {**metadata, "annotations": {**annotations, **added}}}
+
+
+def _without_digests(value: Json) -> Json:
+    """Return a Secret without its values, of which an observer has digests only; any other object as it is."""
+    if value.get("kind") != "Secret":
+        return value
+    return {name: item for name, item in value.items() if name not in observation.SECRET_FIELDS}
+
+
+def _group_kind(value: Json) -> _GroupKind:
+    return group_kind(str(value.get("apiVersion")), str(value.get("kind")))
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _is_own(value: Json) -> bool:
+    """Whether an object belongs to the control plane itself, and is no template."""
+    namespace, name = place_of(value)
+    if value.get("kind") == "Namespace":
+        return name == "default" or name.startswith(_OWN_NAMESPACES)
+    return namespace.startswith(_OWN_NAMESPACES) or name in _OWN_NAMES
