@@ -54,12 +54,23 @@ class ShadowCondition(shapes.Shape, frozen=True, kw_only=True):
     message: str
 
 
+class ShadowReason(shapes.Shape, frozen=True, kw_only=True):
+    """Our reasons about one cluster: the filters that exclude it, or how many replicas it can take and keeps."""
+
+    cluster: str
+    failed: tuple[str, ...] = ()
+    allocatable: shapes.Count | None = None
+    weight: shapes.Count | None = None
+    kept: shapes.Count | None = None
+
+
 class DecisionCompared(Observation, frozen=True, kw_only=True):
     """A decision of another control plane's scheduler, compared with the one made from the state observed before it.
 
     ``version`` is the resourceVersion of the write that ended the decision, ``basis`` that of the binding that it was
     made from. ``verdict`` is ``same``; ``race``: another state within the window gives the same; ``known``: a
-    documented difference; or ``unexplained``.
+    documented difference; or ``unexplained``. If it is not ``same``, ``reasons`` are ours about the clusters of both
+    results; the other scheduler's are the message of its condition.
     """
 
     version: shapes.Count
@@ -68,6 +79,7 @@ class DecisionCompared(Observation, frozen=True, kw_only=True):
     why: str = ""
     observed: ShadowCondition
     computed: ShadowCondition
+    reasons: tuple[ShadowReason, ...] = ()
 
 
 class DecisionMade(Observation, frozen=True, kw_only=True):

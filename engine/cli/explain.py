@@ -1,11 +1,20 @@
 """``explain`` and ``timeline``: the reasons for a placement, and the history of an object."""
 
-from typing import Final, cast
+from typing import Final
 
-from engine.cli import failures, options, output, server_reads, set_properties
+from engine.cli import (
+    explanation_texts,
+    failures,
+    options,
+    output,
+    server_location,
+    server_reads,
+    set_properties,
+)
 from engine.cli.client import Client
+from engine.cli.karmada import shadow
 from engine.http import summaries
-from events.json_values import Json, as_list, as_objects, part
+from events.json_values import Json, as_objects, part
 
 _TIME_CHARS: Final = 19
 """Characters of a timestamp shown in a table: up to the seconds."""
@@ -24,24 +33,29 @@ def explain(
     place: options.NamespaceOption = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
-    """Explain where a workload is placed and why."""
+    """Explain where a workload is placed and why; beside an observer, why the observed Karmada placed it there."""
     kind, name = set_properties.split(kind, name)
     key = server_reads.key_of(server_reads.kind_of(kind), place.namespace, name)
     with server.client() as client:
         explanation = client.find(f"explain/{key}", asOf=as_of)
+    if (
+        explanation is None
+        and server_location.find(server.data or server_location.default_directory()).observes
+    ):
+        shadow.explain(kind, name, place=place, server=server)
+        return
     if explanation is None:
         raise failures.Failure(
             f"no decision for {key}",
-            f"check whether a policy selects it: reballast describe {kind} {name}; "
-            f"for a decision of an observed Karmada: reballast shadow explain {kind} {name}",
+            f"check whether a policy selects it: reballast describe {kind} {name}",
         )
     if server.json:
         output.json(explanation)
         return
-    for line in story(explanation):
+    for line in explanation_texts.story(explanation):
         output.print_line(line)
     for group in as_objects(part(explanation, "explanation").get("groups")):
-        show_group(group)
+        explanation_texts.show_group(group)
 
 
 def timeline(
@@ -88,77 +102,3 @@ def show_entries(entries: list[Json]) -> None:
     if (width := output.width()) is not None and width < _WIDE_CHARS:
         columns, rows = (*columns[:3], columns[5]), [(*row[:3], row[5]) for row in rows]
     output.table(columns, rows, fits=True)
-
-
-def story(explanation: Json) -> list[str]:
-    """Lines about the decision: when, on which basis, and its result."""
-    basis = part(explanation, "basis")
-    clusters, mode = part(explanation, "clusters"), explanation.get("mode")
-    lines = [
-        f"Binding:   {explanation.get('key')}",
-        f"Decided:   {basis.get('time')}, at number {basis.get('number')} of the log",
-        f"Basis:     step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}",
-        f"Trigger:   {explanation.get('trigger')}{f' ({mode})' if mode else ''}",
-        f"Replicas:  {explanation.get('replicas')}{_requests(part(explanation, 'requests'))}",
-        f"Before:    {counts(part(explanation, 'previous'))}",
-        f"Result:    {counts(clusters)}",
-    ]
-    if explanation.get("condition"):
-        lines.append(f"Condition: {explanation['condition']}")
-    if explanation.get("message"):
-        lines.append(f"Message:   {explanation['message']}")
-    overrides = part(explanation, "overrides")
-    lines += [
-        f"Overrides: {name}: {', '.join(map(str, as_list(values) or []))}"
-        for name, values in overrides.items()
-    ]
-    required_by = part(explanation, "requiredBy")
-    lines += [
-        f"Required:  by {by}: {', '.join(map(str, as_list(values) or []))}"
-        for by, values in required_by.items()
-    ]
-    for name, values in part(explanation, "labels").items():
-        lines.append(f"State:     {name}: {_labels(values)}")
-    for name, values in part(explanation, "notPreserved").items():
-        lines.append(f"State:     not preserved from {name}: {_labels(values)}")
-    lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.preemption_lines(explanation)]
-    return lines
-
-
-def _labels(value: object) -> str:
-    labels = cast("Json", value) if isinstance(value, dict) else {}
-    return ", ".join(f"{name}={labels[name]}" for name in sorted(labels))
-
-
-def show_group(group: Json) -> None:
-    """Print the clusters of a group that was tried, each with what speaks for and against it."""
-    title = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
-    steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in as_objects(group.get("steps")))
-    output.print_line("")
-    output.print_line(output.clean(f"{title}{f': {steps}' if steps else ''}"))
-    if group.get("error"):
-        output.print_line(output.clean(f"  {group['error']}"))
-    rows = [
-        (
-            cluster.get("name"),
-            cluster.get("replicas", "-"),
-            cluster.get("weight", "-"),
-            cluster.get("kept", "-"),
-            cluster.get("allocatable", "-"),
-            cluster.get("score", "-"),
-            "; ".join(summaries.failures(cluster)) or "-",
-        )
-        for cluster in as_objects(group.get("clusters"))
-    ]
-    output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "CAPACITY", "SCORE", "FAILED"), rows)
-
-
-def _requests(requests: Json) -> str:
-    # cpu requests are in thousandths of a core, all others in whole units.
-    amounts = ", ".join(f"{name}={value}{'m' if name == 'cpu' else ''}" for name, value in requests.items())
-    return f", each with {amounts}" if amounts else ""
-
-
-def counts(clusters: Json) -> str:
-    """Clusters with their replicas in one line."""
-    return ", ".join(f"{name}:{count}" for name, count in clusters.items()) or "nowhere"

@@ -6,7 +6,7 @@ result, the difference is a race.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -20,8 +20,8 @@ from engine.observer.observed_bindings import (
     placed_after,
     read_binding,
 )
+from engine.placement import compiled, explanations, fleet, questions, requests, schedule
 from engine.placement import decisions as placing
-from engine.placement import explanations, fleet, questions, schedule
 from events import observations
 
 SAME: Final = "same"
@@ -44,6 +44,9 @@ _TWO: Final = 2
 
 _NEGATIVE: Final = "Clusters available replicas -"
 """Part of a message of the reference whose 32-bit sum of available replicas has wrapped around."""
+
+_STABLY_SORTED_MAX: Final = 12
+"""Most entries that the reference's sort keeps in order if they are equal."""
 
 _NO_CLUSTER_FIT: Final = "NoClusterFit"
 
@@ -145,8 +148,10 @@ class Shadow:
             if _agrees(observed, schedule.schedule(request, known), is_success=is_success):
                 verdict, why, fitting = RACE, reason, (request, known)
                 break
-        if verdict == UNEXPLAINED and _NEGATIVE in observed.message and first.reason == placing.SUCCESS:
-            verdict, why = KNOWN, "the reference's 32-bit sum of available replicas wraps around"
+        if verdict == UNEXPLAINED and first.reason == placing.SUCCESS:
+            question, known, _ = next(self._states(versions, at))
+            why = _difference(observed, questions.read_request(question, known), known)
+            verdict = KNOWN if why else UNEXPLAINED
         compared = observations.DecisionCompared(
             kind=kind,
             name=final.metadata.name,
@@ -159,6 +164,7 @@ class Shadow:
             computed=observations.ShadowCondition(
                 clusters=dict(first.clusters), reason=first.reason, message=first.message
             ),
+            reasons=() if verdict == SAME else self._reasons(versions, at, observed),
         )
         if self._explained == (kind, compared.namespace, compared.name):
             request, known = fitting
@@ -170,6 +176,27 @@ class Shadow:
                 explanation=schedule.schedule(request, known, explain=True).explanation,
             )
         return compared
+
+    def _reasons(
+        self, versions: list[ObservedBinding], at: int, observed: observations.ShadowCondition
+    ) -> tuple[observations.ShadowReason, ...]:
+        """Return our reasons about the clusters of both results."""
+        question, known, _ = next(self._states(versions, at))
+        ours = schedule.schedule(questions.read_request(question, known), known, explain=True)
+        shown = observed.clusters.keys() | dict(ours.clusters).keys()
+        groups = ours.explanation.groups if ours.explanation is not None else ()
+        return tuple(
+            observations.ShadowReason(
+                cluster=each.name,
+                failed=each.failed,
+                allocatable=each.allocatable,
+                weight=each.weight,
+                kept=each.kept,
+            )
+            for group in groups[-1:]
+            for each in group.clusters
+            if each.name in shown
+        )
 
     def _states(
         self, versions: list[ObservedBinding], at: int
@@ -214,6 +241,39 @@ def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, i
     if observed.reason == _NO_CLUSTER_FIT:
         return ours.message.partition(":")[0] == observed.message.partition(":")[0]
     return ours.message == observed.message
+
+
+def _difference(observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet) -> str:
+    """Return the documented difference by which the results differ; empty if there is none."""
+    if _NEGATIVE in observed.message:
+        return "the reference's 32-bit sum of available replicas wraps around"
+    ours = schedule.schedule(request, known, explain=True)
+    is_aggregated = compiled.strategy(request.placement.replica_scheduling) == compiled.AGGREGATED
+    if (
+        observed.reason == placing.SUCCESS
+        and is_aggregated
+        and _differs_by_a_tie(observed.clusters, ours, request)
+    ):
+        return "the reference sorts equal clusters of an Aggregated division unstably"
+    return ""
+
+
+def _differs_by_a_tie(placed: Mapping[str, int], ours: placing.Decision, request: requests.Request) -> bool:
+    """Whether two results give the same replicas to clusters of equal availability, only to others among these.
+
+    The reference's sort is stable up to twelve clusters.
+    """
+    chosen, before = dict(ours.clusters), dict(request.current)
+    differing = sorted(name for name in placed.keys() | chosen.keys() if placed.get(name) != chosen.get(name))
+    groups = ours.explanation.groups if ours.explanation is not None else ()
+    selected = {each.name: each for group in groups[-1:] for each in group.clusters if each.selected}
+    if len(selected) <= _STABLY_SORTED_MAX or not selected.keys() >= set(differing):
+        return False
+    gained = [
+        sorted(result.get(name, 0) - before.get(name, 0) for name in differing) for result in (placed, chosen)
+    ]
+    available = {(selected[name].tier, selected[name].allocatable) for name in differing}
+    return gained[0] == gained[1] and len(available) == 1
 
 
 class _HeadMetadata(Struct, frozen=True, rename="camel"):

@@ -24,6 +24,12 @@ SAMPLES: Final[tuple[shapes.Event, ...]] = (
         why="decided with the clusters of 39",
         observed=_CONDITION,
         computed=observations.ShadowCondition(clusters={"member2": 2}, reason="Success", message="done"),
+        reasons=(
+            observations.ShadowReason(
+                cluster="member1", failed=("cluster(s) had untolerated taint {a:NoSchedule}",)
+            ),
+            observations.ShadowReason(cluster="member2", allocatable=7, weight=7, kept=1),
+        ),
     ),
     observations.DecisionMade(
         kind="ResourceBinding",

@@ -95,7 +95,13 @@ async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:
             explained = json.loads(await run(directory, *words, "--json"))
             assert explained["compared"]["observed"] == compared["observed"]
             assert explained["explanation"]["groups"]
+            assert await run(directory, "explain", *words[2:]) == text
             await run(directory, "shadow", "explain", "deploy", "nobody", code=1)
+            # The observer has no objects of its own: a plan is about the control plane that it observes.
+            cluster = next(iter(compared["observed"]["clusters"]))
+            plan = json.loads(await run(directory, "plan", "fail", cluster, "--json", code=2))
+            assert plan["prediction"]["workloads"] > 100
+            assert any(cluster in each["before"] for each in plan["prediction"]["changed"])
         finally:
             process.terminate()
             await process.wait()

@@ -9,8 +9,8 @@ import msgspec
 from cyclopts import App
 from msgspec import Struct
 
-from engine.cli import explain as explaining
 from engine.cli import (
+    explanation_texts,
     failures,
     help_texts,
     log_checkpoint,
@@ -87,7 +87,7 @@ def explain(
         ("Decided", f"by Karmada, written at resourceVersion {compared.version}, read at {compared.basis}"),
         ("Trigger", found.trigger or "none"),
         ("Replicas", str(found.replicas)),
-        ("Before", explaining.counts(dict[str, object](found.previous))),
+        ("Before", explanation_texts.counts(dict[str, object](found.previous))),
         ("Karmada", _result(compared.observed)),
         ("Reballast", _result(compared.computed)),
         ("Verdict", compared.verdict + text),
@@ -95,7 +95,7 @@ def explain(
         output.print_line(output.clean(f"{f'{heading}:':<11}{line}"))
     explanation = cast("object", msgspec.json.decode(msgspec.json.encode(found.explanation)))
     for group in as_objects((as_object(explanation) or {}).get("groups")):
-        explaining.show_group(group)
+        explanation_texts.show_group(group)
 
 
 async def _explained(place: log_places.LogPlace, namespace: str, name: str) -> shadow.Explained | None:
@@ -163,8 +163,17 @@ def _show(found: Report) -> None:
             )
             output.print_line(output.clean(f"    Karmada:   {_result(compared.observed)}"))
             output.print_line(output.clean(f"    Reballast: {_result(compared.computed)}"))
+            for reason in compared.reasons:
+                output.print_line(output.clean(f"      {reason.cluster}: {_reason(reason)}"))
 
 
 def _result(result: observations.ShadowCondition) -> str:
     placed = ", ".join(f"{name}: {count}" for name, count in sorted(result.clusters.items())) or "nowhere"
     return f"{placed} ({result.reason}: {result.message})"
+
+
+def _reason(reason: observations.ShadowReason) -> str:
+    if reason.failed:
+        return "; ".join(reason.failed)
+    numbers = {"capacity": reason.allocatable, "weight": reason.weight, "kept": reason.kept}
+    return ", ".join(f"{name} {count}" for name, count in numbers.items() if count is not None) or "eligible"
