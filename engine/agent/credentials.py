@@ -38,6 +38,8 @@ class Credentials:
 
     async def header(self) -> str:
         """The value of ``Authorization``, empty with a client certificate. Raises KubeconfigError."""
+        if time.time() < self._until_s:
+            return self._header
         async with self._lock:
             # Under the lock, so that concurrent requests do not start several plugins.
             if time.time() >= self._until_s:

@@ -4,16 +4,17 @@ It maps failures to ``api_errors`` but neither waits nor retries; ``call_limits`
 """
 
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Final, NamedTuple
-from urllib.parse import quote
+from typing import Final, NamedTuple, NoReturn
+from urllib.parse import quote, urlencode
 
+import aiohttp
 import anyio.to_thread
-import httpx
 import msgspec
 from msgspec import Struct
+from yarl import URL
 
 from engine.agent import messages
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
@@ -29,10 +30,13 @@ MANAGER: Final = "reballast"
 LIST_OBJECTS: Final = 500
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
-_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
+_CONNECT_SECONDS: Final = 10.0
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=30.0)
 _WATCH_SECONDS: Final = 290
-_WATCH_TIMEOUT: Final = httpx.Timeout(10.0, read=_WATCH_SECONDS + 30.0)
-_FORWARD_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0, read=None)
+_WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(
+    total=None, sock_connect=_CONNECT_SECONDS, sock_read=_WATCH_SECONDS + 30.0
+)
+_FORWARD_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
 """The bodies of watches and of followed logs may be silent for long."""
 
 _MESSAGE_CHARS: Final = 500
@@ -76,18 +80,25 @@ class Change(NamedTuple):
     object: Json
 
 
+class Forwarded(NamedTuple):
+    """The response to a user's request; its body is not read yet."""
+
+    status: int
+    content_type: str
+    body: AsyncIterator[bytes]
+
+
 class MemberApi:
     """Call one API server. Methods raise the errors of ``api_errors``, and KubeconfigError."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self._credentials = Credentials(access)
-        self._http: httpx.AsyncClient | None = None
-        self._extensions = {"sni_hostname": access.server_name} if access.server_name else {}
+        self._session: aiohttp.ClientSession | None = None
 
     async def aclose(self) -> None:
-        if self._http is not None:
-            await self._http.aclose()
+        if self._session is not None:
+            await self._session.close()
 
     async def version(self) -> str:
         """The server's Kubernetes version."""
@@ -98,7 +109,7 @@ class MemberApi:
 
         Raises an error after ``seconds``.
         """
-        limit = httpx.Timeout(seconds)
+        limit = aiohttp.ClientTimeout(total=seconds)
         try:
             await self._send("GET", "/readyz", limit=limit)
         except RefusedError as error:
@@ -161,10 +172,10 @@ class MemberApi:
 
     async def patch(
         self, resource: Resource, namespace: str, name: str, change: Json, subresource: str = ""
-    ) -> Json:
-        """Change an object, or its subresource, by a merge patch; return the object."""
+    ) -> bytes:
+        """Change an object, or its subresource, by a merge patch; return the object as JSON."""
         path = resource.path(namespace, name) + (f"/{subresource}" if subresource else "")
-        return await self._json("PATCH", path, query={"fieldManager": MANAGER}, body=change, form=_MERGE)
+        return await self._send("PATCH", path, query={"fieldManager": MANAGER}, body=change, form=_MERGE)
 
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
         """Delete the object with this uid; dependents are deleted in the background. No error if it does not exist."""
@@ -202,44 +213,30 @@ class MemberApi:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(_WATCH_SECONDS),
         } | ({"labelSelector": labels} if labels else {})
-        http = await self._opened()
-        headers = await self._headers()
         try:
-            async with http.stream(
-                "GET",
-                resource.path(),
-                params=query,
-                headers=headers,
-                timeout=_WATCH_TIMEOUT,
-                extensions=self._extensions,
-            ) as response:
-                if response.status_code >= HTTPStatus.BAD_REQUEST:
-                    await response.aread()
-                    self._raise(response)
-                async for line in response.aiter_lines():
-                    if line:
-                        yield _change(line)
-        except httpx.HTTPError as error:
+            async with self._request("GET", resource.path(), query=query, limit=_WATCH_TIMEOUT) as response:
+                if response.status >= HTTPStatus.BAD_REQUEST:
+                    self._raise(response, await response.read())
+                async for line in _lines(response.content):
+                    yield _change(line)
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise UnreachableError(f"watch of {resource.plural}: {_error_text(error)}") from None
 
     @asynccontextmanager
-    async def forwarded(self, call: messages.Call) -> AsyncGenerator[httpx.Response]:
-        """Send a user's request and return the response, whatever its status; its body is not read yet."""
-        http = await self._opened()
-        headers = await self._headers()
-        headers |= {"accept": call.accept} if call.accept else {}
-        headers |= {"content-type": call.content_type} if call.content_type else {}
+    async def forwarded(self, call: messages.Call) -> AsyncGenerator[Forwarded]:
+        """Send a user's request and return the response, whatever its status."""
         try:
-            async with http.stream(
+            async with self._request(
                 call.method,
                 call.target,
                 content=call.body or None,
-                headers=headers,
-                timeout=_FORWARD_TIMEOUT,
-                extensions=self._extensions,
+                form=call.content_type,
+                accept=call.accept or envelope.JSON,
+                limit=_FORWARD_TIMEOUT,
             ) as response:
-                yield response
-        except httpx.HTTPError as error:
+                content_type = response.headers.get("content-type", "")
+                yield Forwarded(response.status, content_type, response.content.iter_any())
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise UnreachableError(f"{call.method} {call.target}: {_error_text(error)}") from None
 
     async def _json(
@@ -252,9 +249,9 @@ class MemberApi:
         form: str = envelope.JSON,
         accept: str = envelope.JSON,
     ) -> Json:
-        response = await self._send(method, path, query=query, body=body, form=form, accept=accept)
+        content = await self._send(method, path, query=query, body=body, form=form, accept=accept)
         try:
-            return msgspec.json.decode(response.content, type=dict[str, object])
+            return msgspec.json.decode(content, type=dict[str, object])
         except (msgspec.MsgspecError, RecursionError):
             raise UnreachableError(f"{method} {path}: the response is not a JSON object") from None
 
@@ -267,48 +264,71 @@ class MemberApi:
         body: Json | None = None,
         form: str = envelope.JSON,
         accept: str = envelope.JSON,
-        limit: httpx.Timeout = _TIMEOUT,
-    ) -> httpx.Response:
-        http = await self._opened()
-        headers = {**await self._headers(), "content-type": form, "accept": accept}
+        limit: aiohttp.ClientTimeout = _TIMEOUT,
+    ) -> bytes:
+        """Send a request; return the body of a response that is no error."""
         content = None if body is None else msgspec.json.encode(body)
         try:
-            response = await http.request(
-                method,
-                path,
-                params=query,
-                content=content,
-                headers=headers,
-                timeout=limit,
-                extensions=self._extensions,
-            )
-        except httpx.HTTPError as error:
+            async with self._request(
+                method, path, query=query, content=content, form=form, accept=accept, limit=limit
+            ) as response:
+                answer = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise UnreachableError(f"{method} {path}: {_error_text(error)}") from None
-        if response.status_code >= HTTPStatus.BAD_REQUEST:
-            self._raise(response)
-        return response
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            self._raise(response, answer)
+        return answer
 
-    async def _headers(self) -> dict[str, str]:
-        header = await self._credentials.header()
-        return {"accept": envelope.JSON} | ({"authorization": header} if header else {})
+    @asynccontextmanager
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        form: str = "",
+        accept: str = envelope.JSON,
+        limit: aiohttp.ClientTimeout,
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """Send a request as it is; raises the errors of aiohttp, and KubeconfigError."""
+        session = await self._opened()
+        authorization = await self._credentials.header()
+        headers = {"accept": accept}
+        if authorization:
+            headers["authorization"] = authorization
+        if form:
+            headers["content-type"] = form
+        text = f"{self._access.server.rstrip('/')}{path}" + (f"?{urlencode(query)}" if query else "")
+        async with session.request(
+            method,
+            URL(text, encoded=True),
+            data=content,
+            headers=headers,
+            timeout=limit,
+            allow_redirects=False,
+            proxy=self._access.proxy or None,
+            server_hostname=self._access.server_name or None,
+        ) as response:
+            yield response
 
-    async def _opened(self) -> httpx.AsyncClient:
+    async def _opened(self) -> aiohttp.ClientSession:
         """The HTTP client, created at the first call; certificates are read in a thread."""
-        if self._http is None:
+        if self._session is None:
             access, credentials = self._access, self._credentials
             await credentials.header()
             context = await anyio.to_thread.run_sync(tls, access, credentials.certificate, credentials.key)
             # Another task may have created it during the await.
-            if self._http is None:
-                self._http = _client(access, context)
-        return self._http
+            if self._session is None:
+                self._session = _session(context)
+        return self._session
 
-    def _raise(self, response: httpx.Response) -> None:
+    def _raise(self, response: aiohttp.ClientResponse, content: bytes) -> NoReturn:
         """Raise the error that matches a failure response; after a 401, credentials are read again."""
-        code = response.status_code
-        status = _status(response.content)
-        message = str(status.get("message") or response.reason_phrase)[:_MESSAGE_CHARS]
-        text = f"{response.request.method} {response.request.url.path}: {code} {message}"
+        code = response.status
+        status = _status(content)
+        message = str(status.get("message") or response.reason)[:_MESSAGE_CHARS]
+        text = f"{response.method} {response.url.path}: {code} {message}"
         if code == HTTPStatus.UNAUTHORIZED:
             self._credentials.forget()
         if code == HTTPStatus.TOO_MANY_REQUESTS:
@@ -320,15 +340,26 @@ class MemberApi:
         raise RefusedError(code, str(status.get("reason", "")), message)
 
 
-def _client(access: Access, context: ssl.SSLContext) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        base_url=access.server,
-        verify=context,
-        proxy=access.proxy or None,
-        trust_env=False,
-        limits=httpx.Limits(max_connections=64, max_keepalive_connections=32),
+def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
+    # Watches hold their connections; ``call_limits`` bounds the others.
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=context),
+        cookie_jar=aiohttp.DummyCookieJar(),
         headers={"user-agent": "reballast-agent"},
+        skip_auto_headers=("content-type",),
     )
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield the lines of a body, which may be longer than the reader's own limit."""
+    rest = b""
+    async for chunk in content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line:
+                yield line
+    if rest:
+        yield rest
 
 
 def _aggregated(document: Json) -> list[Resource]:
@@ -348,7 +379,7 @@ def _aggregated(document: Json) -> list[Resource]:
     ]
 
 
-def _change(line: str) -> Change:
+def _change(line: bytes) -> Change:
     try:
         event = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.MsgspecError, RecursionError):

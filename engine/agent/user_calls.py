@@ -42,10 +42,7 @@ class UserCalls:
         async with self._limiter:
             try:
                 async with self._api.forwarded(call) as response:
-                    content_type = response.headers.get("content-type", "")
-                    await self._control.reply(
-                        call.id, response.status_code, content_type, response.aiter_bytes()
-                    )
+                    await self._control.reply(call.id, response.status, response.content_type, response.body)
             except (ApiError, KubeconfigError) as error:
                 _log.info("a user's request failed", cluster=self._cluster, error=str(error))
                 await self._refuse(call, str(error))
