@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 import msgspec
 import uvicorn
+import uvloop
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -272,11 +273,13 @@ class _Measured(Api):
         self._created: dict[str, float] = {}
         self._placed: dict[str, float] = {}
         self._made = 0
+        self._count = 0
 
     def routes(self) -> list[Route]:
         return [
             Route("/bench/bind", self._bind, methods=["POST"]),
             Route("/bench/touch", self._touch, methods=["POST"]),
+            Route("/bench/written", self._written),
             Route("/bench/figures", self._figures),
             *super().routes(),
         ]
@@ -304,16 +307,19 @@ class _Measured(Api):
         await _paced(request, touch)
         return JSONResponse({})
 
+    async def _written(self, _request: Request) -> Response:
+        return JSONResponse(self._count)
+
     async def _figures(self, _request: Request) -> Response:
         spans_ms = [round((placed - self._created[name]) * 1_000, 2) for name, placed in self._placed.items()]
-        count = sum(plural == _BINDINGS for plural, _, _, _ in self.writes)
-        return JSONResponse({"placed_ms": spans_ms, "writes": count})
+        return JSONResponse({"placed_ms": spans_ms, "writes": self._count})
 
     def answered(self, _plural: str, write: Callable[[], Response]) -> Response:
         before = len(self.writes)
         response = write()
         for plural, _, name, _ in self.writes[before:]:
             if plural == _BINDINGS:
+                self._count += 1
                 self._placed.setdefault(name, time.perf_counter())
         return response
 
@@ -346,4 +352,4 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_main())
+    uvloop.run(_main())

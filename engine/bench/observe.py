@@ -211,12 +211,10 @@ def _ask(url: str, act: str, count: int, per_second: float, **more: str) -> None
 
 def _placed(url: str, writes: int) -> _Placed:
     """Wait until bindings were written so often; return the times."""
-    while True:
-        answer = httpx.get(f"{url}/bench/figures", trust_env=False, timeout=60)
-        found = msgspec.json.decode(answer.content, type=_Placed)
-        if found.writes >= writes:
-            return found
+    while int(httpx.get(f"{url}/bench/written", trust_env=False, timeout=60).text) < writes:
         time.sleep(_POLL_S)
+    answer = httpx.get(f"{url}/bench/figures", trust_env=False, timeout=60)
+    return msgspec.json.decode(answer.content, type=_Placed)
 
 
 async def _delays_ms(place: log_places.LogPlace, count: int) -> list[float]:
