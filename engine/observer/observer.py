@@ -61,7 +61,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Observer:
-    """Observes one control plane; ``source`` names it in the events. Call ``run``."""
+    """Observes one control plane; ``source`` names it in the events, ``ours`` our own scheduler there. Call ``run``."""
 
     def __init__(
         self,
@@ -70,6 +70,7 @@ class Observer:
         source: str,
         clock_ms: Callable[[], int],
         gather_s: float = GATHER_S,
+        ours: str = "",
     ) -> None:
         self._gather_s = gather_s
         self._api = api
@@ -78,7 +79,7 @@ class Observer:
         self._clock_ms = clock_ms
         self._gate = Gate(lambda: None)
         self._observations = Observations()
-        self._shadow = shadow.Shadow()
+        self._shadow = shadow.Shadow(ours=ours)
         self._waiting: list[Observation] = []
         self._arrived = asyncio.Event()
         self._followed: set[Resource] = set()

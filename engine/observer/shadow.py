@@ -71,11 +71,13 @@ class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
 class Shadow:
     """Compares the decisions in a stream of observed objects.
 
-    ``explained`` is the kind, namespace and name of a binding whose newest decision is kept with its explanation.
+    ``explained`` is the kind, namespace and name of a binding whose newest decision is kept explained. ``ours``
+    is the name of our own scheduler there, whose decisions are not compared.
     """
 
-    def __init__(self, explained: tuple[str, str, str] | None = None) -> None:
+    def __init__(self, explained: tuple[str, str, str] | None = None, ours: str = "") -> None:
         self._explained = explained
+        self._ours = ours
         self.explanation: Explained | None = None
         self._clusters: dict[str, bytes] = {}
         self._fleets: deque[_Fleet] = deque([_Fleet(0, ())], _FLEETS_MAX)
@@ -92,7 +94,7 @@ class Shadow:
             self._clusters[metadata.name] = bytes(manifest)
             self._remember_fleet(int(metadata.resource_version))
             return None
-        if kind not in BINDINGS:
+        if kind not in BINDINGS or (self._ours and _NAMED.decode(manifest).spec.scheduler_name == self._ours):
             return None
         binding = read_binding(manifest)
         key = (kind, binding.metadata.namespace, binding.metadata.name)
@@ -285,4 +287,13 @@ class _Head(Struct, frozen=True):
     metadata: _HeadMetadata
 
 
+class _NamedSpec(Struct, frozen=True, rename="camel"):
+    scheduler_name: str = ""
+
+
+class _Named(Struct, frozen=True):
+    spec: _NamedSpec = _NamedSpec()
+
+
+_NAMED: Final = msgspec.json.Decoder(_Named)
 _HEAD: Final = msgspec.json.Decoder(_Head)

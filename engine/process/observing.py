@@ -73,7 +73,8 @@ class Observing(Collector):
         source = SOURCE + observed.name
         scheduling = observed.scheduling
         gather_s = GATHER_S if scheduling is None else _SOON_S
-        self._observer = Observer(self._api, log, source, clock_ms, gather_s)
+        ours = "" if scheduling is None else scheduling.name
+        self._observer = Observer(self._api, log, source, clock_ms, gather_s=gather_s, ours=ours)
         self._scheduler: Scheduler | None = None
         if scheduling is None:
             return

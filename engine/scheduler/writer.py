@@ -1,6 +1,7 @@
 """Writes decisions to the API: the outbox. What a crash or an outage leaves unwritten is written later."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
@@ -24,8 +25,11 @@ WORKERS: Final = 16
 WRITES_PER_SECOND: Final = 200
 """By default; Karmada's own scheduler has 40."""
 
-_EVENTS_MAX: Final = 1_000
-"""Kubernetes Events that wait; more are dropped, since the log has the decisions."""
+_TOLD_MAX: Final = 20_000
+"""Written decisions whose Kubernetes Events wait; those of more are dropped, since the log has the decisions."""
+
+_EVENTS_PAUSE_S: Final = 0.05
+"""How long an Event waits at most for the writes of bindings to end."""
 
 _RESOURCES: Final = {
     kind: Resource(api_version=API_VERSION, kind=kind, plural=f"{kind.lower()}s", namespaced=namespaced)
@@ -74,7 +78,8 @@ class Writer:
         self._gate = Gate(lambda: None)
         self._waiting: asyncio.Queue[Key] = asyncio.Queue()
         self._busy: set[Key] = set()
-        self._events: asyncio.Queue[Json] = asyncio.Queue(_EVENTS_MAX)
+        self._told: asyncio.Queue[tuple[ObservedBinding, DecisionMade]] = asyncio.Queue(_TOLD_MAX)
+        self._idle = asyncio.Event()
         self.counts = Counts()
 
     def put(self, keys: Iterable[Key]) -> None:
@@ -82,6 +87,7 @@ class Writer:
         for key in keys:
             if key not in self._busy:
                 self._busy.add(key)
+                self._idle.clear()
                 self._waiting.put_nowait(key)
 
     async def run(self) -> None:
@@ -98,6 +104,8 @@ class Writer:
                 await self._write_pending(key)
             finally:
                 self._busy.discard(key)
+                if not self._busy:
+                    self._idle.set()
 
     async def _write_pending(self, key: Key) -> None:
         """Write the pending decision on a binding, and those that replace it meanwhile."""
@@ -142,12 +150,12 @@ class Writer:
         kind, namespace, name = key
         resource = _RESOURCES[kind]
 
-        async def patch() -> Json:
+        async def patch() -> bytes:
             return await self._api.patch(resource, namespace, name, write.body, write.subresource)
 
         answered = await self._gate.call(patch)
         self.counts.writes += 1
-        return read_binding(msgspec.json.encode(answered))
+        return read_binding(answered)
 
     async def _read(self, key: Key) -> ObservedBinding | None:
         """Return the binding as the API has it now; None if it does not answer or the binding is gone."""
@@ -161,21 +169,27 @@ class Writer:
     def _put_events(self, binding: ObservedBinding, decision: DecisionMade) -> None:
         if not (decision.places or writes.moves_time(decision) or decision.status != writes.TRUE):
             return
-        for event in kubernetes_events.events_of(binding, decision, self._component):
-            if self._events.full():
-                self.counts.events_dropped += 1
-            else:
-                self._events.put_nowait(event)
+        if self._told.full():
+            self.counts.events_dropped += 1
+        else:
+            self._told.put_nowait((binding, decision))
 
     async def _send_events(self) -> None:
         """Create Events, each once: they are a courtesy, and must not delay the bindings."""
         while True:
-            event = await self._events.get()
-            try:
-                await self._gate.call(lambda event=event: self._api.create(_EVENT, event))
-                self.counts.events += 1
-            except RefusedError as error:
-                if error.code != HTTPStatus.CONFLICT:
-                    _log.warning("Event not written", reason=str(error))
-            except (KubeconfigError, ThrottledError, UnreachableError) as error:
+            binding, decision = await self._told.get()
+            for event in kubernetes_events.events_of(binding, decision, self._component):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_EVENTS_PAUSE_S):
+                        await self._idle.wait()
+                await self._send_event(event)
+
+    async def _send_event(self, event: Json) -> None:
+        try:
+            await self._gate.call(lambda: self._api.create(_EVENT, event))
+            self.counts.events += 1
+        except RefusedError as error:
+            if error.code != HTTPStatus.CONFLICT:
                 _log.warning("Event not written", reason=str(error))
+        except (KubeconfigError, ThrottledError, UnreachableError) as error:
+            _log.warning("Event not written", reason=str(error))
