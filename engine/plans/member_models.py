@@ -16,7 +16,7 @@ from events import clusters, codec, topics
 
 _READ: Final = 1_000
 _ASSUMED: Final = (
-    "{} is not simulated: assumed to start replicas in {} ms, in the capacity that it last reported, "
+    "{} not simulated: assumed to start replicas in {} ms, in the capacity that was last reported, "
     "and to end no Job"
 )
 
@@ -45,8 +45,15 @@ async def read(log: port.Log, simulated: Sequence[specs.MemberSpec]) -> Models:
     return Models(
         specs=(*simulated, *models),
         reported={name: each.capacity for name, each in others.items() if each.capacity is not None},
-        assumptions=tuple(_ASSUMED.format(spec.name, spec.startup_ms) for spec in models),
+        assumptions=_assumptions([spec.name for spec in models]),
     )
+
+
+def _assumptions(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    text = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+    return (_ASSUMED.format(text, specs.STARTUP_MS),)
 
 
 def load(models: Models, members: member_fleet.Members) -> None:

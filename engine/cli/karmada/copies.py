@@ -95,7 +95,8 @@ def _notes(report: importing.Report) -> list[str]:
         + "; ".join(str(problem.get("reason", "")) for problem in as_objects(result.get("problems")))
         for result in report.refused
     ]
-    notes += [f"not as observed: {each.binding}" for each in report.moved]
+    if report.moved:
+        notes.append(f"not as observed: {', '.join(each.binding for each in report.moved)}")
     notes += report.notes
     more = len(notes) - _SHOWN_MAX
     return notes[:_SHOWN_MAX] + ([f"{more} more like these"] if more > 0 else [])

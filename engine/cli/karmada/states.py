@@ -189,7 +189,7 @@ def _running(bindings: Iterable[Json]) -> dict[str, dict[Binding, Running]]:
 def _notes(bindings: Sequence[Json]) -> list[str]:
     """Return what can't be taken over."""
     evicting = [
-        f"the evictions of {'/'.join(filter(None, place_of(value)))} end without a trace here"
+        "/".join(filter(None, place_of(value)))
         for value in bindings
         if part(value, "spec").get("gracefulEvictionTasks")
     ]
@@ -202,7 +202,8 @@ def _notes(bindings: Sequence[Json]) -> list[str]:
         for ref, texts in placements.items()
         if ref is not None and len(texts) > 1
     ]
-    return evicting + held
+    ended = [f"evictions end without a trace here: {', '.join(evicting)}"] if evicting else []
+    return ended + held
 
 
 async def _listed(api: MemberApi, resource: Resource | None) -> list[Json]:
