@@ -19,6 +19,7 @@ from events import codec, observations, shapes, topics
 from events.json_values import Json
 from tests import recordings
 from tests.observer.playback import Playback, playing
+from tests.observer.relay import relayed
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +27,7 @@ FIRST = 3_000
 ROUND = 1_200
 FAULTS = 0.4
 COUNT = 9_000
+PARTITION_S = 60
 
 
 def recorded(count: int = COUNT) -> Playback:
@@ -106,6 +108,28 @@ async def test_every_change_is_appended_once_while_watches_are_cut() -> None:
     later = {(change.place, change.version) for change in playback.changes[FIRST:]}
     assert later <= set(found)
     assert playback.refused == 0
+
+
+async def test_partition_of_a_minute_loses_and_repeats_nothing() -> None:
+    playback, log = recorded(), memory.MemoryLog()
+    playback.shown = FIRST
+    async with (
+        playing(playback) as access,
+        relayed(access.server) as relay,
+        observing(Access(server=relay.url), log),
+    ):
+        await level(playback, log)
+        relay.passing.clear()
+        for end in range(FIRST, COUNT + 1, 100):
+            playback.shown = end
+            await asyncio.sleep(PARTITION_S / ((COUNT - FIRST) / 100))
+        assert await known(log) != shown(playback)
+        relay.passing.set()
+        await level(playback, log)
+    found = await versions(log)
+    assert len(found) == len(set(found))
+    later = {(change.place, change.version) for change in playback.changes[FIRST:]}
+    assert later <= set(found)
 
 
 async def test_decisions_are_compared_as_in_the_recording() -> None:
