@@ -83,6 +83,23 @@ _TOLERATED: Final = Tolerated()
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
+class Periodic(log_checkpoint.Signing):
+    """What the server does from time to time: signed checkpoints, and failure drills."""
+
+    drill_every: Annotated[
+        str, Parameter(help="Predict all failures so often (see `drill`), for the metrics: 1h, 30m.")
+    ] = ""
+
+    def drill_every_s(self) -> float:
+        """The time between two drills, in seconds; 0 for none. Raises Failure."""
+        return options.read_duration("--drill-every", self.drill_every) / 1_000 if self.drill_every else 0
+
+
+_PERIODIC: Final = Periodic()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class Listening:
     """Address, ports, host names and TLS of the server."""
 
@@ -171,17 +188,18 @@ def up(
     members: Members = True,
     log: Log = None,
     tolerated: Tolerated = _TOLERATED,
-    signing: log_checkpoint.Signing = log_checkpoint.SIGNING,
+    periodic: Periodic = _PERIODIC,
     as_json: AsJson = False,
 ) -> int:
     """Run a control plane with simulated member clusters."""
     return serve_with(
         data,
-        lambda options: structs.replace(
-            listening.chosen(options),
+        lambda before: structs.replace(
+            listening.chosen(before),
             log=log,
             tolerated=tolerated.seconds(),
-            checkpoints=signing.schedule(options.directory),
+            checkpoints=periodic.schedule(before.directory),
+            drill_every_s=periodic.drill_every_s(),
         ),
         members=members,
         as_json=as_json,

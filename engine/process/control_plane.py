@@ -34,6 +34,7 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.kafka import address
 from engine.process import (
     checkpointing,
+    drilling,
     installation,
     kept_ports,
     log_places,
@@ -75,6 +76,7 @@ class Options(Struct, frozen=True, kw_only=True):
     - ``tolerated``: for how long policies without tolerations of their own tolerate failing clusters.
     - ``checkpoints``: when and where checkpoints of the log are signed; None for never.
     - ``observed``: another control plane whose objects and decisions this one observes.
+    - ``drill_every_s``: how often the failure of each cluster, zone, region and provider is predicted; 0 for never.
     - ``on_ready``: called with the endpoint and the ports of the last run that were not free.
 
     Port 0 means the port of the last run if it is free, else any.
@@ -96,6 +98,7 @@ class Options(Struct, frozen=True, kw_only=True):
     tolerated: TolerationSeconds = TolerationSeconds()
     checkpoints: checkpointing.Schedule | None = None
     observed: observing.Observed | None = None
+    drill_every_s: float = 0
     on_ready: Callable[[endpoints.Endpoint, Sequence[int]], None] | None = None
 
 
@@ -137,6 +140,7 @@ async def serve(options: Options) -> None:
             endpoint = await asyncio.to_thread(_endpoint, options, (listening, secured), own, shown)
             login = sessions.Login(endpoint.login, time.time() + options.login_seconds)
             parts = _services(running, entrance, endpoint.token, login, options)
+            periodic = _drills(parts, running, options)
             members = running.members if options.members else None
             kube_application = kube_app.create_app(parts, clock_ms, members, authority=own.authority)
 
@@ -168,6 +172,7 @@ async def serve(options: Options) -> None:
                         parts.stopping,
                     ),
                     *([observer.run(parts.stopping)] if observer is not None else ()),
+                    *([periodic.run()] if periodic is not None else ()),
                 )
                 await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))
@@ -325,6 +330,15 @@ def _services(
         hosts=(options.host, *options.hosts),
         collectors=running.collectors,
     )
+
+
+def _drills(parts: services.Services, running: Replica, options: Options) -> drilling.Drills | None:
+    """Prepare periodic drills, and export their metrics; None if there are none."""
+    if not options.drill_every_s:
+        return None
+    periodic = drilling.Drills(parts, options.drill_every_s, clock_ms)
+    running.collectors.append(periodic)
+    return periodic
 
 
 def _listening(watch: Watch) -> contextlib.closing[socket.socket]:

@@ -5,7 +5,9 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cli import servers
 from tests.cli.servers import Shell
@@ -231,3 +233,26 @@ def test_failure_of_a_region_is_planned(shell: Shell, tmp_path: Path) -> None:
     assert planned["changed"] == prediction(shell, "fail", *place["clusters"])["changed"]
     shell("plan", "fail", "--zone", "nowhere", code=1)
     assert "no cluster is in zone nowhere" in shell.errors
+
+
+def test_server_drills_periodically_and_exports_the_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "data"
+    with servers.running(directory, "--drill-every", "1s"):
+        shell = Shell(directory, capsys)
+        run(shell, written(tmp_path / "objects.yaml", OBJECTS.replace("cpu: 100m", 'cpu: "1000"')))
+        endpoint = json.loads((directory / "endpoint.json").read_text())
+
+        def missing() -> dict[str, float]:
+            headers = {"authorization": f"Bearer {endpoint['token']}"}
+            text = httpx.get(f"{endpoint['url']}/metrics", headers=headers, trust_env=False).text
+            return {
+                sample.labels["name"]: sample.value
+                for family in text_string_to_metric_families(text)
+                for sample in family.samples
+                if sample.name == "reballast_drill_missing_replicas" and sample.labels["domain"] == "cluster"
+            }
+
+        # Nothing evicts, so what is in a failing cluster has no place.
+        shell.until_true(lambda: missing() == {"member1": 3, "member2": 3, "member3": 3})

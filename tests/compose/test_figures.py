@@ -12,7 +12,8 @@ from engine.agent.kubeconfigs import Access
 from engine.log.kafka.numbered_log import SequenceCounts
 from engine.log.kafka.replica_metrics import SequenceFigures
 from engine.loop_lag import LoopLag
-from engine.process import observing
+from engine.plans import drills
+from engine.process import drilling, observing
 from engine.reconcilers.worker_metrics import WorkerMetrics
 from tests.api.test_questions import client, placed, serving
 from tests.builders.inputs import deployment, joined, policy
@@ -34,7 +35,7 @@ def labels(metrics: Iterable[Metric]) -> dict[str, set[str]]:
 
 
 async def shown() -> dict[str, set[str]]:
-    """Return all metrics of a worker, an API on Kafka, a scheduler and an agent, with their labels."""
+    """Return all metrics of a worker, an API on Kafka, a scheduler, a drill and an agent, with their labels."""
     story = Story()
     await story.worker.recover()
     await story.submit(joined("member1"), policy("p", on("member1")), deployment("web", 2))
@@ -46,6 +47,11 @@ async def shown() -> dict[str, set[str]]:
         "karmada", Access(server="http://127.0.0.1:1"), observing.Scheduling("reballast", "karmada-system")
     )
     found |= labels(observing.Observing(story.log, observed, lambda: 0, "a").collect())
+    outage = drills.Outage("cluster", "member1", ("member1",))
+    result = drills.Result(
+        outage, moved=1, missing=0, needed={}, recovered_ms=1, suffering=[], assumptions=[]
+    )
+    found |= labels(drilling.metrics([result], 1))
     async with serving(placed(Pen())) as services, client(services) as http:
         text = (await http.get("/metrics")).text
     return found | labels(text_string_to_metric_families(text))

@@ -13,6 +13,7 @@ from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import applying, asking, domains, showing
 from engine.cli.plan.subjects import SUBJECT, Subject
+from engine.plans import drills
 from events.json_values import Json, part
 
 NOTHING: Final = 0
@@ -128,7 +129,7 @@ def fail(
     subject: Subject = SUBJECT,
 ) -> int:
     """Predict the failure of clusters, all at the same moment."""
-    chosen: dict[domains.Domain, Sequence[str]] = {
+    chosen: dict[drills.Domain, Sequence[str]] = {
         "zone": outage.zone,
         "region": outage.region,
         "provider": outage.provider,

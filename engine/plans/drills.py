@@ -1,0 +1,94 @@
+"""Failure drills: what fails as a whole, and what a prediction says about such a failure. Pure."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from engine.kubeapi.values import quantity
+from engine.plans.fork import Failure
+from engine.plans.predictions import Prediction, WorkloadChange
+from events.json_values import Json, as_list, part
+
+Domain = Literal["cluster", "zone", "region", "provider"]
+ALL: Final[tuple[Domain, ...]] = ("cluster", "zone", "region", "provider")
+Place = tuple[Domain, str]
+"""A domain of failure, and the name of one."""
+
+
+class Outage(Struct, frozen=True):
+    """A failure of all clusters of a domain."""
+
+    domain: Domain
+    name: str
+    clusters: tuple[str, ...]
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        return tuple(Failure(member=name) for name in self.clusters)
+
+
+class Result(Struct, frozen=True, rename="camel"):
+    """The predicted effect of an outage.
+
+    ``missing`` replicas are in no working cluster at the end, and need ``needed`` more capacity in clusters that their
+    policies allow. ``recovered_ms`` is the virtual time until the engine came to rest; None if replicas are missing.
+    """
+
+    outage: Outage
+    moved: int
+    missing: int
+    needed: dict[str, str]
+    recovered_ms: int | None
+    suffering: list[WorkloadChange]
+    assumptions: list[str]
+
+
+def places(clusters: Iterable[Json]) -> dict[Place, list[str]]:
+    """Return the names of the clusters in each domain, from Cluster objects; one may be in several zones."""
+    found: dict[Place, list[str]] = {}
+    for cluster in clusters:
+        name, spec = str(part(cluster, "metadata")["name"]), part(cluster, "spec")
+        domains: dict[Domain, list[object]] = {
+            "cluster": [name],
+            "zone": as_list(spec.get("zones")) or [spec.get("zone")],
+            "region": [spec.get("region")],
+            "provider": [spec.get("provider")],
+        }
+        for domain in ALL:
+            for place in filter(None, domains[domain]):
+                found.setdefault((domain, str(place)), []).append(name)
+    return found
+
+
+def outages(clusters: Iterable[Json], by: Collection[Domain] = ALL) -> list[Outage]:
+    """Return the outages of these domains; one with the same clusters as an earlier one is left out."""
+    found: dict[tuple[str, ...], Outage] = {}
+    chosen = [(place, names) for place, names in places(clusters).items() if place[0] in by]
+    for (domain, name), names in sorted(chosen, key=lambda item: (ALL.index(item[0][0]), item[0][1])):
+        key = tuple(sorted(names))
+        found.setdefault(key, Outage(domain, name, key))
+    return list(found.values())
+
+
+def result(outage: Outage, prediction: Prediction) -> Result:
+    """Return what a prediction says about an outage."""
+    suffering = [each for each in prediction.changed if each.missing or each.ready_min < each.ready_before]
+    missing = sum(each.missing for each in suffering)
+    return Result(
+        outage=outage,
+        moved=len(prediction.moved),
+        missing=missing,
+        needed=_sum([each.missing_requests for each in suffering]),
+        recovered_ms=None if missing else prediction.settled_ms,
+        suffering=sorted(suffering, key=lambda each: (-each.missing, each.ready_min - each.ready_before)),
+        assumptions=prediction.assumptions,
+    )
+
+
+def _sum(requests: Sequence[dict[str, str]]) -> dict[str, str]:
+    sums: dict[str, int] = {}
+    for each in requests:
+        for name, text in each.items():
+            sums[name] = sums.get(name, 0) + quantity.nano_units(text)
+    return {name: quantity.of_nano(name, amount) for name, amount in sorted(sums.items())}

@@ -1,0 +1,100 @@
+"""Periodic failure drills of a server, and their metrics, so that alerts know what can no longer be absorbed."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import anyio
+import msgspec
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from engine import diagnostics
+from engine.http.query.view_reads import Reader
+from engine.http.services import Services
+from engine.log import port
+from engine.plans import drills
+from engine.plans.fork import PlanError
+from engine.plans.planning import Question
+from engine.plans.predictions import Prediction
+from events import times
+from projections import query
+
+_CLUSTERS_MAX: Final = 100_000
+_PREDICTION: Final = msgspec.json.Decoder(Prediction)
+_log = diagnostics.logger(__name__)
+
+
+class Drills(Collector):
+    """Predicts the failure of each cluster, zone, region and provider in turn, every ``every_s`` seconds."""
+
+    def __init__(self, services: Services, every_s: float, clock_ms: Callable[[], int]) -> None:
+        self._services = services
+        self._reader = Reader(services)
+        self._every_s = every_s
+        self._clock_ms = clock_ms
+        self._results: list[drills.Result] = []
+        self._ended_ms = 0
+
+    async def run(self) -> None:
+        """Drill until the process stops; failures are logged, and the former results stay."""
+        stopping = self._services.stopping
+        while not stopping.is_set():
+            drill = asyncio.create_task(self.drill())
+            stop = asyncio.create_task(stopping.wait())
+            await asyncio.wait((drill, stop), return_when=asyncio.FIRST_COMPLETED)
+            for task in (drill, stop):
+                task.cancel()
+            (error, _) = await asyncio.gather(drill, stop, return_exceptions=True)
+            if isinstance(error, PlanError | port.LogError):
+                _log.warning("drill failed", reason=str(error))
+            elif isinstance(error, Exception):
+                raise error
+            with anyio.move_on_after(self._every_s):
+                await stopping.wait()
+
+    async def drill(self) -> None:
+        """Predict all failures once. Raises PlanError and port.LogError."""
+        page = await self._reader.read(None, lambda rows: query.list_clusters(rows, limit=_CLUSTERS_MAX))
+        results: list[drills.Result] = []
+        for outage in drills.outages(page.items):
+            question = Question(began_ms=self._clock_ms(), failures=outage.failures)
+            answer = await self._services.planner.predict(question, lambda _: None)
+            results.append(drills.result(outage, _PREDICTION.decode(answer)))
+        self._results, self._ended_ms = results, self._clock_ms()
+        lost = [f"{each.outage.domain} {each.outage.name}" for each in results if each.missing]
+        _log.info("drill made", failures=len(results), not_absorbed=lost)
+
+    def collect(self) -> Iterable[Metric]:
+        return metrics(self._results, self._ended_ms)
+
+
+def metrics(results: Sequence[drills.Result], ended_ms: int) -> Iterable[Metric]:
+    """Return the metrics of a drill that ended at an instant, in milliseconds since 1970."""
+    labels = ["domain", "name"]
+    missing = GaugeMetricFamily(
+        "reballast_drill_missing_replicas",
+        "Replicas that would find no place if this failed, by the last drill.",
+        labels=labels,
+    )
+    moved = GaugeMetricFamily(
+        "reballast_drill_moved_workloads", "Workloads that would move if this failed.", labels=labels
+    )
+    recovered = GaugeMetricFamily(
+        "reballast_drill_recovered_seconds",
+        "Time until all would run again if this failed; none if something would not.",
+        labels=labels,
+    )
+    for each in results:
+        names = [each.outage.domain, each.outage.name]
+        missing.add_metric(names, each.missing)
+        moved.add_metric(names, each.moved)
+        if each.recovered_ms is not None:
+            recovered.add_metric(names, each.recovered_ms / times.SECOND_MS)
+    yield from (missing, moved, recovered)
+    yield GaugeMetricFamily(
+        "reballast_drill_timestamp_seconds",
+        "When the last drill ended, in seconds since 1970; 0 before the first.",
+        value=ended_ms / times.SECOND_MS,
+    )
