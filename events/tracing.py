@@ -5,12 +5,15 @@ request that caused it. A malformed context is dropped, as the W3C recommendatio
 """
 
 import re
+import uuid
 from typing import Final
 
 from msgspec import Struct
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _STATE: Final = re.compile(r"[ -~]{1,512}")
+_PLAN: Final = "reballast=plan"
+"""In the state of a trace: its id is that of the plan whose change is being made."""
 
 
 class Trace(Struct, frozen=True, gc=False):
@@ -28,3 +31,16 @@ def trace(parent: str, state: str = "") -> Trace:
     if not parent or not _PARENT.fullmatch(parent):
         return NO_TRACE
     return Trace(parent, state if _STATE.fullmatch(state) else "")
+
+
+def of_plan(plan_id: str) -> Trace:
+    """Return the trace of a planned change. Raises ValueError if the plan's id is no UUID."""
+    identity = uuid.UUID(plan_id)
+    return Trace(f"00-{identity.hex}-{identity.hex[:16]}-01", _PLAN)
+
+
+def plan_of(trace: Trace) -> str:
+    """Return the id of the plan whose change caused a record; empty if none did."""
+    if _PLAN not in (member.strip() for member in trace.state.split(",")):
+        return ""
+    return str(uuid.UUID(trace.parent.split("-")[1]))

@@ -21,7 +21,12 @@ def event_name(event_type: str) -> str:
 
 
 def summary(entry: Mapping[str, object]) -> str:
-    """A record in one line: the most informative fields of its data, or its fault."""
+    """A record in one line: the most informative fields of its data, or its fault, and the plan that caused it."""
+    planned = f" (planned by {entry['plan']})" if entry.get("plan") else ""
+    return _summary(entry) + planned
+
+
+def _summary(entry: Mapping[str, object]) -> str:
     if entry.get("fault"):
         return str(entry["fault"])
     data = entry.get("data")

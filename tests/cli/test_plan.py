@@ -167,6 +167,31 @@ def test_saved_plan_is_applied(shell: Shell, tmp_path: Path) -> None:
     shell.until_true(lambda: bool(placed(shell) == change["after"]))
 
 
+def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_path: Path) -> None:
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    out = tmp_path / "plan.json"
+    shell("plan", "taint", "member1", "maintenance:NoExecute", "-o", str(out), code=2)
+    identity = json.loads(out.read_bytes())["id"]
+    shell("plan", "check", str(out), code=1)
+    assert "nothing has followed from this plan" in shell.errors
+    shell("apply", "--plan", str(out))
+    shell.until_true(lambda: "member1" not in placed(shell))
+    # What others change later does not count.
+    shell("scale", "deploy/web", "--replicas", "30")
+    shell.until_true(lambda: sum(placed(shell).values()) == 30)
+    shown = shell("plan", "check", str(out))
+    assert "default/web-deployment" in shown
+    assert shown.splitlines()[-1].startswith("1 of 1 workloads are as predicted; placed within ")
+    found = json.loads(shell("plan", "check", identity, "--json"))
+    assert found["workloads"][0]["actual"] == {"member2": 5, "member3": 4}
+    lines = shell("timeline", "deploy", "web").splitlines()
+    planned = [line for line in lines if f"(planned by {identity})" in line]
+    assert any("eviction-started" in line for line in planned)
+    assert not any("template-applied" in line for line in planned)
+    shell("plan", "check", "nothing", code=1)
+    assert "the server keeps no plan of this id" in shell.errors
+
+
 def test_plan_that_no_longer_holds_is_refused(shell: Shell, tmp_path: Path) -> None:
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     out = tmp_path / "plan.json"

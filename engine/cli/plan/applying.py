@@ -7,9 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from engine import private_files
-from engine.cli import failures, options, results
+from engine.cli import failures, kube_objects, options, results
+from engine.cli.client import Reply
 from engine.cli.plan import asking
 from engine.plans.predictions import Prediction
+from events import tracing
 from events.json_values import Json, part
 
 _SHOWN_MAX = 5
@@ -17,12 +19,18 @@ _REMEDY = "make the plan again, and look at it"
 
 
 class SavedPlan(Struct, frozen=True, rename="camel"):
-    """The requests to the Kubernetes API and the failures of a plan, and its prediction."""
+    """The requests to the Kubernetes API and the failures of a plan, its prediction, and its id (a UUID).
+
+    ``generations`` are those of the objects whose resourceVersions the requests name, by path. The versions of
+    clusters change with each report; what counts is that nobody has edited them.
+    """
 
     requests: list[Json]
     failures: list[Json]
     horizon_ms: int
     prediction: Prediction
+    id: str = ""
+    generations: dict[str, object] = {}
 
 
 class _Outcome(NamedTuple):
@@ -47,18 +55,19 @@ def apply(path: Path, server: options.Server) -> int:
     The effect is predicted again, so changes of objects that don't matter to the plan don't matter here. Raises Failure
     if the effect would be another one.
     """
-    saved = _read(path)
+    saved = read(path)
     if saved.failures:
         raise failures.Failure("a plan of failing clusters can't be applied", "plan a change of objects")
     with asking.PlanningClient(server.data) as client:
-        _, prediction = asking.predicted(client, saved.requests, [], saved.horizon_ms)
+        requests = [_refreshed(client, saved, request) for request in saved.requests]
+        _, prediction = asking.predicted(client, requests, [], saved.horizon_ms)
         if differing := _differences(saved.prediction, prediction):
             raise failures.Failure(f"the plan no longer holds: {'; '.join(differing)}", _REMEDY)
-        made = [_made(client, request) for request in saved.requests]
+        made = [_made(client, saved, request) for request in saved.requests]
     return results.print_results(made, as_json=server.json)
 
 
-def _read(path: Path) -> SavedPlan:
+def read(path: Path) -> SavedPlan:
     try:
         return msgspec.json.decode(path.read_bytes(), type=SavedPlan)
     except OSError as error:
@@ -93,11 +102,39 @@ def _clusters(clusters: dict[str, int]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in sorted(clusters.items())) or "no cluster"
 
 
-def _made(client: asking.PlanningClient, request: Json) -> Json:
-    """Make a request; return its result."""
+def _refreshed(client: asking.PlanningClient, saved: SavedPlan, request: Json) -> Json:
+    """Return a request that names the object's present version; raises Failure if the object was edited since."""
+    if not asking.named_version(request):
+        return request
+    path = str(request["path"]).partition("?")[0]
+    live = client.kubernetes("GET", path).body
+    if part(live, "metadata").get("generation") != saved.generations.get(path):
+        raise failures.Failure(
+            f"the plan no longer holds: {path.rpartition('/')[2]} was edited since", _REMEDY
+        )
+    body = part(request, "body")
+    version = {"resourceVersion": part(live, "metadata").get("resourceVersion")}
+    return {**request, "body": {**body, "metadata": {**part(body, "metadata"), **version}}}
+
+
+def _made(client: asking.PlanningClient, saved: SavedPlan, planned: Json) -> Json:
+    """Make a request, in the trace of its plan; return its result."""
+    reply, tries = _sent(client, _refreshed(client, saved, planned), saved.id), 1
+    while kube_objects.verdict(reply) == kube_objects.LATE and tries < kube_objects.TRIES:
+        reply, tries = _sent(client, _refreshed(client, saved, planned), saved.id), tries + 1
+    return _result(planned, reply)
+
+
+def _sent(client: asking.PlanningClient, request: Json, plan_id: str) -> Reply:
     path, _, query = str(request["path"]).partition("?")
-    headers = {"content-type": str(request["contentType"])} if "contentType" in request else None
-    reply = client.make(str(request["method"]), path, request.get("body"), query=query, headers=headers)
+    headers = {"content-type": str(request["contentType"])} if "contentType" in request else {}
+    if plan_id:
+        trace = tracing.of_plan(plan_id)
+        headers |= {"traceparent": trace.parent, "tracestate": trace.state}
+    return client.make(str(request["method"]), path, request.get("body"), query=query, headers=headers)
+
+
+def _result(request: Json, reply: Reply) -> Json:
     details = part(reply.body, "details")
     kind = str(details.get("kind") or reply.body.get("kind")).lower()
     name = str(details.get("name") or part(reply.body, "metadata").get("name", ""))

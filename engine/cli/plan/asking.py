@@ -11,7 +11,7 @@ import msgspec
 from engine.cli import failures, output
 from engine.cli.client import Client, Reply
 from engine.plans.predictions import Prediction
-from events.json_values import Json
+from events.json_values import Json, as_object, part
 
 _READS: Final = ("GET", "HEAD")
 _FIRST_POLL_S: Final = 0.02
@@ -24,6 +24,8 @@ class PlanningClient(Client):
     def __init__(self, directory: Path | None, *, is_local: bool = False) -> None:
         super().__init__(directory, is_local=is_local)
         self.requests: list[Json] = []
+        self.generations: dict[str, object] = {}
+        """The generations of the objects whose versions requests name, by path: an edit since changes them."""
 
     def kubernetes(
         self,
@@ -46,14 +48,26 @@ class PlanningClient(Client):
                 request["contentType"] = headers["content-type"]
             if body is not None:
                 request["body"] = body
+            if named_version(request):
+                self.generations[path] = self.generation(path)
             self.requests.append(request)
         return reply
+
+    def generation(self, path: str) -> object:
+        """Return the generation of an object, which a change of its status leaves as it is; None if it has none."""
+        return part(super().kubernetes("GET", path).body, "metadata").get("generation")
 
     def make(
         self, method: str, path: str, body: object, *, query: str, headers: Mapping[str, str] | None
     ) -> Reply:
         """Make a planned request for real; see ``Client.kubernetes``."""
         return super().kubernetes(method, path, body, query=dict(parse_qsl(query)), headers=headers)
+
+
+def named_version(request: Json) -> str:
+    """Return the resourceVersion that a request names; empty if it names none."""
+    body = as_object(request.get("body")) or {}
+    return str(part(body, "metadata").get("resourceVersion", ""))
 
 
 def predicted(

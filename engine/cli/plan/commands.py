@@ -11,7 +11,7 @@ from engine.cli import apply, failures, help_texts, kube_objects, options, outpu
 from engine.cli import set_properties as properties
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
-from engine.cli.plan import applying, asking, domains, showing
+from engine.cli.plan import applying, asking, checking, domains, showing
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.plans import drills
 from events.json_values import Json, part
@@ -177,6 +177,20 @@ def rebalance(
     return _planned(rebalanced, asked, subject)
 
 
+@app.command(
+    help="Compare what an applied plan predicted with what happened: a file, or the id of a recent plan."
+)
+def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
+    """Compare a prediction with what followed from the applied plan."""
+    with server.client() as client:
+        found = checking.checked(client, plan)
+    if server.json:
+        output.json(found)
+    else:
+        checking.show(found)
+    return NOTHING if all(each.as_predicted for each in found.workloads) else CHANGES
+
+
 def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[Json]:
     """Return references to the templates of bindings, as a WorkloadRebalancer names them."""
     found: list[Json] = []
@@ -216,7 +230,10 @@ def _planned(
             return NOTHING
         answer, prediction = asking.predicted(client, client.requests, failed, horizon_ms, as_of=opened.as_of)
         if asked.out is not None:
-            applying.save(asked.out, applying.SavedPlan(client.requests, failed, horizon_ms, prediction))
+            saved = applying.SavedPlan(
+                client.requests, failed, horizon_ms, prediction, str(answer["id"]), client.generations
+            )
+            applying.save(asked.out, saved)
     warnings = [*opened.notes, *map(str, cast("list[object]", answer.get("warnings") or []))]
     if subject.json:
         output.json({**answer, "warnings": warnings} if warnings else answer)

@@ -5,7 +5,7 @@ import base64
 import msgspec
 from msgspec import Struct
 
-from events import codec
+from events import codec, tracing
 from events.records import StoredRecord
 
 
@@ -13,7 +13,8 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     """One record. ``content`` holds the data in base64 if they are not JSON; ``fault`` says why it can't be decoded.
 
     ``cause`` is the causation id: the position of the record that led to this one. ``story`` is the
-    correlation id that a whole chain of records shares, ``trace`` its ``traceparent``.
+    correlation id that a whole chain of records shares, ``trace`` its ``traceparent``, ``plan`` the id of the plan
+    whose change caused it.
     """
 
     number: int
@@ -27,6 +28,7 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     cause: str = ""
     story: str = ""
     trace: str = ""
+    plan: str = ""
     fault: str = ""
     data: msgspec.Raw | None = None
     content: str = ""
@@ -53,6 +55,7 @@ def entry(record: StoredRecord) -> Entry:
         cause=head.causationid,
         story=head.correlationid,
         trace=head.traceparent,
+        plan=tracing.plan_of(head.trace),
         fault="" if isinstance(decoded, codec.Decoded) else "this release does not know the type",
         data=data,
         content=content,

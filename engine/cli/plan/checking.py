@@ -1,0 +1,117 @@
+"""``plan check``: what an applied plan predicted, beside what followed from it.
+
+All records that follow from the requests of an applied plan carry its id as their trace, so they are found again, and
+later changes of others are not taken for its effects.
+"""
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from engine.cli import explain, explanation_texts, failures, output
+from engine.cli.client import Client
+from engine.cli.plan import applying
+from engine.plans import summaries
+from engine.plans.predictions import Prediction
+from events import times
+from events.json_values import Json, as_objects, part
+
+
+class Workload(Struct, frozen=True, rename="camel"):
+    """The clusters that a workload was predicted to have, and those that it had when all had followed from the plan."""
+
+    key: str
+    predicted: dict[str, int]
+    actual: dict[str, int]
+
+    @property
+    def as_predicted(self) -> bool:
+        return self.predicted == self.actual
+
+
+class Check(Struct, frozen=True, rename="camel"):
+    """The workloads that a plan was to change.
+
+    ``number`` of the log is the last record that follows from the plan. Placing took ``settled_ms``, where
+    ``predicted_ms`` were predicted until all was ready.
+    """
+
+    id: str
+    number: int
+    settled_ms: int
+    predicted_ms: int
+    workloads: list[Workload]
+
+
+def checked(client: Client, plan: str) -> Check:
+    """Compare an applied plan with what followed from it; raises Failure if it was not applied."""
+    plan_id, prediction = _read(client, plan)
+    followed = [
+        entry
+        for change in prediction.changed
+        for entry in explain.read_timeline(client, change.key)
+        if entry.get("plan") == plan_id
+    ]
+    if not followed:
+        raise failures.Failure("nothing has followed from this plan", "apply it: reballast apply --plan FILE")
+    number = max(int(str(entry["number"])) for entry in followed)
+    moments_ms = [times.from_text(str(entry["time"])) for entry in followed]
+    return Check(
+        id=plan_id,
+        number=number,
+        settled_ms=max(moments_ms) - min(moments_ms),
+        predicted_ms=prediction.settled_ms,
+        workloads=[
+            Workload(change.key, change.after, _placed(client, change.key, number))
+            for change in prediction.changed
+        ],
+    )
+
+
+def show(found: Check) -> None:
+    """Print a check: each workload, and a summary."""
+    output.table(
+        ("WORKLOAD", "PREDICTED", "ACTUAL", ""),
+        [
+            (
+                each.key,
+                _clusters(each.predicted),
+                _clusters(each.actual),
+                "" if each.as_predicted else "differs",
+            )
+            for each in found.workloads
+        ],
+        fits=True,
+    )
+    same = sum(each.as_predicted for each in found.workloads)
+    output.print_line(
+        f"{same} of {len(found.workloads)} workloads are as predicted; placed within "
+        f"{summaries.duration(found.settled_ms)}, predicted to be ready after {summaries.duration(found.predicted_ms)}"
+    )
+
+
+def _read(client: Client, plan: str) -> tuple[str, Prediction]:
+    """Return the id and the prediction of a saved plan, or of one that the server keeps."""
+    if Path(plan).exists():
+        saved = applying.read(Path(plan))
+        return saved.id, saved.prediction
+    kept = client.find(f"plans/{plan}")
+    if kept is None:
+        raise failures.Failure(
+            f"there is no file {plan}, and the server keeps no plan of this id",
+            "save plans: reballast plan … -o FILE",
+        )
+    return str(kept["id"]), msgspec.convert(kept.get("prediction"), Prediction)
+
+
+def _placed(client: Client, key: str, number: int) -> dict[str, int]:
+    binding: Json = client.find(f"bindings/{key}", asOf=number) or {}
+    return {
+        str(each["name"]): int(str(each.get("replicas", 0)))
+        for each in as_objects(part(binding, "spec").get("clusters"))
+    }
+
+
+def _clusters(clusters: dict[str, int]) -> str:
+    return explanation_texts.counts(dict[str, object](sorted(clusters.items())))
