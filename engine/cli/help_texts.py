@@ -312,6 +312,8 @@ what cannot be placed, and after how long all is settled.
     reballast plan fail member1 member2      # also --zone, --region, --provider
     reballast plan scale deploy/web 40
     reballast plan rebalance -l app=web
+    reballast plan -f change.yaml -o plan.json && reballast apply --plan plan.json
+    reballast plan check plan.json           # did it happen as predicted?
 
 Beside reballast observe, a plan is about the Karmada that it observes, now or
 --as-of an earlier time; --kubeconfig FILE plans for any Karmada. The command

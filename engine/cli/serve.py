@@ -84,7 +84,7 @@ _TOLERATED: Final = Tolerated()
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Periodic(log_checkpoint.Signing):
-    """What the server does from time to time: signed checkpoints, and failure drills."""
+    """Periodic work of the server: signed checkpoints, and failure drills."""
 
     drill_every: Annotated[
         str, Parameter(help="Predict all failures so often (see `drill`), for the metrics: 1h, 30m.")

@@ -22,7 +22,7 @@ class SavedPlan(Struct, frozen=True, rename="camel"):
     """The requests to the Kubernetes API and the failures of a plan, its prediction, and its id (a UUID).
 
     ``generations`` are those of the objects whose resourceVersions the requests name, by path. The versions of
-    clusters change with each report; what counts is that nobody has edited them.
+    clusters change with each report; a plan depends on their generations only.
     """
 
     requests: list[Json]
