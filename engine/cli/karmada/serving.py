@@ -26,8 +26,9 @@ class Source:
         try:
             return kubeconfigs.read(self.kubeconfig, self.context)
         except (OSError, kubeconfigs.KubeconfigError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
             raise failures.Failure(
-                f"{self.kubeconfig}: {error}", "use a kubeconfig that can read Karmada's API"
+                f"{self.kubeconfig}: {reason}", "use a kubeconfig that can read Karmada's API"
             ) from None
 
 
