@@ -19,7 +19,7 @@ from events import codec, observations, shapes, topics
 from events.json_values import Json
 from tests import recordings
 from tests.observer.playback import Playback, playing
-from tests.observer.relay import relayed
+from tests.relay import relayed
 
 pytestmark = pytest.mark.slow
 

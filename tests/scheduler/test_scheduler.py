@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -19,11 +20,13 @@ from engine.scheduler.election import Election, Place
 from engine.scheduler.scheduler import Scheduler
 from engine.scheduler.writer import Writer
 from events import codec, observations, topics
+from tests.relay import relayed
 from tests.scheduler.api import Api, Json, serving
 
 SOURCE = "/observed/test"
 NAME = "reballast"
 LEASE = Place("karmada-system", NAME)
+PARTITION_S = 60
 
 
 @asynccontextmanager
@@ -238,3 +241,30 @@ async def test_every_decision_is_written_once_under_random_faults(seed: int) -> 
             await until(lambda: all(scheduled(api, name) == "Success" for half in halves for name in half))
     assert set(writes(api).values()) == {2}
     assert all(placed(api, name) == {"member1": 2, "member2": 2} for half in halves for name in half)
+
+
+@pytest.mark.slow
+async def test_leader_behind_a_partition_writes_nothing_and_its_successor_goes_on() -> None:
+    """For a minute nothing passes to one of two schedulers; nothing is written twice when it comes back."""
+    api = karmada()
+    names = [f"web{number}" for number in range(20)]
+    async with (
+        serving(api) as access,
+        relayed(access.server) as relay,
+        scheduling(Access(server=relay.url), memory.MemoryLog(), "cut-off"),
+    ):
+        api.put("resourcebindings", binding("first", 2, divided("member1")))
+        await until(lambda: scheduled(api, "first") == "Success")
+        relay.passing.clear()
+        async with scheduling(access, memory.MemoryLog(), "successor"):
+            ended_s = time.monotonic() + PARTITION_S
+            for name in names:
+                api.put("resourcebindings", binding(name, 2, divided("member1", "member2")))
+                await asyncio.sleep(0.5)
+            await until(lambda: all(scheduled(api, name) == "Success" for name in names), PARTITION_S)
+            await asyncio.sleep(ended_s - time.monotonic())
+            relay.passing.set()
+            await asyncio.sleep(2)
+            (lease,) = api.of_kind("leases")
+            assert lease["spec"]["holderIdentity"] == "successor"
+    assert set(writes(api).values()) == {2}
