@@ -28,6 +28,8 @@ _WORDS: Final = {
     "@hourly": "0 * * * *",
 }
 _EVERY: Final = "@every "
+_UTC: Final = zoneinfo.ZoneInfo("UTC")
+"""Read from its file when this module is imported: the first use may be in an event loop, which must not wait."""
 _ANY: Final = ("*", "?")
 _DAYS_MAX: Final = 366 * 8
 """A schedule that matches no day in eight years, such as on 30 February, never does."""
