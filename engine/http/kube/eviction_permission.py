@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from engine.http.kube.edits.objects import Replacement
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import AllowDeletion, Edit, Edited
@@ -18,6 +19,8 @@ _GROUP: Final = "work.karmada.io"
 _TASKS: Final = "gracefulEvictionTasks"
 _SUPPRESS: Final = "suppressDeletion"
 _FORBIDDEN: Final = 403
+_CONFLICT: Final = 409
+_NOT_COMPARED: Final = ("managedFields", "resourceVersion")
 
 
 def is_binding(resource: Resource) -> bool:
@@ -31,10 +34,9 @@ def allowance(resource: Resource, shown: Json, edit: Edit) -> tuple[AllowDeletio
     Raises StatusError (403) if the write changes anything else.
     """
     live = msgspec.json.decode(msgspec.json.encode(shown), type=Json)
-    edited = edit.apply(live)
+    edited = _edited(resource, live, edit)
     desired = edited.value
-    before, after = as_object(live.get("spec")) or {}, as_object(desired.get("spec")) or {}
-    old, new = as_objects(before.get(_TASKS)), as_objects(after.get(_TASKS))
+    old, new = _tasks(live), _tasks(desired)
     if _rest(live) != _rest(desired) or _settled(old) != _settled(new):
         raise _forbidden(resource, live)
     clusters: list[str] = []
@@ -44,7 +46,7 @@ def allowance(resource: Resource, shown: Json, edit: Edit) -> tuple[AllowDeletio
         if changed_task.get(_SUPPRESS) is not False:
             raise _forbidden(resource, live)
         clusters.append(str(task.get("fromCluster")))
-    template = as_object(before.get("resource")) or {}
+    template = as_object((as_object(live.get("spec")) or {}).get("resource")) or {}
     target = Target(
         api_version=str(template.get("apiVersion")),
         kind=str(template.get("kind")),
@@ -54,12 +56,35 @@ def allowance(resource: Resource, shown: Json, edit: Edit) -> tuple[AllowDeletio
     return AllowDeletion(target=target, clusters=tuple(clusters)), edited
 
 
+def _edited(resource: Resource, live: Json, edit: Edit) -> Edited:
+    """The edited binding.
+
+    A forbidden patch that was made from an older version is refused as forbidden: the engine writes bindings
+    all the time, so after a conflict the client would only try again. A whole object of an older version
+    says nothing about what the client wants to change.
+    """
+    try:
+        return edit.apply(live)
+    except StatusError as error:
+        if error.code != _CONFLICT or isinstance(edit, Replacement):
+            raise
+        metadata = as_object(live.get("metadata")) or {}
+        unversioned: Json = {**live, "metadata": {**metadata, "resourceVersion": "0"}}
+        if _rest(live) != _rest(edit.apply(unversioned).value):
+            raise _forbidden(resource, live) from None
+        raise
+
+
+def _tasks(value: Json) -> list[Json]:
+    return as_objects((as_object(value.get("spec")) or {}).get(_TASKS))
+
+
 def _rest(value: Json) -> Json:
-    """The binding without eviction tasks and field owners."""
+    """The binding without eviction tasks, field owners and version."""
     spec, metadata = as_object(value.get("spec")) or {}, as_object(value.get("metadata")) or {}
     return {
         "spec": {name: item for name, item in spec.items() if name != _TASKS},
-        "metadata": {name: item for name, item in metadata.items() if name != "managedFields"},
+        "metadata": {name: item for name, item in metadata.items() if name not in _NOT_COMPARED},
     }
 
 
