@@ -5,13 +5,13 @@ request that caused it. A malformed context is dropped, as the W3C recommendatio
 """
 
 import re
-import uuid
 from typing import Final
 
 from msgspec import Struct
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _STATE: Final = re.compile(r"[ -~]{1,512}")
+_PLAN_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLAN: Final = "reballast=plan"
 """In the state of a trace: its id is that of the plan whose change is being made."""
 
@@ -35,12 +35,15 @@ def trace(parent: str, state: str = "") -> Trace:
 
 def of_plan(plan_id: str) -> Trace:
     """Return the trace of a planned change. Raises ValueError if the plan's id is no UUID."""
-    identity = uuid.UUID(plan_id)
-    return Trace(f"00-{identity.hex}-{identity.hex[:16]}-01", _PLAN)
+    if not _PLAN_ID.fullmatch(plan_id):
+        raise ValueError(f"{plan_id!r} is not the id of a plan")
+    digits = plan_id.replace("-", "")
+    return Trace(f"00-{digits}-{digits[:16]}-01", _PLAN)
 
 
 def plan_of(trace: Trace) -> str:
     """Return the id of the plan whose change caused a record; empty if none did."""
     if _PLAN not in (member.strip() for member in trace.state.split(",")):
         return ""
-    return str(uuid.UUID(trace.parent.split("-")[1]))
+    digits = trace.parent.split("-")[1]
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
