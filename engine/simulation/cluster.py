@@ -135,6 +135,7 @@ def _apply(
     workload.digest, workload.shard, workload.offset = work.digest, work.shard, work.offset
     workload.ref, workload.cause = work.template, cause
     workload.desired = count
+    workload.kept = unmanaged.retained(workload, workload.kept, template)
     workload.replicas = workload.desired if workload.kept.replicas is None else workload.kept.replicas
     workload.overrides, workload.fault = work.overrides, ""
     workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading

@@ -120,7 +120,7 @@ def _take_report(histories: Mapping[str, recovery.History], record: StoredRecord
     match decoded:
         case codec.Decoded(data=health.WorkloadReported() | health.WorkloadGone() as report):
             if (history := histories.get(report.cluster)) is not None:
-                recovery.take_report(history, report)
+                recovery.take_report(history, report, record.number)
         case _:
             pass
 

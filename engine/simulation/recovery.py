@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.simulation import capacity as simulation_capacity
 from engine.simulation import cluster, disruption_budgets, replicas, served_kinds, unmanaged
@@ -40,10 +40,12 @@ class WorkloadHistory(Struct):
 
     ``earlier`` holds the works before it, newest first, while it is unknown whether it could be applied.
     ``settle`` decides that before the workload is restored: then ``applied`` is the work that runs, if any,
-    ``newest`` the last one, and ``fault`` the reason why that could not be applied.
+    ``newest`` the last one, and ``fault`` the reason why that could not be applied. ``first`` is the version that
+    created the object, ``edited`` the number of the last edit of it by a client of the member.
     """
 
     known: Version
+    first: Version = (0, 0)
     applied: works.WorkApplied | None = None
     earlier: list[works.WorkApplied] = []
     newest: works.WorkApplied | None = None
@@ -57,6 +59,7 @@ class WorkloadHistory(Struct):
     conflict: works.WorkApplied | None = None
     uid: str = ""
     kept: Kept = Kept()
+    edited: int = 0
 
 
 class ObjectWrite(NamedTuple):
@@ -73,6 +76,8 @@ class History(Struct):
 
     ``down_since`` is the number of the record that reported it as down (0: it is up). ``writes`` are not folded
     yet; ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
+    ``reports`` are the last reports of workloads, ``running`` the last ones of what ran,
+    with the numbers of their records.
     """
 
     workloads: dict[str, WorkloadHistory] = {}
@@ -80,6 +85,7 @@ class History(Struct):
     unmanaged: dict[str, Unmanaged] = {}
     ages: dict[str, list[tuple[int, int]]] = {}
     reports: dict[str, Report] = {}
+    running: dict[str, tuple[int, health.WorkloadReported]] = {}
     joined: bool = False
     was_joined: bool = False
     ready: bool | None = None
@@ -135,6 +141,7 @@ def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCau
         case works.WorkApplied():
             if past.applied is None:
                 past.created_ms, past.uid, past.kept = at_ms, "", Kept()
+                past.first = version
             if own := history.unmanaged.pop(work.key, None):
                 past.created_ms, past.uid = own.created_ms, own.uid
                 past.kept = unmanaged.taken_over(own)
@@ -169,9 +176,11 @@ def choose_work(
     _scale(past.ages, (running_work.replicas or 0) if running_work else 0, past.created_ms)
 
 
-def take_report(history: History, report: Report) -> None:
+def take_report(history: History, report: Report, number: int) -> None:
     """Fold one report of the member; the last one of a workload counts."""
     history.reports[report.key] = report
+    if isinstance(report, health.WorkloadReported):
+        history.running[report.key] = number, report
 
 
 def restore(state: MemberState, history: History, templates: Mapping[str, Template], at_ms: int) -> None:
@@ -184,7 +193,9 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
     for key, past in history.workloads.items():
         report = history.reports.get(key)
         if past.applied is not None:
-            _restore_workload(state, past, past.applied, report, templates.get(key, EMPTY), at_ms)
+            template = templates.get(key, EMPTY)
+            retained = _retained(past, history.running.get(key)) if template.retains else None
+            _restore_workload(state, past, past.applied, report, template, at_ms, retained=retained)
         elif past.newest is not None and not past.removed:
             _restore_refusal(state, past, past.newest, report)
         if past.removed:
@@ -207,6 +218,8 @@ def _restore_workload(
     report: Report | None,
     template: Template,
     at_ms: int,
+    *,
+    retained: int | None,
 ) -> None:
     newest = past.newest or applied
     count = replicas.desired(state, applied.template, applied.replicas, template)
@@ -231,10 +244,10 @@ def _restore_workload(
         preserved=past.preserved,
         cause=past.cause,
         uid=past.uid,
-        kept=past.kept,
     )
-    if past.kept.replicas is not None and workload.replicas is not None:
-        workload.replicas = past.kept.replicas
+    if count is not None and retained is not None:
+        workload.replicas = retained
+    workload.kept = unmanaged.retained(workload, structs.replace(past.kept, replicas=None), template)
     state.workloads[applied.key] = workload
     cluster.record_priority_class(state, workload)
     served_kinds.record(state, workload)
@@ -251,6 +264,14 @@ def _restore_workload(
         ready = (count or 0) if past.preserved else 0
     replicas.run(state, workload, workload.replicas or 0, template, at_ms)
     _admit(state, workload, past.ages, ready)
+
+
+def _retained(past: WorkloadHistory, last: tuple[int, health.WorkloadReported] | None) -> int | None:
+    """Return the replicas that a member decided on: the last that were reported, or edited after that."""
+    number, report = last or (0, None)
+    if past.kept.replicas is not None and past.edited > number:
+        return past.kept.replicas
+    return report.replicas if report is not None and (report.term, report.step) >= past.first else None
 
 
 def _ended(report: health.WorkloadReported) -> tuple[int, int]:
@@ -301,7 +322,7 @@ def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
     key = unmanaged.key_of(ref)
     past = history.workloads.get(key)
     if past is not None and past.applied is not None and not past.preserved:
-        past.kept = unmanaged.kept_in(manifest)
+        past.kept, past.edited = unmanaged.kept_in(manifest), write.number
         if past.kept.replicas is not None:
             _scale(past.ages, past.kept.replicas, write.at_ms)
         return

@@ -72,8 +72,9 @@ def delete(state: MemberState, ref: shapes.WorkloadRef, at_ms: int) -> list[Conf
     key = key_of(ref)
     workload = managed(state, key)
     if workload is not None:
-        workload.created_ms, workload.uid, workload.kept = at_ms, "", Kept()
+        workload.created_ms, workload.uid = at_ms, ""
         workload.replicas = workload.desired
+        workload.kept = retained(workload, Kept(), workload.template)
         replicas.restart(state, workload, workload.desired or 0, at_ms)
         state.dirty[key] = None
         return []
@@ -152,6 +153,14 @@ def taken_over(item: Unmanaged) -> Kept:
     return Kept(labels=kept.labels, annotations=kept.annotations)
 
 
+def retained(workload: Workload, kept: Kept, template: templates.Template) -> Kept:
+    """Return what an object keeps under a template: its replicas too, if the template leaves them to its members."""
+    if not template.retains:
+        return structs.replace(kept, replicas=None)
+    counts = (kept.replicas, workload.replicas, workload.desired)
+    return structs.replace(kept, replicas=next((count for count in counts if count is not None), None))
+
+
 def kept_in(manifest: bytes) -> Kept:
     """Return what a managed object keeps of an object as a client wrote it."""
     value: Json = msgspec.json.decode(manifest, type=dict[str, object])
@@ -173,7 +182,7 @@ def _texts(value: object) -> tuple[tuple[str, str], ...]:
 
 
 def _keep(state: MemberState, workload: Workload, kept: Kept, at_ms: int) -> None:
-    workload.kept = kept
+    workload.kept = kept = retained(workload, kept, workload.template)
     if kept.replicas is not None and workload.replicas is not None:
         workload.generation += kept.replicas != workload.replicas
         workload.replicas = kept.replicas

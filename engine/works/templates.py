@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.domain import marks
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.openapi_schemas import DefinitionError
@@ -74,7 +75,7 @@ class Template(Struct, frozen=True, gc=False):
     number of replicas in the manifest; of a Job, ``completions`` its completions and ``run_ms`` how long a pod runs
     until it succeeds (0 for kinds that don't end). ``is_balanced``: a load balancer
     answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget; ``cron`` says when a CronJob starts
-    Jobs.
+    Jobs. ``retains``: the template leaves its replicas to its members.
     """
 
     amounts: Amounts
@@ -91,6 +92,7 @@ class Template(Struct, frozen=True, gc=False):
     is_balanced: bool = False
     budget: budgets.Budget | None = None
     cron: CronJob | None = None
+    retains: bool = False
 
 
 class _Container(Struct, frozen=True):
@@ -122,6 +124,7 @@ class _Spec(Struct, frozen=True):
 
 class _Metadata(Struct, frozen=True):
     annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
 
 
 class _Manifest(Struct, frozen=True, rename="camel"):
@@ -199,6 +202,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         is_balanced=_is_balanced(decoded),
         budget=budgets.read(manifest) if (decoded.api_version, decoded.kind) == budgets.KIND else None,
         cron=_cron(manifest, annotations) if (decoded.api_version, decoded.kind) == _CRON_JOB else None,
+        retains=(decoded.metadata.labels or {}).get(marks.RETAIN_REPLICAS) == "true",
     )
 
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from engine.domain import marks
 from engine.simulation import specs, statuses, unmanaged
 from engine.simulation.state import MemberState, Workload
 from events import clusters, health, shapes
@@ -109,6 +110,35 @@ async def test_deleted_managed_object_is_created_again() -> None:
     assert workload.ready == 0
     await stage.settle()
     assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
+
+
+async def _retaining(stage: examples.Stage, replicas: int) -> int:
+    """Apply the template nginx such that its members decide on the replicas, and return its offset."""
+    value = manifests.deployment("nginx", replicas, "default")
+    labels = {marks.RETAIN_REPLICAS: "true"}
+    value["metadata"] = {"name": "nginx", "namespace": "default", "labels": labels}
+    return await stage.submit_template(value, NGINX)
+
+
+async def test_replicas_that_the_member_decides_stay_when_the_template_changes_and_after_a_restart() -> None:
+    stage, offset = await _joined()
+    await stage.work(examples.applied("nginx", 2, offset=offset))
+    await stage.settle()
+    offset = await _retaining(stage, 4)
+    await stage.work(examples.applied("nginx", 4, step=2, offset=offset))
+    await stage.settle()
+    assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
+    await _write(stage, _deployment(3))
+    await stage.work(examples.applied("nginx", 5, step=3, offset=offset))
+    await stage.settle()
+    assert examples.shown(stage) == {("member1", NGINX): (3, 3)}
+    rebuilt = stage.restarted()
+    await rebuilt.settle()
+    assert examples.shown(rebuilt) == {("member1", NGINX): (3, 3)}
+    offset = await stage.template("nginx", 5)
+    await stage.work(examples.applied("nginx", 5, step=4, offset=offset))
+    await stage.settle()
+    assert examples.shown(stage) == {("member1", NGINX): (5, 5)}
 
 
 async def _run_by_client(kind: str, spec: dict[str, object], nodes: int = 1) -> examples.Stage:
@@ -215,10 +245,21 @@ def _workload(workload: Workload) -> object:
 
 
 _STEPS: Final = st.lists(
-    st.sampled_from(["write", "edit", "label", "delete", "work", "overwrite", "remove", "preserve"]),
+    st.sampled_from(
+        ["write", "edit", "label", "delete", "work", "retain", "overwrite", "remove", "preserve"]
+    ),
     min_size=1,
     max_size=12,
 )
+
+
+def _edited(stage: examples.Stage, replicas: int, labels: dict[str, str] | None = None) -> bytes:
+    """An edit as the member's API records it: of a managed object with its replicas only if the member decides them."""
+    workload = unmanaged.managed(_state(stage), NGINX)
+    value: Json = msgspec.json.decode(_deployment(replicas, image="busybox", labels=labels))
+    if workload is not None and not workload.template.retains:
+        del value["spec"]
+    return msgspec.json.encode(value)
 
 
 @settings(max_examples=150, deadline=None)
@@ -230,14 +271,17 @@ async def test_rebuilt_member_equals_the_live_one(steps: list[str]) -> None:
             case "write":
                 await _write(stage, _deployment(2))
             case "edit":
-                await _write(stage, _deployment(number % 3, image="busybox"))
+                await _write(stage, _edited(stage, number % 3))
             case "label":
-                await _write(stage, _deployment(2, labels={"step": str(number)}))
+                await _write(stage, _edited(stage, 2, {"step": str(number)}))
             case "delete":
                 await _delete(stage)
             case "work" | "overwrite":
                 work = examples.applied("nginx", 2, step=number, offset=offset)
                 await stage.work(structs.replace(work, overwrites=step == "overwrite"))
+            case "retain":
+                retaining = await _retaining(stage, 2)
+                await stage.work(examples.applied("nginx", number % 4, step=number, offset=retaining))
             case _:
                 await stage.work(examples.removed("nginx", step=number, preserved=step == "preserve"))
         await stage.settle()

@@ -145,7 +145,7 @@ def test_preemptions_survive_a_restart(member: state.MemberState) -> None:
         asked(member, name, replicas, found[work.key], step)
     for each in member.workloads.values():
         if each.reported is not None:
-            recovery.take_report(history, each.reported)
+            recovery.take_report(history, each.reported, 1)
     for name, value in CLASSES.items():
         if name:
             work = examples.applied(name, None, kind="PriorityClass")
