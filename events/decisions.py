@@ -108,7 +108,8 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     to are propagated to its clusters. ``preserved`` are the status values kept at a cluster failover. Without
     ``schedule_priority`` the binding has priority 0. With ``deletes_last_copy`` a graceful eviction ends with
     its grace period even if that deletes the workload's last running copy. ``preempted`` is the policy that claimed
-    the template before, if this one took it over by preemption.
+    the template before, if this one took it over by preemption. ``scheduler`` is the policy's ``schedulerName``, empty
+    for default-scheduler.
     """
 
     policy: shapes.PolicyRef
@@ -126,6 +127,7 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     schedule_priority: SchedulePriority | None = None
     deletes_last_copy: bool = False
     preempted: shapes.PolicyRef | None = None
+    scheduler: str = ""
 
 
 class TemplateMarked(BindingDecision, frozen=True, kw_only=True):

@@ -143,6 +143,8 @@ def _apply_claim(
         case decisions.BindingClaimed() if binding.claim is not None:
             binding.refused = None
             shard.placements.setdefault(binding.claim.placement, data.placement)
+            if not binding.claim.is_scheduled_here:
+                _unblock(binding)
         case _:
             return
 

@@ -11,6 +11,7 @@ from engine.deciders import claims, needs, priority_classes, step_outputs
 from engine.deciders import state as states
 from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Template
+from engine.domain import bindings
 from engine.domain.bindings import Claim
 from engine.objects import policies as policy_objects
 from engine.objects import workloads
@@ -149,12 +150,14 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter, *,
     previous = binding.claim
     ref = claims.reference(chosen.policy)
     spec = chosen.policy.spec
-    # Claims recorded by releases without dependencies or priorities lack these fields and are made again.
-    current = (ref, chosen.version, spec.propagate_deps, schedule_priority(spec))
-    if (
-        previous
-        and (previous.policy, previous.version, previous.propagate_deps, previous.schedule_priority)
-        == current
+    # Claims recorded by releases without dependencies, priorities or schedulers lack these fields and are made again.
+    current = (ref, chosen.version, spec.propagate_deps, schedule_priority(spec), _scheduler(spec))
+    if previous and current == (
+        previous.policy,
+        previous.version,
+        previous.propagate_deps,
+        previous.schedule_priority,
+        previous.scheduler,
     ):
         return
     # A lazy policy has said so when it marked the template.
@@ -187,6 +190,7 @@ def claimed(key: str, chosen: KnownPolicy, preempted: shapes.PolicyRef | None) -
         schedule_priority=schedule_priority(spec),
         deletes_last_copy=chosen.policy.deletes_last_copy,
         preempted=preempted,
+        scheduler=_scheduler(spec),
     )
 
 
@@ -198,6 +202,10 @@ def schedule_priority(spec: policy_objects.PolicySpec) -> decisions.SchedulePrio
     return decisions.SchedulePriority(
         source=priority.priority_class_source, name=priority.priority_class_name
     )
+
+
+def _scheduler(spec: policy_objects.PolicySpec) -> str:
+    return "" if spec.scheduler_name == bindings.DEFAULT_SCHEDULER else spec.scheduler_name
 
 
 def _failover(failover: policy_objects.Failover | None) -> decisions.ApplicationFailover | None:

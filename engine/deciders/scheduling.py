@@ -2,7 +2,8 @@
 
 The triggers are the reference's. A pass that repeats the current decision emits nothing. A failed pass is
 retried after a fact that may have caused the failure has changed, and not before a delay that doubles with
-each failure.
+each failure. A binding whose policy names another scheduler gets no pass; it takes over the placement of an
+imported template.
 """
 
 import functools
@@ -114,8 +115,11 @@ def _run_pass(
     emit: step_outputs.Emitter,
 ) -> None:
     imported = _imported(binding, facts)
-    if imported is not None and imported.is_complete:
+    is_foreign = not claim.is_scheduled_here
+    if imported is not None and (imported.is_complete or (is_foreign and imported.placement.clusters)):
         _emit_import(binding, imported.placement, emit)
+        return
+    if is_foreign:
         return
     request = request_of(binding, declared, claim, facts, placements)
     if imported is not None:

@@ -14,6 +14,12 @@ from events import decisions, shapes
 SUCCESS: Final = "Success"
 """Reason of the condition Scheduled of a scheduled binding."""
 
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+"""The ``schedulerName`` of policies that set none."""
+
+SCHEDULERS: Final = (DEFAULT_SCHEDULER, "reballast")
+"""Values of ``schedulerName`` for which the engine schedules; it leaves the bindings of others unscheduled."""
+
 _DIGEST_BYTES: Final = 8
 
 Targets = tuple[tuple[str, int], ...]
@@ -23,7 +29,8 @@ Targets = tuple[tuple[str, int], ...]
 class Claim(Struct, frozen=True, array_like=True, gc=False):
     """The policy version that claims the template, and what the policy sets for its workloads.
 
-    ``placement`` is the digest of the placement, under which it is stored once for all bindings.
+    ``placement`` is the digest of the placement, under which it is stored once for all bindings. ``scheduler`` is
+    empty for the default scheduler.
     """
 
     policy: shapes.PolicyRef
@@ -40,6 +47,17 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
     propagate_deps: bool = False
     preserved: tuple[shapes.StateRule, ...] = ()
     schedule_priority: decisions.SchedulePriority | None = None
+    scheduler: str = ""
+
+    @property
+    def scheduler_name(self) -> str:
+        """The scheduler that the policy names, or the default one."""
+        return self.scheduler or DEFAULT_SCHEDULER
+
+    @property
+    def is_scheduled_here(self) -> bool:
+        """Whether the engine schedules the workload, not another scheduler."""
+        return not not_scheduled_here(self.scheduler)
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
@@ -146,6 +164,16 @@ def apply(binding: Binding, data: shapes.Event) -> None:
             return
 
 
+def not_scheduled_here(scheduler: str) -> str:
+    """Return why a binding whose policy names this scheduler waits; empty if the engine schedules it."""
+    if not scheduler or scheduler in SCHEDULERS:
+        return ""
+    return (
+        f"the policy names the scheduler {scheduler}; this control plane schedules for "
+        f"{' and '.join(SCHEDULERS)} only, other workloads stay where they are"
+    )
+
+
 def evict(
     clusters: Targets, tasks: tuple[EvictionTask, ...], task: EvictionTask
 ) -> tuple[Targets, tuple[EvictionTask, ...]]:
@@ -188,6 +216,7 @@ def _claim(data: decisions.BindingClaimed) -> Claim:
         propagate_deps=data.propagate_deps,
         preserved=data.preserved,
         schedule_priority=data.schedule_priority,
+        scheduler=data.scheduler,
     )
 
 

@@ -5,6 +5,7 @@ Each write of such an object returns a warning. A kind that has conditions also 
 
 from typing import Final
 
+from engine.domain import bindings
 from events.json_values import Json, as_object, part
 from events.validation import known_kinds
 
@@ -44,11 +45,14 @@ def warnings(value: Json) -> tuple[str, ...]:
         return (f"{kind} is stored without effect: {missing}",)
     if api_version != known_kinds.POLICY_GROUP or kind not in _POLICIES:
         return ()
-    return tuple(
+    missing_fields = [
         f"{path} is stored without effect: {missing}"
         for path, missing in FIELDS.items()
         if _is_set(value, path)
-    )
+    ]
+    if reason := bindings.not_scheduled_here(str(part(value, "spec").get("schedulerName") or "")):
+        missing_fields.append(f"spec.schedulerName: {reason}")
+    return tuple(missing_fields)
 
 
 def with_condition(value: Json) -> Json:

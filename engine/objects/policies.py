@@ -134,6 +134,7 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     activation_preference: str = ""
     propagate_deps: bool = False
     schedule_priority: SchedulePriority | None = None
+    scheduler_name: str = ""
 
     @property
     def purge_mode(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from engine.domain import bindings
 from engine.log import port
 from engine.placement.decisions import SUCCESS, Decision
 from engine.placement.explain import Explanation
@@ -66,7 +67,7 @@ class _Newest(Struct):
     """The newest decisions on a binding, up to the requested position.
 
     ``placed`` is the number of the step that scheduled it, ``required`` the step with the newest needs of
-    others.
+    others, ``waits`` the step and reason since when it waits for another scheduler.
     """
 
     placed: int | None
@@ -74,6 +75,7 @@ class _Newest(Struct):
     overrides: dict[str, tuple[str, ...]]
     required_by: dict[str, decisions.RequiredBy]
     refused: tuple[recovery.RecordedStep, str] | None = None
+    waits: tuple[recovery.RecordedStep, str] | None = None
     labels: dict[str, dict[str, str]] = {}
     not_preserved: dict[str, dict[str, str]] = {}
     preemption: preemption_explanation.History = msgspec.field(default_factory=preemption_explanation.History)
@@ -93,6 +95,8 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
         explained = _undecided(key, newest.required, "Required", sorted(names))
     elif newest.refused is not None:
         explained = _undecided(key, newest.refused[0], "ApplyPolicyFailed")
+    elif newest.waits is not None:
+        explained = _undecided(key, newest.waits[0], "NotScheduledHere", message=newest.waits[1])
     if explained is None:
         return None
     return msgspec.structs.replace(
@@ -150,14 +154,18 @@ def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> N
             _apply_preserved(newest, data)
         case decisions.ClaimRefused():
             newest.refused = step, data.fault
-        case decisions.BindingDeclared() | decisions.BindingClaimed() | decisions.BindingReleased():
+        case decisions.BindingClaimed():
+            newest.refused = None
+            reason = bindings.not_scheduled_here(data.scheduler)
+            newest.waits = (step, reason) if reason else None
+        case decisions.BindingDeclared() | decisions.BindingReleased():
             newest.refused = None
         case decisions.BindingRequired():
             newest.required = step
             data.fold(newest.required_by)
         case decisions.BindingWithdrawn():
             newest.required_by.clear()
-            newest.refused = None
+            newest.refused = newest.waits = None
         case _:
             pass
 
@@ -244,9 +252,9 @@ def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
 
 
 def _undecided(
-    key: str, step: recovery.RecordedStep, trigger: str, clusters: Sequence[str] = ()
+    key: str, step: recovery.RecordedStep, trigger: str, clusters: Sequence[str] = (), *, message: str = ""
 ) -> Explained:
-    """Return the explanation of a template without a scheduling decision: needed by others only, or refused."""
+    """Return the explanation of a template without a scheduling decision: needed by others only, refused, waiting."""
     return Explained(
         key=key,
         basis=_basis(step),
@@ -257,7 +265,7 @@ def _undecided(
         previous={},
         placement=msgspec.Raw(b"{}"),
         condition="",
-        message="",
+        message=message,
         clusters=dict.fromkeys(clusters, 0),
         excluded={},
         explanation=None,

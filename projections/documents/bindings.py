@@ -19,7 +19,6 @@ _DEPENDENCIES: Final = "resourcebinding.karmada.io/dependencies"
 _FULLY_APPLIED: Final = "FullyApplied"
 _FINALIZER: Final = "karmada.io/binding-controller"
 _CLUSTER_FINALIZER: Final = "karmada.io/cluster-resource-binding-controller"
-_SCHEDULER: Final = "default-scheduler"
 
 
 class _Cluster(Struct, frozen=True, gc=False):
@@ -143,7 +142,7 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
 
 def _claimed(claim: Claim) -> Json:
     """Fields of the spec that come from the policy, beside the placement."""
-    spec: Json = {"conflictResolution": claim.conflict_resolution, "schedulerName": _SCHEDULER}
+    spec: Json = {"conflictResolution": claim.conflict_resolution, "schedulerName": claim.scheduler_name}
     if claim.propagate_deps:
         spec["propagateDeps"] = True
     if claim.preserve_on_deletion:

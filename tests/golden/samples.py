@@ -266,6 +266,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         deletes_last_copy=True,
         schedule_priority=decisions.SchedulePriority(source="KubePriorityClass", name="urgent"),
         preempted=_POLICY,
+        scheduler="volcano",
     ),
     decisions.TemplateMarked(key=_KEY, policy=_POLICY, permanent_id=_UID, preempted=_POLICY),
     decisions.ClaimRefused(

@@ -9,6 +9,7 @@ from tests.kubectl.manifests import BOTH, POLICY
 VERSION: Final = "jsonpath={.metadata.resourceVersion}"
 CLAIM: Final = "propagationpolicy.karmada.io/permanent-id"
 OVERWRITING: Final = f"{POLICY}  conflictResolution: Overwrite\n"
+OTHER_SCHEDULER: Final = f"{POLICY}  schedulerName: volcano\n"
 
 
 def binding_of(kubectl: Kubectl) -> dict[str, Any]:
@@ -72,6 +73,19 @@ def test_binding_keeps_its_spec_when_its_policy_is_deleted(kubectl: Kubectl) -> 
     )
     assert binding_of(kubectl)["spec"] == before["spec"]
     assert {"placement", "conflictResolution", "schedulerName"} <= before["spec"].keys()
+
+
+def test_binding_of_another_scheduler_waits_and_an_event_says_why(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH.replace(POLICY, OTHER_SCHEDULER))
+    kubectl.until_true(
+        lambda: "NotScheduledHere" in kubectl("events", "--for", "deployment/web"),
+        lambda: kubectl("get", "events"),
+    )
+    binding = binding_of(kubectl)
+    assert binding["spec"]["schedulerName"] == "volcano"
+    assert not binding["spec"].get("clusters")
+    assert "schedulerObservedGeneration" not in binding["status"]
+    assert "names the scheduler volcano" in kubectl("events", "--for", "deployment/web")
 
 
 def statuses_of(kubectl: Kubectl) -> list[dict[str, Any]]:

@@ -101,6 +101,14 @@ def test_write_without_effect_is_answered_with_a_warning(kubectl: Kubectl) -> No
     assert "spec.placement.workloadAffinity.antiAffinity is stored without effect" in kubectl.errors
 
 
+def test_policy_of_another_scheduler_is_stored_with_a_warning(kubectl: Kubectl) -> None:
+    for scheduler, is_warned in (("volcano", True), ("default-scheduler", False), ("reballast", False)):
+        policy: dict[str, object] = {"resourceSelectors": _SELECTORS, "schedulerName": scheduler}
+        given = _manifest(POLICY, "PropagationPolicy", f"by-{scheduler}", policy)
+        kubectl("apply", "-f", "-", given=given)
+        assert (f"names the scheduler {scheduler};" in kubectl.errors) == is_warned
+
+
 @pytest.mark.parametrize(
     ("kind", "condition"), [("FederatedHPA", "ScalingActive"), ("MultiClusterService", "ServiceApplied")]
 )

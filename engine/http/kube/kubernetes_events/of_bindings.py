@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.domain import bindings as domain
 from engine.http import summaries
 from engine.http.kube.kubernetes_events import override_outcomes, subjects
 from engine.http.kube.kubernetes_events.message import NORMAL, WARNING, Message, Said
@@ -17,7 +18,7 @@ from events.records import StoredRecord
 from projections.bindings import Binding
 
 _DETECTOR: Final = "resource-detector"
-_SCHEDULER: Final = "default-scheduler"
+_SCHEDULER: Final = domain.DEFAULT_SCHEDULER
 _DISTRIBUTOR: Final = "dependencies-distributor"
 _EVICTORS: Final = {"TaintManager": "taint-manager"}
 """Reporters of evictions by the task's producer, where their names differ."""
@@ -141,6 +142,8 @@ def _sayings(data: shapes.Event, binding: Binding) -> Iterator[_Saying]:
             yield _normal("ApplyPolicySucceed", text, _DETECTOR, of_binding=False)
             if data.preempted is not None:
                 yield _preempted(policy, data.preempted)
+            if text := domain.not_scheduled_here(data.scheduler):
+                yield _warning("NotScheduledHere", text, _DETECTOR)
         case decisions.TemplateMarked(policy=policy, preempted=preempted) if preempted is not None:
             yield _preempted(policy, preempted)
         case decisions.BindingDispatched():
