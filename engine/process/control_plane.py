@@ -33,6 +33,7 @@ from engine.identity import endpoint as endpoints
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.kafka import address
 from engine.process import (
+    autoscaling,
     checkpointing,
     drilling,
     installation,
@@ -171,6 +172,7 @@ async def serve(options: Options) -> None:
                         clock_ms,
                         parts.stopping,
                     ),
+                    autoscaling.Autoscaling(parts, clock_ms).run(),
                     *([observer.run(parts.stopping)] if observer is not None else ()),
                     *([periodic.run()] if periodic is not None else ()),
                 )

@@ -1,0 +1,154 @@
+"""Controllers for autoscalers in members: they mark the autoscalers' targets, and templates follow what members decide.
+
+The target of a propagated HorizontalPodAutoscaler gets the label ``resourcetemplate.karmada.io/retain-replicas``, so
+that members keep their number of replicas. The replicas of a Deployment with this label, if they are divided, become
+the sum of what its members run. Both are writes of a client, computed from the views: on several servers the first
+write wins, and the others find nothing to do.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final, NamedTuple
+
+from engine import diagnostics
+from engine.domain import marks
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.edits.objects import Patch
+from engine.http.kube.edits.patching import MERGE_PATCH
+from engine.http.kube.edits.writer import Writer
+from engine.http.services import Services
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.patching import managed_fields
+from engine.log.port import LogError
+from engine.writing.object_changes import Change
+from engine.writing.targets import Target
+from events.json_values import Json, as_objects, part
+from projections import autoscaling, changes, query
+from projections.autoscaling import ScaleTarget, Span, Template
+from projections.port import ProjectionError, Rows
+
+SOURCE: Final = "/reballast/autoscaling"
+MARKER: Final = "hpa-scale-target-marker"
+"""Field manager of the label. A label that a user has set is not removed."""
+
+_SYNCER: Final = "deployment-replicas-syncer"
+_DEPLOYMENT: Final = ("apps", "Deployment")
+_TRUE: Final = "true"
+_PAUSE_SECONDS: Final = 0.2
+"""Pause between two reads: members scale slowly, and a busy log costs one read per pause."""
+
+_AFTER_FAILURE_S: Final = 1.0
+_log = diagnostics.logger(__name__)
+
+
+class _Write(NamedTuple):
+    template: Template
+    manager: str
+    patch: Json
+
+
+class Autoscaling:
+    """Follows the views and writes templates; call ``run`` once."""
+
+    def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
+        self._services = services
+        self._plane = ControlPlane(services)
+        self._clock_ms = clock_ms
+        self._targets: dict[int, ScaleTarget] = {}
+
+    async def run(self) -> None:
+        """Write until the process stops; failed reads and appends are repeated."""
+        position = -1
+        while await self._services.is_more(position):
+            try:
+                position = await self.turn(position)
+            except (LogError, ProjectionError) as error:
+                _log.warning("autoscaling stalled", reason=str(error))
+                position = -1
+                await asyncio.sleep(_AFTER_FAILURE_S)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def turn(self, after: int) -> int:
+        """Follow the changes after a number (negative: everything); return the number up to which they are followed.
+
+        Raises LogError and ProjectionError.
+        """
+        number, writes = await self._plane.peek(partial(self._read, after=after))
+        for write in writes:
+            await self._write(write)
+        return number
+
+    def _read(self, rows: Rows, after: int) -> tuple[int, list[_Write]]:
+        number = query.checkpoint(rows)
+        span = Span(after, number) if after >= 0 and changes.is_kept(after, number) else None
+        templates = [*self._follow_targets(rows, span), *autoscaling.retaining(rows, span)]
+        if span is not None:
+            kinds = sorted({target.kind for target in self._targets.values()})
+            templates += autoscaling.of_kinds(rows, span, kinds)
+        distinct = {template.target: template for template in templates}
+        return number, list(_writes(distinct.values(), set(self._targets.values())))
+
+    def _follow_targets(self, rows: Rows, span: Span | None) -> Iterator[Template]:
+        """Update the targets of autoscalers, and yield the templates that became a target or ended to be one."""
+        changed = set(self._targets) if span is None else autoscaling.changed(rows, span)
+        former = {self._targets.pop(key_id) for key_id in changed if key_id in self._targets}
+        new = autoscaling.scalers(rows, span)
+        self._targets |= new
+        for target in sorted(former ^ set(new.values())):
+            yield from autoscaling.of_target(rows, target)
+
+    async def _write(self, write: _Write) -> None:
+        template = write.template
+        catalogue = await self._plane.catalogue()
+        resource = catalogue.of_kind(template.api_version, template.target.kind)
+        if resource is None:
+            return
+        namespace, name = template.target.namespace, template.target.name
+        writer = Writer(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            manager=write.manager,
+            now_ms=self._clock_ms(),
+            validation="Ignore",
+            newest=self._plane.last_number(),
+            tolerated=self._services.write_api.tolerated,
+        )
+        target = Target(
+            api_version=template.api_version, kind=template.target.kind, namespace=namespace, name=name
+        )
+        change = Change(target=target, edit=Patch(writer, MERGE_PATCH, write.patch), resource=resource)
+        try:
+            await self._services.write_api.change(change, source=SOURCE)
+        except StatusError as error:
+            # Another client was faster: its write is a change, which is followed in the next turn.
+            _log.info("template not written", kind=template.target.kind, name=name, reason=error.message)
+
+
+def _writes(templates: Iterable[Template], targets: set[ScaleTarget]) -> Iterator[_Write]:
+    for template in templates:
+        if template.target in targets and template.label != _TRUE:
+            yield _Write(template, MARKER, _labelled(_TRUE))
+        elif template.target not in targets and template.label == _TRUE and _is_ours(template.value):
+            yield _Write(template, MARKER, _labelled(None))
+        elif template.decided not in (None, template.replicas) and _is_followed(template):
+            metadata: Json = {"resourceVersion": str(template.number)}
+            yield _Write(template, _SYNCER, {"metadata": metadata, "spec": {"replicas": template.decided}})
+
+
+def _is_followed(template: Template) -> bool:
+    return template.label == _TRUE and template.target[:2] == _DEPLOYMENT
+
+
+def _labelled(text: str | None) -> Json:
+    return {"metadata": {"labels": {marks.RETAIN_REPLICAS: text}}}
+
+
+def _is_ours(value: Json) -> bool:
+    """Whether the marker set the label, by the object's field owners."""
+    return any(
+        entry.get("manager") == MARKER
+        and f"f:{marks.RETAIN_REPLICAS}" in part(entry, "fieldsV1", "f:metadata", "f:labels")
+        for entry in as_objects(managed_fields.in_object(value))
+    )

@@ -1,0 +1,149 @@
+"""Queries for autoscaling in members: targets of propagated autoscalers, and templates that follow their members."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain import marks
+from events.json_values import Json, part
+from projections import bindings, changes
+from projections.documents.objects import decoded
+from projections.placements import stored as stored_placement
+from projections.port import Rows, Value
+
+SCALER: Final = "HorizontalPodAutoscaler"
+_GROUP: Final = "autoscaling"
+_DIVIDED: Final = "Divided"
+_IN_RANGE: Final = "SELECT id FROM changes WHERE place >= ? AND place < ? AND member = 0"
+_SCALERS: Final = f"""
+SELECT o.id, o.api_version, o.namespace, o.uid, o.manifest, b.body FROM objects o JOIN bindings b USING (id)
+WHERE o.kind = '{SCALER}'
+"""  # noqa: S608  # constants
+_TEMPLATES: Final = """
+SELECT o.api_version, o.kind, o.namespace, o.name, o.number, o.uid, o.labels, o.manifest, b.body
+FROM objects o LEFT JOIN bindings b USING (id)
+"""
+
+
+class Span(NamedTuple):
+    """The records after one number, up to and including another."""
+
+    after: int
+    end: int
+
+    @property
+    def places(self) -> list[Value]:
+        """The range of these records in the table of changes."""
+        return [(self.after + 1) * changes.PLACES, (self.end + 1) * changes.PLACES]
+
+
+class ScaleTarget(NamedTuple):
+    """The object that an autoscaler scales, in any version of its API group."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class Template(Struct, frozen=True, kw_only=True):
+    """A template and its label ``resourcetemplate.karmada.io/retain-replicas`` (empty: none).
+
+    ``decided`` is the sum of the replicas that its members run, if they decide on them: None unless its replicas are
+    divided, scheduled, and reported by all members since.
+    """
+
+    api_version: str
+    target: ScaleTarget
+    number: int
+    label: str
+    value: Json
+    decided: int | None = None
+
+    @property
+    def replicas(self) -> object:
+        """The number of replicas in the template."""
+        return part(self.value, "spec").get("replicas", 1)
+
+
+def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
+    """Return the targets of autoscalers that a policy propagates, by key id; of those changed in a span, or of all."""
+    within = f" AND o.id IN ({_IN_RANGE})" if span else ""
+    found: dict[int, ScaleTarget] = {}
+    for key_id, api_version, namespace, uid, manifest, body in rows.select(
+        _SCALERS + within, span.places if span else ()
+    ):
+        binding = bindings.decode(body)
+        if _group(api_version) == _GROUP and binding.claim is not None and binding.template_uid == uid:
+            reference = part(decoded(manifest), "spec", "scaleTargetRef")
+            group, kind, name = (str(reference.get(field, "")) for field in ("apiVersion", "kind", "name"))
+            found[key_id] = ScaleTarget(_group(group), kind, namespace, name)
+    return found
+
+
+def changed(rows: Rows, span: Span) -> set[int]:
+    """Return the key ids of autoscalers that changed in a span, or were deleted."""
+    kind = changes.kind_of(f"{_GROUP}/v2", SCALER)
+    return {key_id for (key_id,) in rows.select(f"{_IN_RANGE} AND kind = ?", [*span.places, kind])}
+
+
+def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
+    """Yield the templates with the label that changed in a span, or whose binding did; without a span all of them."""
+    within = f" AND o.id IN ({_IN_RANGE})" if span else ""
+    where: list[Value] = [f'"{marks.RETAIN_REPLICAS}"', *(span.places if span else ())]
+    yield from _templates(rows, f"WHERE instr(o.labels, ?){within}", where)
+
+
+def of_kinds(rows: Rows, span: Span, kinds: Iterable[str]) -> Iterator[Template]:
+    """Yield the templates of some kinds that changed in a span."""
+    for kind in kinds:
+        yield from _templates(rows, f"WHERE o.kind = ? AND o.id IN ({_IN_RANGE})", [kind, *span.places])
+
+
+def of_target(rows: Rows, target: ScaleTarget) -> Iterator[Template]:
+    """Yield the template that is a scale target, if it exists."""
+    where: list[Value] = [target.kind, target.namespace, target.name]
+    for template in _templates(rows, "WHERE o.kind = ? AND o.namespace = ? AND o.name = ?", where):
+        if template.target == target:
+            yield template
+
+
+def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Template]:
+    for api_version, kind, namespace, name, number, uid, labels, manifest, body in rows.select(
+        _TEMPLATES + condition, where
+    ):
+        value = decoded(manifest)
+        binding = bindings.decode(body) if body else None
+        is_own = binding is not None and binding.template_uid == uid
+        yield Template(
+            api_version=api_version,
+            target=ScaleTarget(_group(api_version), kind, namespace, name),
+            number=number,
+            label=msgspec.json.decode(labels or b"{}", type=dict[str, str]).get(marks.RETAIN_REPLICAS, ""),
+            value=value,
+            decided=_decided(rows, binding, value) if binding is not None and is_own else None,
+        )
+
+
+def _decided(rows: Rows, binding: bindings.Binding, value: Json) -> int | None:
+    """Return the replicas that run in all members; None while that says nothing about what the members decided."""
+    members = binding.status.members if binding.status else ()
+    is_settled = (
+        binding.replicas == part(value, "spec").get("replicas", 1)
+        and binding.scheduled_generation == binding.generation
+        and {name for name, _ in binding.clusters} == {member.cluster for member in members}
+    )
+    # An autoscaler runs at least one replica, so a member with none has not reported its own yet.
+    if not is_settled or not members or not all(member.applied and member.replicas for member in members):
+        return None
+    placement = decoded(stored_placement(rows, binding.placement) or b"{}")
+    if part(placement, "replicaScheduling").get("replicaSchedulingType") != _DIVIDED:
+        return None
+    return sum(member.replicas for member in members)
+
+
+def _group(api_version: str) -> str:
+    group, slash, _version = api_version.partition("/")
+    return group if slash else ""
