@@ -9,10 +9,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.deciders.facts import Facts
 from engine.plans import fork_log, member_models
-from engine.reconcilers import snapshot_storage, worker
-from engine.simulation import faults, member_fleet
-from events import clusters
+from engine.reconcilers import recovery, snapshot_storage, worker
+from engine.simulation import faults, member_fleet, specs
+from events import clusters, topics
 from events.records import Record
 
 _TURNS_MAX: Final = 10_000
@@ -45,15 +46,16 @@ class Fork:
     def __init__(
         self,
         log: fork_log.ForkLog,
-        models: member_models.Models,
+        simulated: Sequence[specs.MemberSpec],
         began_ms: int,
         storage: snapshot_storage.SnapshotStorage | None = None,
     ) -> None:
         self.log = log
         self.began_ms = self.now_ms = began_ms
         self.worker = worker.Worker(log, self._clock, storage=storage, keeps_snapshots=False)
-        self.members = member_fleet.Members(log, self._clock, models.specs)
-        self._models = models
+        self.members = member_fleet.Members(log, self._clock, simulated)
+        self.assumptions: tuple[str, ...] = ()
+        self._simulated = simulated
 
     async def start(self, faults_now: Sequence[Failure] = ()) -> None:
         """Rebuild the engine as it was at the fork.
@@ -61,10 +63,25 @@ class Fork:
         ``faults_now`` are the faults that members have already: they are not in the log.
         """
         await self.worker.recover()
+        facts = await self._newest_facts()
+        models = member_models.read(facts, self._simulated)
+        past = await member_models.past(models, facts, self.worker.folds, self.log)
+        self.assumptions = models.assumptions
+        self.members = member_fleet.Members(self.log, self._clock, models.specs, past)
         await self.members.recover()
-        member_models.load(self._models, self.members)
+        member_models.load(models, self.members)
         for each in faults_now:
             faults.inflict(self.members.state_of(each.member), each.kind, each.amount)
+
+    async def _newest_facts(self) -> Facts:
+        """Return the facts with those that came after the last step, which the worker folds in its next turn."""
+        ends = {topic: self.log.ends().get((topic, 0), 0) for topic in topics.FACT_TOPICS}
+        if ends == self.worker.facts.ends:
+            return self.worker.facts
+        facts = self.worker.facts.copy()
+        for topic, end in ends.items():
+            await recovery.follow_facts(self.log, [], facts, topic, end)
+        return facts
 
     def capacity(self) -> dict[str, clusters.CapacityReported]:
         """Return the last report of each member on its capacity."""

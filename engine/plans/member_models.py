@@ -1,20 +1,28 @@
 """Models of the members of a fork: the simulated members as configured, and the others as they last reported.
 
 A cluster that an agent serves becomes one simulated node with the reported capacity. What runs there without us
-is kept as a load of its own, so that the model reports the free capacity that the cluster has.
+is kept as a load of its own, so that the model reports the free capacity that the cluster has. What runs there
+for us follows from the state of the shards, so its cost does not grow with the history.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from engine.deciders import member_facts
+from engine.deciders.facts import Facts
+from engine.deciders.shard_fold import ShardFold
+from engine.deciders.state import Binding, Dispatched, ShardState
+from engine.deciders.state import Report as ReportState
 from engine.kubeapi.values import quantity
 from engine.log import port
-from engine.simulation import member_fleet, specs
-from events import clusters, codec, topics
+from engine.objects import clusters as manifests
+from engine.reconcilers import recovery as log_reading
+from engine.simulation import log_reading as simulated_reading
+from engine.simulation import member_fleet, recovery, specs
+from events import chain, clusters, health, topics, works
 
-_READ: Final = 1_000
 _ASSUMED: Final = (
     "{} not simulated: assumed to start replicas in {} ms, in the capacity that was last reported, "
     "and to end no Job"
@@ -29,31 +37,37 @@ class Models(Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...] = ()
 
 
-class _Known(Struct):
-    """A cluster as the log describes it."""
-
-    joined: clusters.ClusterJoined
-    capacity: clusters.CapacityReported | None = None
-    apis: tuple[clusters.ApiKind, ...] = ()
-
-
-async def read(log: port.Log, simulated: Sequence[specs.MemberSpec]) -> Models:
-    """Return models of all clusters of a log; raises the log's errors."""
+def read(facts: Facts, simulated: Sequence[specs.MemberSpec]) -> Models:
+    """Return models of all clusters."""
     names = {spec.name for spec in simulated}
-    others = {name: each for name, each in (await _clusters(log)).items() if name not in names}
-    models = [_model(name, each) for name, each in sorted(others.items())]
+    others = [
+        cluster
+        for name in sorted(facts.fleet.names())
+        if name not in names and (cluster := facts.fleet.get(name))
+    ]
+    models = [_model(cluster) for cluster in others]
     return Models(
         specs=(*simulated, *models),
-        reported={name: each.capacity for name, each in others.items() if each.capacity is not None},
+        reported={
+            cluster.metadata.name: _capacity(cluster.metadata.name, summary)
+            for cluster in others
+            if (summary := cluster.status.resource_summary) is not None
+        },
         assumptions=_assumptions([spec.name for spec in models]),
     )
 
 
-def _assumptions(names: Sequence[str]) -> tuple[str, ...]:
-    if not names:
-        return ()
-    text = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
-    return (_ASSUMED.format(text, specs.STARTUP_MS),)
+async def past(models: Models, facts: Facts, folds: Sequence[ShardFold], log: port.Log) -> member_fleet.Past:
+    """Return what the modelled clusters run, from the state of the shards and the reports that these have not read."""
+    histories = {spec.name: _history(spec, models, facts) for spec in models.specs if spec.modelled}
+    for fold in folds:
+        _take_works(histories, fold.state)
+        end = fold.ends[topics.HEALTH]
+        async for record in log_reading.read_from(log, topics.HEALTH, fold.state.shard, end):
+            simulated_reading.take_report(histories, record)
+    return member_fleet.Past(
+        histories=histories, chains={fold.state.shard: _chain(fold.state) for fold in folds}
+    )
 
 
 def load(models: Models, members: member_fleet.Members) -> None:
@@ -65,43 +79,128 @@ def load(models: Models, members: member_fleet.Members) -> None:
             used.update({resource: quantity.nano_units(text) for resource, text in texts.items()})
 
 
-async def _clusters(log: port.Log) -> dict[str, _Known]:
-    known: dict[str, _Known] = {}
-    offset, end = 0, log.ends().get((topics.CLUSTERS, 0), 0)
-    while offset < end:
-        batch = await log.read(topics.CLUSTERS, 0, offset, min(_READ, end - offset))
-        for record in batch:
-            if isinstance(decoded := codec.decode(record), codec.Decoded):
-                _take(known, decoded.data)
-        offset = port.behind(batch, end)
-    return known
+def _assumptions(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    text = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+    return (_ASSUMED.format(text, specs.STARTUP_MS),)
 
 
-def _take(known: dict[str, _Known], data: object) -> None:
-    match data:
-        case clusters.ClusterJoined(name=name):
-            # An edit of a member is recorded as another join, and says nothing about its capacity.
-            capacity = known[name].capacity if name in known else None
-            known[name] = _Known(data, capacity, data.apis)
-        case clusters.ClusterLeft(name=name):
-            known.pop(name, None)
-        case clusters.CapacityReported(name=name) if name in known:
-            known[name].capacity = data
-        case clusters.ClusterApisReported(name=name, apis=apis) if name in known:
-            known[name].apis = apis
-        case _:
-            pass
-
-
-def _model(name: str, known: _Known) -> specs.MemberSpec:
-    allocatable = {} if known.capacity is None else known.capacity.allocatable
+def _model(cluster: manifests.ClusterManifest) -> specs.MemberSpec:
+    summary = cluster.status.resource_summary
+    allocatable = {} if summary is None else _texts(summary.allocatable)
     return specs.MemberSpec(
-        name=name,
+        name=cluster.metadata.name,
         nodes=(specs.NodeGroup(count=1, allocatable=allocatable),),
-        labels=known.joined.labels,
-        provider=known.joined.provider,
-        region=known.joined.region,
-        zones=known.joined.zones,
-        apis=known.apis,
+        labels=cluster.metadata.labels,
+        provider=cluster.spec.provider,
+        region=cluster.spec.region,
+        zones=cluster.spec.zones,
+        apis=_apis(cluster),
         modelled=True,
+    )
+
+
+def _apis(cluster: manifests.ClusterManifest) -> tuple[clusters.ApiKind, ...]:
+    return tuple(
+        clusters.ApiKind(
+            group_version=each.group_version, kinds=tuple(resource.kind for resource in each.resources)
+        )
+        for each in cluster.status.api_enablements
+    )
+
+
+def _capacity(name: str, summary: manifests.ResourceSummary) -> clusters.CapacityReported:
+    return clusters.CapacityReported(
+        name=name,
+        allocatable=_texts(summary.allocatable),
+        allocated=_texts(summary.allocated),
+        allocating=_texts(summary.allocating),
+    )
+
+
+def _texts(amounts: Mapping[str, object]) -> dict[str, str]:
+    return {resource: str(amount) for resource, amount in amounts.items()}
+
+
+def _chain(state: ShardState) -> chain.Chain:
+    return chain.Chain(state.shard, state.number, state.term, state.digest, is_open=True)
+
+
+def _take_works(histories: Mapping[str, recovery.History], shard: ShardState) -> None:
+    """Add the works of a shard's bindings, and its removals that are not confirmed yet."""
+    for binding in shard.bindings.values():
+        for cluster, work in binding.works.items():
+            if (history := histories.get(cluster)) is not None:
+                _take(history, binding, cluster, work, shard)
+    for cluster, removals in shard.removals.items():
+        if (history := histories.get(cluster)) is not None:
+            for key, version in removals.items():
+                history.workloads[key] = recovery.WorkloadHistory(version, removed=True)
+
+
+def _history(spec: specs.MemberSpec, models: Models, facts: Facts) -> recovery.History:
+    known = facts.health.get(spec.name)
+    is_ready = None if known is None else known.status == member_facts.READY
+    return recovery.History(
+        joined=True,
+        was_joined=True,
+        ready=is_ready,
+        down_since=1 if is_ready is False else 0,
+        capacity=models.reported.get(spec.name),
+        apis=spec.apis,
+    )
+
+
+def _take(
+    history: recovery.History, binding: Binding, cluster: str, work: Dispatched, shard: ShardState
+) -> None:
+    """Add a work of a binding to the history of its cluster, with the last report on it."""
+    declared = binding.declared
+    if declared is None:
+        return
+    report = binding.reports.get(cluster)
+    # A suspended work leaves the one before it running, which is the reported one.
+    version = (report.term, report.step) if work.suspended and report else (work.term, work.step)
+    applied = works.WorkApplied(
+        cluster=cluster,
+        key=binding.key,
+        template=declared.ref,
+        shard=shard.shard,
+        offset=declared.offset,
+        digest=work.digest,
+        term=version[0],
+        step=version[1],
+        replicas=work.replicas if work.replicas >= 0 else None,
+        overrides=work.overrides,
+        labels=work.labels,
+        reading=work.reading,
+        overwrites=work.overwrites,
+    )
+    past = recovery.WorkloadHistory(
+        (work.term, work.step), applied=applied, created_ms=shard.time_ms, suspended=work.suspended
+    )
+    if report is not None:
+        history.reports[binding.key] = _report(binding.key, cluster, report)
+        if report.fault:
+            # The newest work could not be applied; what runs is known by its report only.
+            past.earlier = [structs.replace(applied, overrides=(), replicas=report.replicas)]
+    history.workloads[binding.key] = past
+
+
+def _report(key: str, cluster: str, report: ReportState) -> health.WorkloadReported:
+    return health.WorkloadReported(
+        cluster=cluster,
+        key=key,
+        term=report.term,
+        step=report.step,
+        replicas=report.replicas,
+        updated=report.updated,
+        ready=report.ready,
+        available=report.available,
+        healthy=report.healthy,
+        fault=report.fault,
+        values=report.values,
+        generation=report.generation,
+        observed_generation=report.observed_generation,
     )

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.log import port
-from engine.plans import fork_log, member_models, predictions
+from engine.plans import fork_log, predictions
 from engine.plans.fork import Failure, Fork, Input
 from engine.reconcilers import snapshot_storage
 from engine.simulation import specs
@@ -49,8 +49,7 @@ async def predict(
     """
     forked = await fork_log.fork(log, question.number)
     number, began_ms = forked.last_number(), question.began_ms
-    models = await member_models.read(forked, question.simulated)
-    fork = Fork(forked, models, began_ms, storage)
+    fork = Fork(forked, question.simulated, began_ms, storage)
     await fork.start(question.faults)
     before, capacity = predictions.workloads_of(fork.worker.folds), fork.capacity()
     start = len(forked.added)
@@ -72,7 +71,7 @@ async def predict(
         events=predictions.events(listed, began_ms),
         omitted=omitted + len(happened) - len(listed),
         refused=_refused(happened),
-        assumptions=[*models.assumptions, *_without_eviction(failed, fork)],
+        assumptions=[*fork.assumptions, *_without_eviction(failed, fork)],
     )
 
 

@@ -183,13 +183,17 @@ def _load(store: snapshot_storage.SnapshotStore, number: int) -> Snapshot:
         raise UnusableError(f"it is of release {header.release}, format {header.format}")
     parts: list[memoryview] = []
     for size in header.sizes:
-        parts.append(_decompressed(view[end + 1 : end + 1 + size]))
+        parts.append(view[end + 1 : end + 1 + size])
         end += size
-    shards = [_decode(part, ShardSnapshot) for part in parts[1:]]
-    for shard in shards:
-        # Copies: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
-        shard.state.placements = {name: raw.copy() for name, raw in shard.state.placements.items()}
-    return Snapshot(number, parts[0], shards)
+    return Snapshot(number, _decompressed(parts[0]), [_shard(part) for part in parts[1:]])
+
+
+def _shard(part: memoryview) -> ShardSnapshot:
+    """Decode a shard; one after the other, so that only one is held decompressed."""
+    shard = _decode(_decompressed(part), ShardSnapshot)
+    # Copies: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
+    shard.state.placements = {name: raw.copy() for name, raw in shard.state.placements.items()}
+    return shard
 
 
 def _compressed(part: Struct) -> bytes:

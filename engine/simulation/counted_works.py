@@ -4,6 +4,9 @@ Any producer may append to the topic ``works``. A step counts if it follows the 
 shard by number, digest and term (``events.chain``).
 """
 
+from collections.abc import Mapping
+from typing import Final
+
 from engine.log import port
 from events import codec, decisions, records, topics
 from events.chain import Chain
@@ -15,16 +18,25 @@ _AWAITED_MAX = 100_000
 
 Steps declare works of all clusters, but only the partitions of simulated ones are read.
 """
+_NONE: Final[Mapping[int, Chain]] = {}
+_NO_ENDS: Final[port.Ends] = {}
 
 
 class CountingWorks:
-    """Follows the steps of all shards and judges each record of ``works`` once, in partition order."""
+    """Follows the steps of all shards and judges each record of ``works`` once, in partition order.
 
-    def __init__(self, log: port.Log) -> None:
+    It begins behind the steps of ``chains``, which reach to these ``ends``; by default at the beginning of the log.
+    """
+
+    def __init__(
+        self, log: port.Log, chains: Mapping[int, Chain] = _NONE, ends: port.Ends = _NO_ENDS
+    ) -> None:
         self._log = log
-        self._chains = {shard: Chain(shard) for shard in range(topics.SHARDS)}
+        self._chains = {shard: chains.get(shard) or Chain(shard) for shard in range(topics.SHARDS)}
         self._outputs = Outputs((topics.WORKS,), self._chains)
-        self._ends = dict.fromkeys(self._chains, 0)
+        self._ends = {
+            shard: ends.get((topics.DECISIONS, shard), 0) if shard in chains else 0 for shard in self._chains
+        }
         self._foreign: set[tuple[int, int]] = set()
 
     async def follow(self, ends: port.Ends) -> list[records.StoredRecord]:

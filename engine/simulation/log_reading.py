@@ -5,8 +5,8 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -25,38 +25,47 @@ READ: Final = 500
 """Number of records to read and fold before other tasks run."""
 
 
+class Contents(NamedTuple):
+    """The content of works: their templates, and the results of their overrides."""
+
+    loader: template_loading.TemplateLoader
+    renderer: manifests.Renderer
+
+
 async def rebuild(
     log: port.Log,
-    loader: template_loading.TemplateLoader,
-    renderer: manifests.Renderer,
+    contents: Contents,
     members: Sequence[specs.MemberSpec],
     ends: port.Ends,
     counting: CountingWorks,
     clock_ms: Callable[[], int],
+    known: Mapping[str, recovery.History],
 ) -> tuple[dict[str, MemberState], dict[str, int], frozenset[str]]:
     """Return the members as of ``ends``.
 
     The result is their states; for each member that is down the offset of its first work not applied; and the
-    names of members that have never joined.
+    names of members that have never joined. The histories of ``known`` members are not read.
     """
-    histories = {spec.name: recovery.History() for spec in members}
-    async for record in _records(log, topics.CLUSTERS, 0, ends):
-        history = histories.get(record.key)
-        if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
-            recovery.take_cluster(history, decoded.data, record.number)
-            if (write := write_in(record, decoded)) is not None:
-                history.writes.append(write)
-    behind = await _take_works(log, histories, ends, counting)
-    for shard in range(topics.SHARDS):
-        async for record in _records(log, topics.HEALTH, shard, ends):
-            _take_report(histories, record)
+    read = {spec.name: recovery.History() for spec in members if spec.name not in known}
+    behind = await _read(log, read, ends, counting) if read else {}
+    histories = {**known, **read}
+    for name, history in known.items():
+        if history.down_since:
+            behind[name] = ends.get((topics.WORKS, keys.shard_of(name)), 0)
+    overridden: dict[str, dict[str, Template]] = {}
+    for name, history in histories.items():
+        recovery.take_writes(history, sys.maxsize)
+        overridden[name] = await _settle_overridden(contents.renderer, history)
+    # Together, since members share most templates.
+    loaded = await contents.loader.load(
+        {position for history in histories.values() for _, position in _positions(history)}
+    )
     states: dict[str, MemberState] = {}
     for spec in members:
         history = histories[spec.name]
+        templates = {key: loaded[position] for key, position in _positions(history)}
         member = states[spec.name] = state.initial_state(spec)
-        recovery.take_writes(history, sys.maxsize)
-        overridden = await _settle_overridden(renderer, history)
-        recovery.restore(member, history, await _templates(loader, history) | overridden, clock_ms())
+        recovery.restore(member, history, templates | overridden[spec.name], clock_ms())
         await asyncio.sleep(0)
     unseen = frozenset(name for name, history in histories.items() if not history.was_joined)
     return states, behind, unseen
@@ -92,6 +101,23 @@ def cause_of(record: StoredRecord, head: envelope.Envelope) -> ReportCause:
     return ReportCause(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid, head.trace)
 
 
+async def _read(
+    log: port.Log, histories: Mapping[str, recovery.History], ends: port.Ends, counting: CountingWorks
+) -> dict[str, int]:
+    """Fold the records of members; return for each that is down the offset of its first work not applied."""
+    async for record in _records(log, topics.CLUSTERS, 0, ends):
+        history = histories.get(record.key)
+        if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
+            recovery.take_cluster(history, decoded.data, record.number)
+            if (write := write_in(record, decoded)) is not None:
+                history.writes.append(write)
+    behind = await _take_works(log, histories, ends, counting)
+    for shard in range(topics.SHARDS):
+        async for record in _records(log, topics.HEALTH, shard, ends):
+            take_report(histories, record)
+    return behind
+
+
 async def _take_works(
     log: port.Log, histories: Mapping[str, recovery.History], ends: port.Ends, counting: CountingWorks
 ) -> dict[str, int]:
@@ -115,7 +141,8 @@ async def _take_works(
     return behind
 
 
-def _take_report(histories: Mapping[str, recovery.History], record: StoredRecord) -> None:
+def take_report(histories: Mapping[str, recovery.History], record: StoredRecord) -> None:
+    """Fold a record of ``health`` into the history of the member that reported it, if it has one."""
     decoded = codec.decode(record)
     match decoded:
         case codec.Decoded(data=health.WorkloadReported() | health.WorkloadGone() as report):
@@ -125,17 +152,12 @@ def _take_report(histories: Mapping[str, recovery.History], record: StoredRecord
             pass
 
 
-async def _templates(
-    loader: template_loading.TemplateLoader, history: recovery.History
-) -> dict[str, Template]:
-    positions = {
-        key: (applied.shard, applied.offset)
-        for key, workload in history.workloads.items()
-        if (applied := workload.applied or workload.conflict) is not None
-        and template_loading.needs_template(applied)
-    }
-    loaded = await loader.load(positions.values())
-    return {key: loaded[position] for key, position in positions.items()}
+def _positions(history: recovery.History) -> Iterator[tuple[str, template_loading.TemplatePosition]]:
+    """Return the keys of the workloads whose templates are needed, with the templates' positions."""
+    for key, workload in history.workloads.items():
+        applied = workload.applied or workload.conflict
+        if applied is not None and template_loading.needs_template(applied):
+            yield key, (applied.shard, applied.offset)
 
 
 async def _settle_overridden(renderer: manifests.Renderer, history: recovery.History) -> dict[str, Template]:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from engine import diagnostics
 from engine.kubeapi.values import selectors
@@ -30,6 +30,7 @@ from engine.simulation.state import MemberState
 from engine.works import manifests, template_loading
 from engine.works.templates import Template
 from events import clusters, codec, keys, records, times, topics, works
+from events.chain import Chain
 from events.envelope import Envelope
 from events.records import StoredRecord
 
@@ -55,20 +56,36 @@ _ANY: Final = selectors.LabelSelector()
 _log = diagnostics.logger(__name__)
 
 
+class Past(Struct, frozen=True, kw_only=True):
+    """Members whose histories are known otherwise than from the log, and the chains of the shards at its end."""
+
+    histories: dict[str, recovery.History]
+    chains: dict[int, Chain]
+
+
 class UnknownMemberError(LookupError):
     """No simulated member has this name; the message lists the existing ones."""
 
 
 class Members:
-    """Simulated members on a log; call ``turn`` or ``run``, all methods from one event loop."""
+    """Simulated members on a log; call ``turn`` or ``run``, all methods from one event loop.
 
-    def __init__(self, log: port.Log, clock_ms: Clock, members: Sequence[specs.MemberSpec]) -> None:
+    The first recovery takes the ``past`` of members that have one, and reads the log for the others.
+    """
+
+    def __init__(
+        self,
+        log: port.Log,
+        clock_ms: Clock,
+        members: Sequence[specs.MemberSpec],
+        past: Past | None = None,
+    ) -> None:
         self._log = log
         self._clock_ms = clock_ms
         self._specs = tuple(members)
+        self._past = past
         self._partitions = sorted({keys.shard_of(spec.name) for spec in members})
-        self._loader = template_loading.TemplateLoader(log)
-        self._renderer = manifests.Renderer(log)
+        self._contents = log_reading.Contents(template_loading.TemplateLoader(log), manifests.Renderer(log))
         self._lock = asyncio.Lock()
         self._states: dict[str, MemberState] = {}
         self._taken: dict[int, int] = {}
@@ -214,9 +231,20 @@ class Members:
         self.seen_number = self._log.moves()
         self._ids = str(self.seen_number)
         ends = dict(self._log.ends())
-        self._counting = counted_works.CountingWorks(self._log)
+        past, self._past = self._past, None
+        histories = {} if past is None else past.histories
+        if past is not None and histories.keys() >= {spec.name for spec in self._specs}:
+            self._counting = counted_works.CountingWorks(self._log, past.chains, ends)
+        else:
+            self._counting = counted_works.CountingWorks(self._log)
         self._states, self._behind, self._unseen = await log_reading.rebuild(
-            self._log, self._loader, self._renderer, self._specs, ends, self._counting, self._clock_ms
+            self._log,
+            self._contents,
+            self._specs,
+            ends,
+            self._counting,
+            self._clock_ms,
+            histories,
         )
         self._taken = {partition: ends.get((topics.WORKS, partition), 0) for partition in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
@@ -329,13 +357,13 @@ class Members:
             for _, work, _ in decoded
             if isinstance(work, works.WorkApplied) and template_loading.needs_template(work)
         }
-        rendered = await self._renderer.render_all(
+        rendered = await self._contents.renderer.render_all(
             manifests.input_of(work)
             for _, work, _ in decoded
             if isinstance(work, works.WorkApplied) and work.overrides
         )
         running = self._running_templates(decoded)
-        templates = running | await self._loader.load(positions - running.keys())
+        templates = running | await self._contents.loader.load(positions - running.keys())
         now_ms = self._clock_ms()
         for record, work, head in decoded:
             template, fault = template_loading.EMPTY, ""

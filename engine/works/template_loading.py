@@ -1,5 +1,6 @@
 """Load templates from the log in batches, with a cache for later works."""
 
+import itertools
 from collections.abc import Iterable
 from typing import Final
 
@@ -83,7 +84,9 @@ class TemplateLoader:
     def _cache(self, position: TemplatePosition, template: Template) -> None:
         self._cached[position] = template
         if len(self._cached) > _CACHED_MAX:
-            del self._cached[next(iter(self._cached))]
+            # Many at once: finding the first item of a dict skips all that were deleted before it.
+            for oldest in list(itertools.islice(self._cached, _CACHED_MAX // 2)):
+                del self._cached[oldest]
 
 
 def _template(record: records.StoredRecord) -> Template:

@@ -6,7 +6,7 @@ must be equal, and the same decisions must come in the same order at the same in
 
 import pytest
 
-from engine.plans import fork_log, member_models
+from engine.plans import fork_log
 from engine.plans.fork import Fork, Input
 from events import codec, decisions, records, shapes, topics
 from tests.rounds import ROUNDS
@@ -84,8 +84,7 @@ async def differences(seed: int) -> str:
     """Plan random changes, make them, and return how the outcomes differ; empty if they are equal."""
     played = await rested(seed)
     forked = await fork_log.fork(played.log)
-    models = await member_models.read(forked, played.specs)
-    planned = Fork(forked, models, played.now_ms)
+    planned = Fork(forked, played.specs, played.now_ms)
     number = played.log.last_number()
     names = [await played.chance.choice(PLANNED)(played) for _ in range(_CHANGES)]
     made = await played.log.read_all(number, 1_000)
@@ -122,7 +121,7 @@ async def test_planning_writes_nothing_to_the_log() -> None:
 async def differences_of_a_fork(played: world.World) -> int:
     """Taint all clusters on a fork; return the number of records that only the fork has."""
     forked = await fork_log.fork(played.log)
-    planned = Fork(forked, await member_models.read(forked, played.specs), played.now_ms)
+    planned = Fork(forked, played.specs, played.now_ms)
     await planned.start()
     await planned.run([], [], _HORIZON_MS)
     return len(forked.added)
