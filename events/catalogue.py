@@ -74,6 +74,7 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "cluster-conditions-reported": clusters.ClusterConditionsReported,
         "member-object-applied": clusters.MemberObjectApplied,
         "member-object-deleted": clusters.MemberObjectDeleted,
+        "member-pod-deleted": clusters.MemberPodDeleted,
     },
     topics.HEALTH: {
         "workload-reported": health.WorkloadReported,

@@ -219,3 +219,14 @@ class MemberObjectDeleted(ClusterEvent, frozen=True, kw_only=True):
     """A client of a simulated member's API deleted an object there; with a namespace, all that is in it."""
 
     object: shapes.WorkloadRef
+
+
+class MemberPodDeleted(ClusterEvent, frozen=True, kw_only=True):
+    """A client of a simulated member's API deleted a pod of a workload there; a new pod takes its slot."""
+
+    owner: shapes.WorkloadRef
+    slot: shapes.Count
+
+
+MemberWrite = MemberObjectApplied | MemberObjectDeleted | MemberPodDeleted
+"""A write of a client in a simulated member."""

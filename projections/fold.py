@@ -217,7 +217,7 @@ class Fold:
     def _apply_cluster(self, taken: verdicts.Taken) -> None:
         number = taken.record.number
         key_id = self._touch(keys.cluster_key(taken.record.key), number)
-        if isinstance(taken.data, clusters.MemberObjectApplied | clusters.MemberObjectDeleted):
+        if isinstance(taken.data, clusters.MemberWrite):
             return  # shown by the member's own API; here it only appears on the cluster's timeline
         before = self._clusters.get(key_id)
         # Before the projection deletes the cluster, since the change holds its last document.

@@ -333,7 +333,9 @@ class Facts:
                 self.conditions.pop(name, None)
                 self.troubled.discard(name)
                 return [ClusterChanged(name, old, None)]
-            case clusters.MemberObjectApplied() | clusters.MemberObjectDeleted():
+            case (
+                clusters.MemberObjectApplied() | clusters.MemberObjectDeleted() | clusters.MemberPodDeleted()
+            ):
                 return []  # matters to the simulated member only
             case _:
                 return self._change_cluster(taken)

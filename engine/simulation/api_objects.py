@@ -98,7 +98,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
     rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
     priority: Json = {} if rank is None else {"priority": rank.value}
     hash_label: Json = {_HASH: workload.template.digest} if workload.ref.kind == "Deployment" else {}
-    for index, pod in enumerate(lists.pods_of(state, workload)):
+    for pod in lists.pods_of(state, workload):
         created = times.to_seconds_text(pod.created_ms)
         since = times.to_seconds_text(pod.ready_ms) if pod.ready_ms and pod.ready else created
         metadata: Json = {
@@ -109,7 +109,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
             "labels": {**pod.labels, **hash_label},
             "ownerReferences": [_owner(state, workload)],
         }
-        placement: Json = {"nodeName": _node_name(state, index % nodes)} if pod.ready else {}
+        placement: Json = {"nodeName": _node_name(state, pod.slot % nodes)} if pod.ready else {}
         yield {
             "apiVersion": "v1",
             "kind": "Pod",

@@ -94,6 +94,15 @@ def delete_object(state: MemberState, ref: shapes.WorkloadRef, at_ms: int) -> No
         apply_work(state, conflict.work, at_ms, template=conflict.template, cause=conflict.cause)
 
 
+def delete_pod(state: MemberState, owner: shapes.WorkloadRef, slot: int, at_ms: int) -> None:
+    """Delete a pod of a workload for a client of the member; a new one takes its slot."""
+    key = unmanaged.key_of(owner)
+    workload = unmanaged.running(state, key) or state.workloads.get(key)
+    if workload is not None:
+        replicas.replace(state, workload, slot, at_ms)
+        state.dirty[workload.key] = None
+
+
 def due_ms(state: MemberState) -> int | None:
     """Return when time alone changes the member; None for never."""
     if state.faults.down:

@@ -5,11 +5,12 @@ A pod's name is derived from its cluster, its workload and its index, so it is t
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, structs
 
 from engine.kubeapi.values import selectors
+from engine.simulation import replicas
 from engine.simulation.state import MemberState, Workload
 from engine.works import templates
 from events import shapes
@@ -24,7 +25,8 @@ _SUFFIX_LETTERS: Final = 5
 class Pod(Struct, frozen=True, kw_only=True, rename="camel"):
     """One replica.
 
-    ``phase`` is Running, Pending or Succeeded; ``ready_ms`` is when it is or will be ready, None if not admitted.
+    ``phase`` is Running, Pending or Succeeded; ``ready_ms`` is when it is or will be ready, None if not admitted. A pod
+    that is deleted leaves its ``slot`` to its successor.
     """
 
     cluster: str
@@ -37,6 +39,14 @@ class Pod(Struct, frozen=True, kw_only=True, rename="camel"):
     created_ms: int
     ready_ms: int | None = None
     restarts: int = 0
+    slot: int = 0
+
+
+class FoundPod(NamedTuple):
+    """The workload of a pod, and the slot of the pod in it."""
+
+    workload: Workload
+    slot: int
 
 
 class WorkloadStatus(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -58,19 +68,27 @@ class WorkloadStatus(Struct, frozen=True, kw_only=True, rename="camel"):
 
 def pods_of(state: MemberState, workload: Workload) -> Iterator[Pod]:
     """Yield the pods of a workload, oldest first."""
-    index = 0
-    for _ in range(workload.succeeded):
-        yield structs.replace(
-            _pod(state, workload, index, workload.created_ms, None, running=False), phase=SUCCEEDED
-        )
-        index += 1
+    count = workload.succeeded + workload.admitted + workload.pending
+    slots = iter(replicas.slots(workload.replaced, count))
+    for slot in itertools.islice(slots, workload.succeeded):
+        pod = _pod(state, workload, slot, workload.created_ms, None, running=False)
+        yield structs.replace(pod, phase=SUCCEEDED)
     for cohort in workload.cohorts:
-        for _ in range(cohort.count):
-            yield _pod(state, workload, index, cohort.created_ms, cohort.ready_ms, running=cohort.running)
-            index += 1
-    for _ in range(workload.pending):
-        yield _pod(state, workload, index, workload.pending_since_ms, None, running=False)
-        index += 1
+        for slot in itertools.islice(slots, cohort.count):
+            yield _pod(state, workload, slot, cohort.created_ms, cohort.ready_ms, running=cohort.running)
+    for slot in slots:
+        yield _pod(state, workload, slot, workload.pending_since_ms, None, running=False)
+
+
+def find_pod(state: MemberState, namespace: str, name: str) -> FoundPod | None:
+    """Return the workload and the slot of a pod that runs or waits; None if a workload has no such pod."""
+    for workload in state.workloads.values():
+        if workload.ref.namespace != namespace or not name.startswith(workload.ref.name):
+            continue
+        for pod in pods_of(state, workload):
+            if pod.name == name and pod.phase != SUCCEEDED:
+                return FoundPod(workload, pod.slot)
+    return None
 
 
 def pods(
@@ -118,19 +136,21 @@ def status_of(state: MemberState, workload: Workload) -> WorkloadStatus:
     )
 
 
-def pod_name(cluster: str, workload: Workload, index: int) -> str:
-    """Return the name of a workload's pod with this index, in the form that its kind gives to pods."""
+def pod_name(cluster: str, workload: Workload, slot: int) -> str:
+    """Return the name of a workload's pod in this slot, in the form that its kind gives to pods."""
     name, digest = workload.ref.name, workload.template.digest
     if workload.ref.kind == "StatefulSet":
-        return f"{name}-{index}"
-    suffix = templates.letters(f"{cluster}\0{workload.object_key}\0{digest}\0{index}", _SUFFIX_LETTERS)
+        return f"{name}-{slot}"
+    replaced = workload.replaced.get(slot, 0)
+    seed = f"{cluster}\0{workload.object_key}\0{digest}\0{slot}"
+    suffix = templates.letters(f"{seed}\0{replaced}" if replaced else seed, _SUFFIX_LETTERS)
     return f"{name}-{digest}-{suffix}" if workload.ref.kind == "Deployment" else f"{name}-{suffix}"
 
 
 def _pod(
     state: MemberState,
     workload: Workload,
-    index: int,
+    slot: int,
     created_ms: int,
     ready_ms: int | None,
     *,
@@ -139,11 +159,12 @@ def _pod(
     return Pod(
         cluster=state.spec.name,
         namespace=workload.ref.namespace,
-        name=pod_name(state.spec.name, workload, index),
+        name=pod_name(state.spec.name, workload, slot),
         owner=f"{workload.ref.kind}/{workload.ref.name}",
         labels=workload.template.labels,
         phase="Running" if running else "Pending",
         ready=running,
         created_ms=created_ms,
         ready_ms=ready_ms,
+        slot=slot,
     )

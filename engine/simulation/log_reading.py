@@ -84,7 +84,7 @@ def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
 def write_in(record: StoredRecord, decoded: codec.Decoded) -> recovery.ObjectWrite | None:
     """Return the write of a client of the member in a record of ``clusters``; None for others and invalid ones."""
     data = decoded.data
-    if not isinstance(data, clusters.MemberObjectApplied | clusters.MemberObjectDeleted):
+    if not isinstance(data, clusters.MemberWrite):
         return None
     try:
         validation_clusters.check(data)

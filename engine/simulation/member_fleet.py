@@ -49,7 +49,7 @@ _TYPES: Final = {
 }
 _WRITES: Final = frozenset(
     codec.catalogue.BY_STRUCT[struct].type
-    for struct in (clusters.MemberObjectApplied, clusters.MemberObjectDeleted)
+    for struct in (clusters.MemberObjectApplied, clusters.MemberObjectDeleted, clusters.MemberPodDeleted)
 )
 _AFTER_FAILURE_S: Final = 1.0
 _ANY: Final = selectors.LabelSelector()
@@ -168,9 +168,7 @@ class Members:
             self._touched[name] = None
             await self._turn()
 
-    async def write(
-        self, name: str, data: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
-    ) -> None:
+    async def write(self, name: str, data: clusters.MemberWrite) -> None:
         """Record the write of a client in a member and carry it out.
 
         Raises UnknownMemberError, and LogError if the append failed.
@@ -423,10 +421,13 @@ class Members:
         while writes and writes[0].number < before:
             write = writes.popleft()
             state = self._states[name]
-            if isinstance(write.data, clusters.MemberObjectApplied):
-                cluster.apply_object(state, bytes(write.data.manifest), write.uid, write.at_ms)
-            else:
-                cluster.delete_object(state, write.data.object, write.at_ms)
+            match write.data:
+                case clusters.MemberObjectApplied(manifest=manifest):
+                    cluster.apply_object(state, bytes(manifest), write.uid, write.at_ms)
+                case clusters.MemberObjectDeleted(object=ref):
+                    cluster.delete_object(state, ref, write.at_ms)
+                case clusters.MemberPodDeleted(owner=owner, slot=slot):
+                    cluster.delete_pod(state, owner, slot, write.at_ms)
             self._touched[name] = None
         if writes is not None and not writes:
             del self._writes[name]

@@ -66,7 +66,7 @@ class ObjectWrite(NamedTuple):
     """A write of a client of the member: the number of its record, the event, the uid of a new object, the time."""
 
     number: int
-    data: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
+    data: clusters.MemberWrite
     uid: str
     at_ms: int
 
@@ -76,6 +76,7 @@ class History(Struct):
 
     ``down_since`` is the number of the record that reported it as down (0: it is up). ``writes`` are not folded
     yet; ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
+    ``replaced`` are the slots of deleted pods, by the key of the object.
     ``reports`` are the last reports of workloads, ``running`` the last ones of what ran,
     with the numbers of their records.
     """
@@ -84,6 +85,7 @@ class History(Struct):
     writes: deque[ObjectWrite] = msgspec.field(default_factory=deque)
     unmanaged: dict[str, Unmanaged] = {}
     ages: dict[str, list[tuple[int, int]]] = {}
+    replaced: dict[str, dict[int, int]] = {}
     reports: dict[str, Report] = {}
     running: dict[str, tuple[int, health.WorkloadReported]] = {}
     joined: bool = False
@@ -117,10 +119,13 @@ def take_writes(history: History, before: int) -> None:
     """Fold the clients' writes whose records have lower numbers than ``before``."""
     while history.writes and history.writes[0].number < before:
         write = history.writes.popleft()
-        if isinstance(write.data, clusters.MemberObjectApplied):
-            _take_object(history, bytes(write.data.manifest), write)
-        else:
-            _take_deletion(history, write.data.object, write.at_ms)
+        match write.data:
+            case clusters.MemberObjectApplied(manifest=manifest):
+                _take_object(history, bytes(manifest), write)
+            case clusters.MemberObjectDeleted(object=ref):
+                _take_deletion(history, ref, write.at_ms)
+            case clusters.MemberPodDeleted(owner=owner, slot=slot):
+                _take_pod_deletion(history, unmanaged.key_of(owner), slot, write.at_ms)
 
 
 def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCause) -> None:
@@ -161,6 +166,7 @@ def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCau
             past.cause = cause
             past.conflict = None
             if not preserved:
+                _forget_slots(history, work.key)
                 past.applied = None
                 past.earlier = []
                 past.ages = []
@@ -196,6 +202,7 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
             template = templates.get(key, EMPTY)
             retained = _retained(past, history.running.get(key)) if template.retains else None
             _restore_workload(state, past, past.applied, report, template, at_ms, retained=retained)
+            state.workloads[key].replaced = history.replaced.get(key, {})
         elif past.newest is not None and not past.removed:
             _restore_refusal(state, past, past.newest, report)
         if past.removed:
@@ -207,6 +214,7 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
         served_kinds.record_manifest(state, key, item.ref.kind, item.manifest)
         workload = unmanaged.run(state, key, item, at_ms)
         if workload is not None:
+            workload.replaced = history.replaced.get(key, {})
             # What a client of the member runs is not reported; take it as ready.
             _admit(state, workload, history.ages.get(key, []), workload.pending)
 
@@ -345,11 +353,33 @@ def _take_deletion(history: History, ref: shapes.WorkloadRef, at_ms: int) -> Non
     if past is not None and past.preserved:
         past.applied, past.preserved = None, False
     for each in (key, *unmanaged.contained(history.unmanaged, ref)):
+        history.replaced.pop(each, None)
         history.unmanaged.pop(each, None)
         history.ages.pop(each, None)
         waiting = history.workloads.get(each)
         if waiting is not None and waiting.conflict is not None:
             take_work(history, waiting.conflict, at_ms, waiting.cause)
+
+
+def _forget_slots(history: History, key: str) -> None:
+    """Forget the slots of a removed workload; an unmanaged object of its key keeps its own."""
+    if key not in history.unmanaged:
+        history.replaced.pop(key, None)
+
+
+def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> None:
+    past = history.workloads.get(key)
+    ages = history.ages.get(key, past.ages if past is not None else [])
+    replaced = history.replaced.setdefault(key, {})
+    order = list(replicas.slots(replaced, sum(count for count, _ in ages)))
+    replicas.count_replacement(replaced, slot)
+    place = order.index(slot) if slot in order else len(order)
+    for index, (count, created_ms) in enumerate(ages):
+        if place < count:
+            ages[index] = count - 1, created_ms
+            ages.append((1, at_ms))
+            return
+        place -= count
 
 
 def _scale(ages: list[tuple[int, int]], replicas: int, at_ms: int) -> None:

@@ -1,6 +1,7 @@
 """Replicas of a workload in a member: created, admitted to the free capacity, removed youngest first."""
 
 import heapq
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from engine.simulation import capacity, cron_jobs, disruption_budgets
@@ -74,6 +75,49 @@ def restart(state: MemberState, workload: Workload, count: int, at_ms: int) -> N
     workload.succeeded = 0
     if count:
         add_replicas(state, workload, count, at_ms)
+
+
+def slots(replaced: Mapping[int, int], count: int) -> Iterable[int]:
+    """Return the slots of ``count`` replicas in the order of their ages: replaced ones last."""
+    if not replaced:
+        return range(count)
+    return [
+        *(slot for slot in range(count) if slot not in replaced),
+        *(slot for slot in replaced if slot < count),
+    ]
+
+
+def count_replacement(replaced: dict[int, int], slot: int) -> None:
+    """Count one more replacement of a slot, whose replica is the youngest now."""
+    replaced[slot] = replaced.pop(slot, 0) + 1
+
+
+def replace(state: MemberState, workload: Workload, slot: int, at_ms: int) -> None:
+    """Replace the replica in a slot by a new one; does nothing if no replica is there, or it has ended."""
+    order = list(slots(workload.replaced, workload.succeeded + workload.admitted + workload.pending))
+    place = order.index(slot) - workload.succeeded if slot in order else -1
+    if place < 0:
+        return
+    count_replacement(workload.replaced, slot)
+    if place >= workload.admitted:
+        workload.pending_since_ms = at_ms
+        return
+    cohort = _cohort_at(workload, place)
+    amounts = workload.template.amounts
+    capacity.add(state.capacity.running if cohort.running else state.capacity.starting, amounts, -1)
+    cohort.count -= 1
+    workload.cohorts = [each for each in workload.cohorts if each.count]
+    disruption_budgets.touch(state, workload)
+    state.capacity_freed = True
+    add_replicas(state, workload, 1, at_ms)
+
+
+def _cohort_at(workload: Workload, place: int) -> Cohort:
+    for cohort in workload.cohorts:
+        if place < cohort.count:
+            return cohort
+        place -= cohort.count
+    raise IndexError(place)
 
 
 def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:

@@ -78,6 +78,7 @@ class Workload(Struct, kw_only=True):
     its content: the ``digest`` of its template, replicas and overrides. Of a Job, ``succeeded`` is the
     number of pods that have ended, the last one at ``ended_ms``. The last Job of a CronJob began at
     ``scheduled_ms``, and the next change comes at ``change_ms``.
+    ``replaced`` counts, by slot, the pods that clients deleted; the slot replaced last comes last.
     """
 
     key: str
@@ -110,6 +111,7 @@ class Workload(Struct, kw_only=True):
     ended_ms: int = 0
     scheduled_ms: int = 0
     change_ms: int = 0
+    replaced: dict[int, int] = {}
 
     @property
     def object_key(self) -> str:

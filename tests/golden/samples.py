@@ -203,6 +203,7 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
         ),
     ),
     clusters.MemberObjectDeleted(name="member1", object=_TEMPLATE),
+    clusters.MemberPodDeleted(name="member1", owner=_TEMPLATE, slot=1),
 )
 _HEALTH: Final[tuple[shapes.Event, ...]] = (
     health.WorkloadReported(

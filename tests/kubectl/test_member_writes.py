@@ -133,6 +133,23 @@ def test_drift_in_a_member_is_put_right(kubectl: Kubectl) -> None:
     assert part(member.json("deploy", "web"), "metadata")["uid"] != part(deployment, "metadata")["uid"]
 
 
+def test_deleted_pod_is_replaced_by_a_new_one(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{IN_MEMBER1}")
+    member = kubectl.on("member1")
+    member.until(READY, "deploy")
+    before = _uids(member)
+    name = min(before)
+    assert member("delete", "pod", name, "--wait=false") == f'pod "{name}" deleted\n'
+    member.until(READY, "deploy")
+    after = _uids(member)
+    assert len(after) == 3
+    assert before.keys() - after.keys() == {name}
+    assert {each: uid for each, uid in after.items() if each in before} == {
+        each: uid for each, uid in before.items() if each != name
+    }
+    kubectl.until(READY, "deploy")
+
+
 def test_members_may_own_the_replicas_of_a_template(kubectl: Kubectl) -> None:
     retaining = DEPLOYMENT.replace(
         "labels: {app: web}", 'labels: {resourcetemplate.karmada.io/retain-replicas: "true"}', 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from engine.domain import marks
-from engine.simulation import specs, statuses, unmanaged
+from engine.simulation import lists, specs, statuses, unmanaged
 from engine.simulation.state import MemberState, Workload
 from events import clusters, health, shapes
 from events.json_values import Json, condition
@@ -32,6 +32,11 @@ async def _write(stage: examples.Stage, manifest: bytes) -> None:
 
 async def _delete(stage: examples.Stage) -> None:
     deleted = clusters.MemberObjectDeleted(name="member1", object=examples.ref("nginx"))
+    await stage.members.write("member1", deleted)
+
+
+async def _delete_pod(stage: examples.Stage, slot: int) -> None:
+    deleted = clusters.MemberPodDeleted(name="member1", owner=examples.ref("nginx"), slot=slot)
     await stage.members.write("member1", deleted)
 
 
@@ -141,6 +146,22 @@ async def test_replicas_that_the_member_decides_stay_when_the_template_changes_a
     assert examples.shown(stage) == {("member1", NGINX): (5, 5)}
 
 
+async def test_deleted_pod_is_replaced_by_a_new_one_that_starts_and_the_others_stay() -> None:
+    stage, offset = await _joined()
+    await stage.work(examples.applied("nginx", 3, offset=offset))
+    await stage.settle()
+    before = [pod.name for pod in stage.members.pods()]
+    await _delete_pod(stage, 1)
+    workload = _state(stage).workloads[NGINX]
+    assert (workload.ready, workload.admitted) == (2, 3)
+    after = [(pod.name, pod.phase) for pod in stage.members.pods()]
+    assert after[:2] == [(before[0], "Running"), (before[2], "Running")]
+    assert after[2][1] == "Pending"
+    assert after[2][0] not in before
+    await stage.settle()
+    assert examples.shown(stage) == {("member1", NGINX): (3, 3)}
+
+
 async def _run_by_client(kind: str, spec: dict[str, object], nodes: int = 1) -> examples.Stage:
     """A member in which a client has created an object named nginx."""
     group = specs.NodeGroup(count=nodes, allocatable={"cpu": "1", "memory": "1Gi", "pods": "10"})
@@ -221,14 +242,14 @@ async def test_replica_set_runs_the_replicas_of_its_manifest() -> None:
 def _described(state: MemberState) -> object:
     """The state that a restart keeps: without causes of reports, in the order of keys."""
     return {
-        "workloads": {key: _workload(each) for key, each in sorted(state.workloads.items())},
+        "workloads": {key: _workload(state, each) for key, each in sorted(state.workloads.items())},
         "unmanaged": dict(sorted(state.unmanaged.items())),
         "conflicts": {key: each.work for key, each in sorted(state.conflicts.items())},
         "refused": {key: each.fault for key, each in sorted(state.refused.items())},
     }
 
 
-def _workload(workload: Workload) -> object:
+def _workload(state: MemberState, workload: Workload) -> object:
     return (
         workload.ref,
         workload.replicas,
@@ -241,12 +262,13 @@ def _workload(workload: Workload) -> object:
         workload.fault,
         workload.preserved,
         workload.is_unmanaged,
+        [pod.name for pod in lists.pods_of(state, workload)],
     )
 
 
 _STEPS: Final = st.lists(
     st.sampled_from(
-        ["write", "edit", "label", "delete", "work", "retain", "overwrite", "remove", "preserve"]
+        ["write", "edit", "label", "delete", "work", "retain", "overwrite", "remove", "preserve", "pod"]
     ),
     min_size=1,
     max_size=12,
@@ -279,6 +301,10 @@ async def test_rebuilt_member_equals_the_live_one(steps: list[str]) -> None:
             case "work" | "overwrite":
                 work = examples.applied("nginx", 2, step=number, offset=offset)
                 await stage.work(structs.replace(work, overwrites=step == "overwrite"))
+            case "pod":
+                owner = unmanaged.running(_state(stage), NGINX) or _state(stage).workloads.get(NGINX)
+                if owner is not None and owner.admitted:
+                    await _delete_pod(stage, number % owner.admitted)
             case "retain":
                 retaining = await _retaining(stage, 2)
                 await stage.work(examples.applied("nginx", number % 4, step=number, offset=retaining))

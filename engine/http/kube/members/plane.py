@@ -43,9 +43,7 @@ _Answer = TypeVar("_Answer")
 class Members(Protocol):
     """Access to the simulated members."""
 
-    async def write(
-        self, name: str, data: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
-    ) -> None:
+    async def write(self, name: str, data: clusters.MemberWrite) -> None:
         """Record the write of a client in a member and carry it out; raises LookupError, and LogError."""
         ...
 

@@ -19,7 +19,7 @@ from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.simulation import unmanaged
+from engine.simulation import lists, unmanaged
 from engine.simulation.api_objects import BUILT_IN_NAMESPACES
 from engine.writing import object_changes
 from engine.writing.mutations import Edited
@@ -29,6 +29,7 @@ from events.json_values import Json, as_list, as_object
 _PLAIN: Final = rendering.Form()
 _DERIVED: Final = frozenset({"nodes", "nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
 _NAMESPACES: Final = "namespaces"
+_PODS: Final = "pods"
 _IDENTITY: Final = ("resourceVersion", "uid", "generation")
 
 
@@ -124,6 +125,12 @@ class MemberWrites:
         live = await self._plane.get(resource, namespace, name)
         if live is None:
             raise status_objects.not_found(resource, name)
+        if resource.qualified == _PODS and (replica := self._replica(namespace, name)) is not None:
+            uid, version = (str(conditions.get(field) or "") for field in ("uid", "resourceVersion"))
+            object_changes.Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
+            if not dry_run:
+                await self._record(replica)
+            return live
         self._check_writable(resource, namespace, name, live)
         if resource.qualified == _NAMESPACES and name in BUILT_IN_NAMESPACES:
             message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
@@ -144,10 +151,17 @@ class MemberWrites:
             await self._record(clusters.MemberObjectDeleted(name=self._name, object=ref))
         return status_objects.deleted(resource, name, str(metadata.get("uid", "")))
 
-    async def _record(self, data: clusters.MemberObjectApplied | clusters.MemberObjectDeleted) -> None:
+    async def _record(self, data: clusters.MemberWrite) -> None:
         if not self._plane.state().joined:
             raise status_objects.unavailable(f"cluster {self._name} has not joined")
         await self._members.write(self._name, data)
+
+    def _replica(self, namespace: str, name: str) -> clusters.MemberPodDeleted | None:
+        """Return the event that deletes a running or waiting pod of a workload; None for other pods."""
+        found = lists.find_pod(self._plane.state(), namespace, name)
+        if found is None:
+            return None
+        return clusters.MemberPodDeleted(name=self._name, owner=found.workload.ref, slot=found.slot)
 
     def _check_writable(self, resource: Resource, namespace: str, name: str, live: Json | None) -> None:
         """Raise StatusError (403) for objects that the simulation derives."""
