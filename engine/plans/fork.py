@@ -41,7 +41,7 @@ class PlanError(Exception):
 
 
 class Fork:
-    """An engine on a fork of a log; ``began_ms`` is the instant of the fork, milliseconds since 1970."""
+    """An engine on a fork of a log at ``number``; ``began_ms`` is the instant of the fork, milliseconds since 1970."""
 
     def __init__(
         self,
@@ -51,17 +51,15 @@ class Fork:
         storage: snapshot_storage.SnapshotStorage | None = None,
     ) -> None:
         self.log = log
+        self.number = log.last_number()
         self.began_ms = self.now_ms = began_ms
         self.worker = worker.Worker(log, self._clock, storage=storage, keeps_snapshots=False)
         self.members = member_fleet.Members(log, self._clock, simulated)
         self.assumptions: tuple[str, ...] = ()
         self._simulated = simulated
 
-    async def start(self, faults_now: Sequence[Failure] = ()) -> None:
-        """Rebuild the engine as it was at the fork.
-
-        ``faults_now`` are the faults that members have already: they are not in the log.
-        """
+    async def start(self) -> None:
+        """Rebuild the engine as it was at the fork."""
         await self.worker.recover()
         facts = await self._newest_facts()
         models = member_models.read(facts, self._simulated)
@@ -70,8 +68,16 @@ class Fork:
         self.members = member_fleet.Members(self.log, self._clock, models.specs, past)
         await self.members.recover()
         member_models.load(models, self.members)
+
+    def begin(self, began_ms: int, faults_now: Sequence[Failure] = ()) -> int:
+        """Let the virtual time begin at an instant, at the earliest that of the fork; return it.
+
+        ``faults_now`` are the faults that members have already: they are not in the log.
+        """
+        self.began_ms = self.now_ms = max(self.now_ms, began_ms)
         for each in faults_now:
             faults.inflict(self.members.state_of(each.member), each.kind, each.amount)
+        return self.began_ms
 
     async def _newest_facts(self) -> Facts:
         """Return the facts with those that came after the last step, which the worker folds in its next turn."""

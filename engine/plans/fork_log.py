@@ -18,7 +18,8 @@ class ForkLog:
     """A ``port.NumberedLog`` over another one that it only reads."""
 
     def __init__(self, base: port.NumberedLog, ends: port.Ends, number: int) -> None:
-        self._base = base
+        self.base = base
+        """The log that is forked. A process that continues the fork sets its own connection."""
         self._base_ends = dict(ends)
         self._ends = dict(ends)
         self._number = number
@@ -41,7 +42,7 @@ class ForkLog:
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         base_end = self._base_ends.get((topic, partition), 0)
         if start < base_end:
-            batch = await self._base.read(topic, partition, start, min(limit, base_end - start))
+            batch = await self.base.read(topic, partition, start, min(limit, base_end - start))
             batch = [record for record in batch if record.offset < base_end]
             if batch:
                 return batch
@@ -51,7 +52,7 @@ class ForkLog:
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         if after < self._number:
-            return await self._base.read_all(after, min(limit, self._number - after))
+            return await self.base.read_all(after, min(limit, self._number - after))
         return self.added[after - self._number : after - self._number + limit]
 
     def ends(self) -> port.Ends:

@@ -47,10 +47,28 @@ async def predict(
     ``progress`` gets the virtual time that has passed, in milliseconds. Raises the log's errors, and
     fork.PlanError.
     """
+    return await predict_on(await prepare(log, question, storage), question, progress)
+
+
+async def prepare(
+    log: port.NumberedLog, question: Question, storage: snapshot_storage.SnapshotStorage | None = None
+) -> Fork:
+    """Return the engine as of the question's number, for one prediction from there; raises the log's errors."""
     forked = await fork_log.fork(log, question.number)
-    number, began_ms = forked.last_number(), question.began_ms
-    fork = Fork(forked, question.simulated, began_ms, storage)
-    await fork.start(question.faults)
+    fork = Fork(forked, question.simulated, question.began_ms, storage)
+    await fork.start()
+    return fork
+
+
+async def predict_on(
+    fork: Fork, question: Question, progress: Callable[[int], None] = lambda _: None
+) -> predictions.Prediction:
+    """Return what a change would do to a prepared engine, and do it there: each prediction needs an engine of its own.
+
+    Raises as ``predict``.
+    """
+    forked, number = fork.log, fork.number
+    began_ms = fork.begin(question.began_ms, question.faults)
     before, capacity = predictions.workloads_of(fork.worker.folds), fork.capacity()
     start = len(forked.added)
     is_settled = await fork.run(question.inputs, question.failures, question.horizon_ms, progress)

@@ -126,7 +126,11 @@ async def serve(options: Options) -> None:
         contextlib.closing(_listen_again(options.host, options.port, kept.port)) as listening,
         contextlib.closing(_listen_again(options.host, options.kube_port, kept.kube_port)) as secured,
     ):
-        async with loop_lag.measured() as lag, _running(options) as running:
+        async with (
+            loop_lag.measured() as lag,
+            _running(options) as running,
+            contextlib.aclosing(_planner(running, options)) as planner,
+        ):
             running.collectors.append(lag)
             observer = None
             if options.observed is not None:
@@ -140,7 +144,7 @@ async def serve(options: Options) -> None:
             shown = (options.configured_certificates or own) if options.tls else None
             endpoint = await asyncio.to_thread(_endpoint, options, (listening, secured), own, shown)
             login = sessions.Login(endpoint.login, time.time() + options.login_seconds)
-            parts = _services(running, entrance, endpoint.token, login, options)
+            parts = _services(running, entrance, planner, endpoint.token, login, options)
             periodic = _drills(parts, running, options)
             members = running.members if options.members else None
             kube_application = kube_app.create_app(parts, clock_ms, members, authority=own.authority)
@@ -317,8 +321,17 @@ def _write_api(running: Replica, tolerated: TolerationSeconds) -> write_api.Writ
     )
 
 
+def _planner(running: Replica, options: Options) -> PlanProcesses:
+    return PlanProcesses(running.directory, options.log, options.members, running.members.statuses)
+
+
 def _services(
-    running: Replica, entrance: write_api.WriteApi, token: str, login: sessions.Login, options: Options
+    running: Replica,
+    entrance: write_api.WriteApi,
+    planner: PlanProcesses,
+    token: str,
+    login: sessions.Login,
+    options: Options,
 ) -> services.Services:
     return services.Services(
         log=running.log,
@@ -326,7 +339,7 @@ def _services(
         as_of_views=as_of_views.AsOfViews(running.log, manifests.check),
         write_api=entrance,
         inquiry=LogInquiry(running.directory, options.log),
-        planner=PlanProcesses(running.directory, options.log, options.members, running.members.statuses),
+        planner=planner,
         token=token,
         login=login,
         hosts=(options.host, *options.hosts),

@@ -1,5 +1,5 @@
-"""The child process of one plan."""
+"""The process that keeps the engine for plans."""
 
-from engine.process.plans import child
+from engine.process.plans import keeper
 
-child.main()
+keeper.main()

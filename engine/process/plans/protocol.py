@@ -1,13 +1,17 @@
-"""The question to the child, and its lines; see the package."""
+"""The question, and the lines of the answer; see the package."""
 
+import socket
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from engine.plans.planning import Question
 
 FAILED: Final = b"failed "
 MODULE: Final = "engine.process.plans"
+_LENGTH_BYTES: Final = 8
+_READ: Final = 1 << 20
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -16,3 +20,23 @@ class Ask(Struct, frozen=True, kw_only=True):
     directory: str
     question: Question
     where: str | None = None
+
+
+def encoded(ask: Ask) -> bytes:
+    content = msgspec.json.encode(ask)
+    return len(content).to_bytes(_LENGTH_BYTES) + content
+
+
+def receive(connection: socket.socket) -> Ask:
+    """Read a question; raises EOFError if the connection ends before."""
+    length = int.from_bytes(_exactly(connection, _LENGTH_BYTES))
+    return msgspec.json.decode(_exactly(connection, length), type=Ask)
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    content = bytearray()
+    while len(content) < length:
+        if not (more := connection.recv(min(length - len(content), _READ))):
+            raise EOFError
+        content += more
+    return bytes(content)

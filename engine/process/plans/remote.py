@@ -1,15 +1,17 @@
-"""The parent's side: one child process for each plan."""
+"""The parent's side: it starts the process of the plans, and asks it."""
 
+import asyncio
 import os
+import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import anyio
-import msgspec
-from anyio.abc import Process
 from msgspec import structs
 
 from engine import diagnostics
@@ -20,6 +22,14 @@ from engine.process.views.line_protocol import Lines
 from engine.simulation import faults, specs
 
 _STOPPED: Final = "the process of the plan ended early; see the server log"
+_TRIES: Final = 2
+"""The process may end, because no question came for long, while one is on its way."""
+
+_READ: Final = 1 << 20
+
+
+class _EndedError(Exception):
+    """The process ended without an answer."""
 
 
 class PlanProcesses:
@@ -39,31 +49,46 @@ class PlanProcesses:
         self._where = where
         self._simulated = tuple(simulated)
         self._statuses = statuses
+        self.keeper: Keeper | None = None
+        # Starting a process blocks, so it happens in threads.
+        self._lock = threading.Lock()
 
     async def predict(self, question: Question, progress: Callable[[int], None]) -> bytes:
         """Return the prediction of a change as JSON, with the members of this process.
 
         ``progress`` gets the virtual time that has passed, in milliseconds. Raises PlanError; cancelling ends the
-        process.
+        prediction.
         """
         question = structs.replace(question, simulated=self._simulated, faults=self._faults())
         ask = protocol.Ask(directory=str(self._directory), where=self._where, question=question)
-        # A session of its own, so that Ctrl-C in the terminal signals only the parent.
-        process = await anyio.open_process(
-            [sys.executable, "-m", protocol.MODULE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=None,
-            start_new_session=True,
-            env={**os.environ, diagnostics.LEVEL_VARIABLE: "warning"},
-        )
-        try:
-            return await _answer(process, msgspec.json.encode(ask), progress)
-        finally:
-            with anyio.CancelScope(shield=True):
-                if process.returncode is None:
-                    process.kill()
-                await process.aclose()
+        for _ in range(_TRIES):
+            keeper = await asyncio.to_thread(self._running)
+            try:
+                return await keeper.ask(protocol.encoded(ask), progress)
+            except _EndedError:
+                await asyncio.to_thread(self._replace, keeper)
+        raise PlanError(_STOPPED)
+
+    async def aclose(self) -> None:
+        """End the process, and all predictions."""
+        if self.keeper is not None:
+            if self.keeper.process.poll() is None:
+                os.killpg(self.keeper.process.pid, signal.SIGKILL)
+            await asyncio.to_thread(self._replace, self.keeper)
+
+    def _running(self) -> "Keeper":
+        """Return the process that answers, which is started if it does not run."""
+        with self._lock:
+            if self.keeper is None:
+                self.keeper = Keeper()
+            return self.keeper
+
+    def _replace(self, keeper: "Keeper") -> None:
+        """Let a process go that takes no more questions; another one is started for the next."""
+        with self._lock:
+            if self.keeper is keeper:
+                self.keeper = None
+        keeper.close()
 
     def _faults(self) -> tuple[Failure, ...]:
         """Return the faults of the simulated members, which are not in the log; a member that is down is."""
@@ -76,20 +101,59 @@ class PlanProcesses:
         return tuple(found)
 
 
-async def _answer(process: Process, ask: bytes, progress: Callable[[int], None]) -> bytes:
+class Keeper:
+    """The process that keeps the engine, and the socket on which it takes questions."""
+
+    def __init__(self) -> None:
+        self._control, theirs = socket.socketpair()
+        with theirs:
+            # A session of its own, so that Ctrl-C in the terminal signals only the parent.
+            self.process = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of ours
+                [sys.executable, "-m", protocol.MODULE],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, diagnostics.LEVEL_VARIABLE: "warning"},
+            )
+
+    async def ask(self, question: bytes, progress: Callable[[int], None]) -> bytes:
+        """Return the answer to a question; raises PlanError, and _EndedError if the process ends before."""
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                socket.send_fds(self._control, [b"?"], [theirs.fileno()])
+            reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_READ)
+        except OSError:
+            ours.close()
+            raise _EndedError from None
+        except asyncio.CancelledError:
+            ours.close()
+            raise
+        try:
+            writer.write(question)
+            return await _answer(reader, progress)
+        except OSError:
+            raise _EndedError from None
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    def close(self) -> None:
+        """End the process; predictions that it has begun go on."""
+        self._control.close()
+        self.process.kill()
+        self.process.wait()
+
+
+async def _answer(reader: asyncio.StreamReader, progress: Callable[[int], None]) -> bytes:
     lines = Lines()
-    if process.stdin is None or process.stdout is None:
-        raise PlanError(_STOPPED)
-    try:
-        await process.stdin.send(ask)
-        await process.stdin.aclose()
-        while True:
-            for line in lines.take(await process.stdout.receive()):
-                if line.startswith(protocol.FAILED):
-                    raise PlanError(line.removeprefix(protocol.FAILED).decode())
-                if line.isdigit():
-                    progress(int(line))
-                else:
-                    return line
-    except (anyio.BrokenResourceError, anyio.EndOfStream):
-        raise PlanError(_STOPPED) from None
+    while data := await reader.read(_READ):
+        for line in lines.take(data):
+            if line.startswith(protocol.FAILED):
+                raise PlanError(line.removeprefix(protocol.FAILED).decode())
+            if line.isdigit():
+                progress(int(line))
+            else:
+                return line
+    raise _EndedError

@@ -1,0 +1,155 @@
+"""The process of the plans: it keeps the engine as of a number of the log, and forks itself for each question.
+
+The log is only read. Between questions there is no event loop and no thread, so that forking is safe.
+"""
+
+import asyncio
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from engine import diagnostics
+from engine.log import port
+from engine.plans import planning
+from engine.plans.fork import Fork, PlanError
+from engine.process import interpreter_settings, log_places
+from engine.process.plans import protocol
+from engine.simulation import specs
+
+_NICE: Final = 10
+"""The live engine comes first when processors are short."""
+
+_MEMORY_BYTES_MAX: Final = 8 << 30
+_IDLE_S: Final = 120.0
+"""Seconds without a question after which the process ends."""
+
+_PROGRESS_S: Final = 0.2
+_log: Final = diagnostics.logger("plans")
+
+
+def main() -> None:
+    """Answer the questions whose sockets arrive at standard input, until it ends or none has come for a while."""
+    os.nice(_NICE)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES_MAX, hard))
+    interpreter_settings.tune()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children end without being waited for
+    kept = _Kept()
+    with socket.socket(fileno=os.dup(sys.stdin.fileno())) as control:
+        os.close(sys.stdin.fileno())
+        control.settimeout(_IDLE_S)
+        while (connection := _next(control)) is not None:
+            with connection, suppress(EOFError, OSError):
+                _answer(control, connection, kept)
+
+
+class _Kept:
+    """The engine as of a number of the log, with its simulated members."""
+
+    def __init__(self) -> None:
+        self._key: tuple[int, tuple[specs.MemberSpec, ...]] | None = None
+        self._fork: Fork | None = None
+
+    async def prepare(self, ask: protocol.Ask) -> Fork:
+        """Return the engine for a question; rebuilt if another one is kept. Raises the log's errors."""
+        place, question = _place(ask), ask.question
+        async with log_places.snapshots(place) as snapshots, log_places.opened(place) as log:
+            end = log.last_number()
+            key = (end if question.number is None else min(question.number, end), question.simulated)
+            if self._fork is None or self._key != key:
+                self._key = self._fork = None
+                gc.collect()  # two engines at once would need twice the memory
+                self._fork = await planning.prepare(log, question, snapshots)
+                self._key = key
+            return self._fork
+
+
+def _next(control: socket.socket) -> socket.socket | None:
+    """Return the socket of the next question; None if none has come for a while, or the parent has ended."""
+    try:
+        _, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+    except TimeoutError:
+        return None
+    return socket.socket(fileno=descriptors[0]) if descriptors else None
+
+
+def _answer(control: socket.socket, connection: socket.socket, kept: _Kept) -> None:
+    """Prepare the engine for a question, and answer it in a forked process."""
+    ask = protocol.receive(connection)
+    try:
+        fork = asyncio.run(kept.prepare(ask))
+    except (port.LogError, PlanError, MemoryError) as error:
+        _send(connection, _failure(error))
+        return
+    if os.fork():
+        return
+    try:
+        # Otherwise the parent would believe that this process still takes questions after the keeper has ended.
+        control.close()
+        gc.freeze()
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        _predict(connection, fork, ask)
+    except OSError:
+        pass  # the parent no longer listens
+    except Exception:  # noqa: BLE001  # the parent learns of it by the end of the connection
+        _log.exception("plan failed")
+    finally:
+        os._exit(0)
+
+
+def _end_with(connection: socket.socket) -> None:
+    """End this process when the parent closes the connection."""
+    with suppress(OSError):
+        connection.recv(1)
+    os._exit(0)
+
+
+def _predict(connection: socket.socket, fork: Fork, ask: protocol.Ask) -> None:
+    async def predicted() -> bytes:
+        async with log_places.opened(_place(ask)) as log:
+            fork.log.base = log
+            return msgspec.json.encode(await planning.predict_on(fork, ask.question, _progress(connection)))
+
+    try:
+        answer = asyncio.run(predicted())
+    except (port.LogError, PlanError, MemoryError) as error:
+        answer = _failure(error)
+    _send(connection, answer)
+
+
+def _place(ask: protocol.Ask) -> log_places.LogPlace:
+    return log_places.LogPlace(ask.directory) if ask.where is None else log_places.LogPlace(address=ask.where)
+
+
+def _failure(error: Exception) -> bytes:
+    reason = str(error)
+    if isinstance(error, MemoryError):
+        reason = f"it needs more than {_MEMORY_BYTES_MAX >> 30} GiB of memory"
+    return protocol.FAILED + reason.encode()
+
+
+def _progress(connection: socket.socket) -> Callable[[int], None]:
+    """Return a function that sends the virtual time that has passed, a few times a second."""
+    last_s = 0.0
+
+    def send(passed_ms: int) -> None:
+        nonlocal last_s
+        if time.monotonic() - last_s >= _PROGRESS_S:
+            last_s = time.monotonic()
+            _send(connection, b"%d" % passed_ms)
+
+    return send
+
+
+def _send(connection: socket.socket, line: bytes) -> None:
+    connection.sendall(line + b"\n")

@@ -1,0 +1,98 @@
+"""The process of the plans: it keeps the engine as of a number, shares it between questions, and is replaced."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from engine.bench import inputs
+from engine.log import sqlite
+from engine.plans.fork import Failure, Input, PlanError
+from engine.plans.planning import Question
+from engine.plans.predictions import Prediction
+from engine.process import installation
+from engine.process.plans.remote import PlanProcesses
+
+pytestmark = pytest.mark.slow
+
+BINDINGS = 20
+
+
+@asynccontextmanager
+async def planning(directory: Path) -> AsyncGenerator[PlanProcesses]:
+    """Plans on a log in which Deployments run in two clusters, without a process that writes it."""
+    members = inputs.members()
+    async with installation.opened(directory, members) as running:
+        await running.log.append([inputs.policy(), *map(inputs.deployment, range(BINDINGS))])
+        await running.settled()
+    async with aclosing(PlanProcesses(directory, None, members, list)) as planner:
+        yield planner
+
+
+async def predicted(planner: PlanProcesses, question: Question) -> Prediction:
+    answer = await planner.predict(question, lambda _: None)
+    return msgspec.json.decode(answer, type=Prediction)
+
+
+def tainted() -> Question:
+    return Question(began_ms=installation.clock_ms(), inputs=(Input(record=inputs.taint("member1")),))
+
+
+async def test_predictions_from_one_number_do_not_see_each_other(tmp_path: Path) -> None:
+    async with planning(tmp_path) as planner:
+        questions = [tainted() for _ in range(3)]
+        found = await asyncio.gather(*(predicted(planner, each) for each in questions))
+        assert [len(each.moved) for each in found] == [BINDINGS] * 3
+        nothing = await predicted(planner, Question(began_ms=installation.clock_ms()))
+        assert (nothing.number, nothing.changed) == (found[0].number, [])
+
+
+async def test_prediction_sees_what_was_appended_since_the_last_one(tmp_path: Path) -> None:
+    async with planning(tmp_path) as planner:
+        assert (await predicted(planner, tainted())).workloads == BINDINGS
+        log = await sqlite.SqliteLog.open(tmp_path)
+        await log.append([inputs.deployment(BINDINGS)])
+        await log.aclose()
+        assert (await predicted(planner, tainted())).workloads == BINDINGS + 1
+
+
+async def test_unknown_cluster_fails_the_prediction_and_not_the_process(tmp_path: Path) -> None:
+    async with planning(tmp_path) as planner:
+        question = Question(began_ms=installation.clock_ms(), failures=(Failure(member="nowhere"),))
+        with pytest.raises(PlanError, match="nowhere"):
+            await predicted(planner, question)
+        assert len((await predicted(planner, tainted())).moved) == BINDINGS
+
+
+async def test_killed_process_is_replaced(tmp_path: Path) -> None:
+    async with planning(tmp_path) as planner:
+        await predicted(planner, tainted())
+        keeper = planner.keeper
+        assert keeper is not None
+        os.kill(keeper.process.pid, signal.SIGKILL)
+        assert len((await predicted(planner, tainted())).moved) == BINDINGS
+        assert planner.keeper is not keeper
+
+
+async def test_cancelled_prediction_ends(tmp_path: Path) -> None:
+    async with planning(tmp_path) as planner:
+        asked = asyncio.create_task(predicted(planner, tainted()))
+        await asyncio.sleep(0)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        assert len((await predicted(planner, tainted())).moved) == BINDINGS
+
+
+async def test_process_ends_with_the_parent_of_its_questions(tmp_path: Path) -> None:
+    async with planning(tmp_path) as planner:
+        await predicted(planner, tainted())
+        keeper = planner.keeper
+        assert keeper is not None
+        assert keeper.process.poll() is None
+    assert keeper.process.poll() is not None
