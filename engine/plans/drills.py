@@ -1,11 +1,11 @@
 """Failure drills: what fails as a whole, and what a prediction says about such a failure. Pure."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from engine.kubeapi.values import quantity
+from engine.plans import remedies as remedies_of
 from engine.plans.fork import Failure
 from engine.plans.predictions import Prediction, WorkloadChange
 from events.json_values import Json, as_list, part
@@ -32,7 +32,8 @@ class Result(Struct, frozen=True, rename="camel"):
     """The predicted effect of an outage.
 
     ``missing`` replicas are in no working cluster at the end, and need ``needed`` more capacity in clusters that their
-    policies allow. ``recovered_ms`` is the virtual time until the engine came to rest; None if replicas are missing.
+    policies allow; ``remedies`` says where. ``recovered_ms`` is the virtual time until the engine came to rest; None if
+    replicas are missing.
     """
 
     outage: Outage
@@ -42,6 +43,7 @@ class Result(Struct, frozen=True, rename="camel"):
     recovered_ms: int | None
     suffering: list[WorkloadChange]
     assumptions: list[str]
+    remedies: list[remedies_of.Remedy] = []
 
 
 def places(clusters: Iterable[Json]) -> dict[Place, list[str]]:
@@ -79,16 +81,9 @@ def result(outage: Outage, prediction: Prediction) -> Result:
         outage=outage,
         moved=len(prediction.moved),
         missing=missing,
-        needed=_sum([each.missing_requests for each in suffering]),
+        needed=remedies_of.total([each.missing_requests for each in suffering]),
         recovered_ms=None if missing else prediction.settled_ms,
         suffering=sorted(suffering, key=lambda each: (-each.missing, each.ready_min - each.ready_before)),
         assumptions=prediction.assumptions,
+        remedies=remedies_of.cheapest(suffering),
     )
-
-
-def _sum(requests: Sequence[dict[str, str]]) -> dict[str, str]:
-    sums: dict[str, int] = {}
-    for each in requests:
-        for name, text in each.items():
-            sums[name] = sums.get(name, 0) + quantity.nano_units(text)
-    return {name: quantity.of_nano(name, amount) for name, amount in sorted(sums.items())}

@@ -1,12 +1,13 @@
 """Plan a change: fork the log, apply the change, run the fork until it rests, and compare."""
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from engine.log import port
-from engine.plans import fork_log, predictions
+from engine.plans import fork_log, predictions, remedies
 from engine.plans.fork import Failure, Fork, Input
 from engine.reconcilers import snapshot_storage
 from engine.simulation import specs
@@ -15,6 +16,9 @@ from events import codec, rejections, times
 _NOT_EVICTED: Final = (
     "no ClusterTaintPolicy evicts workloads from clusters that fail: they stay assigned to them"
 )
+AT_ONCE_MAX: Final = max(2, os.cpu_count() or 1)
+"""Maximum number of predictions at a time."""
+
 HORIZON_MS: Final = 1_800_000
 """Virtual time that a plan looks ahead by default: half an hour, in milliseconds."""
 
@@ -83,7 +87,9 @@ async def predict_on(
         settled_ms=predictions.settled_ms(added, began_ms),
         is_settled=is_settled,
         workloads=len(after),
-        changed=predictions.changes(before, after, happened, failed),
+        changed=remedies.located(
+            predictions.changes(before, after, happened, failed), fork.worker.folds, fork.worker.facts, failed
+        ),
         unplaced=predictions.newly_unplaced(before, after),
         clusters=predictions.loads(capacity, happened),
         events=predictions.events(listed, began_ms),

@@ -47,7 +47,7 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
 
     ``stopped`` and ``started`` are replicas that leave a cluster, or come to one. A workload that is not there
     has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and request
-    ``missing_requests``, as Kubernetes quantities.
+    ``missing_requests``, as Kubernetes quantities; more capacity in a cluster in ``needed_in`` would place them.
     """
 
     key: str
@@ -63,6 +63,7 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     ready_after: int
     missing: int
     missing_requests: dict[str, str]
+    needed_in: list[str] = []
 
 
 class ClusterChange(Struct, frozen=True, kw_only=True, rename="camel"):

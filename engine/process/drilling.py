@@ -58,10 +58,12 @@ class Drills(Collector):
         """Predict all failures once. Raises PlanError and port.LogError."""
         page = await self._reader.read(None, lambda rows: query.list_clusters(rows, limit=_CLUSTERS_MAX))
         results: list[drills.Result] = []
+        began_ms, number = self._clock_ms(), None
         for outage in drills.outages(page.items):
-            question = Question(began_ms=self._clock_ms(), failures=outage.failures)
-            answer = await self._services.planner.predict(question, lambda _: None)
-            results.append(drills.result(outage, _PREDICTION.decode(answer)))
+            question = Question(began_ms=began_ms, failures=outage.failures, number=number)
+            prediction = _PREDICTION.decode(await self._services.planner.predict(question, lambda _: None))
+            results.append(drills.result(outage, prediction))
+            number = prediction.number  # all from the same one, so that they share the rebuilt engine
         self._results, self._ended_ms = results, self._clock_ms()
         lost = [f"{each.outage.domain} {each.outage.name}" for each in results if each.missing]
         _log.info("drill made", failures=len(results), not_absorbed=lost)

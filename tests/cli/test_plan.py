@@ -236,9 +236,11 @@ def test_drill_shows_which_failures_are_absorbed(shell: Shell, tmp_path: Path) -
     shell.until_true(lambda: set(placed(shell).values()) == {3})
     shown = shell("drill", "--by", "cluster", code=2)
     assert "cluster member2: default/web-deployment lacks 3 replicas" in shown
+    assert "cluster member2: member1 needs cpu 3k more for 3 replicas" in shown
     (_, second, _) = json.loads(shell("drill", "--by", "cluster", "--json", code=2))
     assert second["outage"] == {"domain": "cluster", "name": "member2", "clusters": ["member2"]}
     assert (second["missing"], second["needed"], second["recoveredMs"]) == (3, {"cpu": "3k"}, None)
+    assert second["remedies"] == [{"cluster": "member1", "replicas": 3, "capacity": {"cpu": "3k"}}]
 
 
 def test_drill_fails_clusters_of_one_place_together(shell: Shell) -> None:

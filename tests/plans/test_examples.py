@@ -91,6 +91,7 @@ async def test_too_many_replicas_are_reported_as_unplaced() -> None:
     assert "not enough" in change.message
     assert change.before == change.after
     assert (change.missing, change.missing_requests) == (994, {"cpu": "99400m"})
+    assert change.needed_in == ["member1", "member2", "member3", "member4"]
 
 
 async def test_replicas_in_a_failed_cluster_count_as_lost_at_once() -> None:

@@ -1,5 +1,6 @@
 """``reballast drill``: the failure of each cluster, zone, region and provider, each predicted on a fork of its own."""
 
+import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Final
@@ -10,10 +11,9 @@ from engine.cli import failures, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.plan import asking
 from engine.cli.plan.subjects import SUBJECT, Subject
-from engine.plans import drills, summaries
+from engine.plans import drills, planning, summaries
 from events.json_values import Json
 
-_AT_ONCE: Final = 2
 _SHOWN_MAX: Final = 5
 _ABSORBED: Final = 0
 _NOT_ABSORBED: Final = 2
@@ -53,19 +53,25 @@ def drill(
 def _results(
     client: Client, outages: Sequence[drills.Outage], horizon_ms: int, as_of: str
 ) -> list[drills.Result]:
-    """Return the result of each outage, in order; shows the progress on a terminal."""
+    """Return the result of each outage, in order; shows the progress on a terminal.
+
+    All start from the number of the first one, so that they share the engine that the server rebuilds for it.
+    """
     done = 0
 
-    def predicted(outage: drills.Outage) -> drills.Result:
+    def predicted(outage: drills.Outage, start: str) -> tuple[drills.Result, int]:
         nonlocal done
         failed: list[Json] = [{"member": name} for name in outage.clusters]
-        _, prediction = asking.predicted(client, [], failed, horizon_ms, lambda _: None, as_of)
+        _, prediction = asking.predicted(client, [], failed, horizon_ms, lambda _: None, start)
         done += 1
         output.progress(f"drill: {done} of {len(outages)} failures")
-        return drills.result(outage, prediction)
+        return drills.result(outage, prediction), prediction.number
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        results = list(pool.map(predicted, outages))
+    first, number = predicted(outages[0], as_of)
+    start = as_of or str(number)
+    with ThreadPoolExecutor(planning.AT_ONCE_MAX) as pool:
+        others = pool.map(predicted, outages[1:], itertools.repeat(start))
+        results = [first, *(result for result, _ in others)]
     output.progress("")
     return results
 
@@ -88,6 +94,12 @@ def _show(results: Sequence[drills.Result]) -> None:
         fits=True,
     )
     for result in results:
+        for remedy in result.remedies:
+            capacity = " and ".join(f"{name} {text}" for name, text in remedy.capacity.items())
+            output.print_line(
+                f"{result.outage.domain} {result.outage.name}: {remedy.cluster} needs {capacity or 'capacity'} more "
+                f"for {remedy.replicas} replicas"
+            )
         lost = [each for each in result.suffering if each.missing]
         for each in lost[:_SHOWN_MAX]:
             output.print_line(

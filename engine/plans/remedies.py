@@ -1,0 +1,83 @@
+"""Remedies: where more capacity would place the replicas that a prediction ends without a place for.
+
+The placement itself says which clusters a workload could use, as it does when it looks for others to preempt.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct, structs
+
+from engine.deciders import scheduling
+from engine.deciders.facts import Facts
+from engine.deciders.shard_fold import ShardFold
+from engine.kubeapi.values import quantity
+from engine.placement import missing_capacity
+from engine.plans.predictions import WorkloadChange
+
+_WORKLOADS_MAX: Final = 1_000
+"""Maximum number of workloads whose clusters are looked for."""
+
+_CLUSTERS_MAX: Final = 100
+"""Maximum number of clusters named for a workload."""
+
+
+class Remedy(Struct, frozen=True, rename="camel"):
+    """More ``capacity`` in a cluster, as Kubernetes quantities, which would place this many missing replicas."""
+
+    cluster: str
+    replicas: int
+    capacity: dict[str, str]
+
+
+def located(
+    changes: Iterable[WorkloadChange], folds: Iterable[ShardFold], facts: Facts, failed: Collection[str]
+) -> list[WorkloadChange]:
+    """Return changes with the working clusters in which more capacity would place the missing replicas."""
+    found = list(changes)
+    folds_by_key = {key: fold for fold in folds for key in fold.state.bindings}
+    for index in [index for index, each in enumerate(found) if each.missing][:_WORKLOADS_MAX]:
+        change = found[index]
+        if fold := folds_by_key.get(change.key):
+            names = _clusters(fold, change.key, facts)
+            helpful = [name for name in names if name not in failed]
+            found[index] = structs.replace(change, needed_in=helpful[:_CLUSTERS_MAX])
+    return found
+
+
+def cheapest(changes: Iterable[WorkloadChange]) -> list[Remedy]:
+    """Return in which clusters how much capacity places the missing replicas: as few clusters as a greedy choice finds.
+
+    Workloads that no other cluster may run are left out.
+    """
+    waiting = [each for each in changes if each.missing and each.needed_in]
+    remedies: list[Remedy] = []
+    while waiting:
+        counts: dict[str, int] = {}
+        for each in waiting:
+            for name in each.needed_in:
+                counts[name] = counts.get(name, 0) + each.missing
+        best = min(counts, key=lambda name: (-counts[name], name))
+        placed = [each for each in waiting if best in each.needed_in]
+        remedies.append(Remedy(best, counts[best], total([each.missing_requests for each in placed])))
+        waiting = [each for each in waiting if best not in each.needed_in]
+    return remedies
+
+
+def total(requests: Sequence[dict[str, str]]) -> dict[str, str]:
+    """Return the sums of requests, as Kubernetes quantities."""
+    sums: dict[str, int] = {}
+    for each in requests:
+        for name, text in each.items():
+            sums[name] = sums.get(name, 0) + quantity.nano_units(text)
+    return {name: quantity.of_nano(name, amount) for name, amount in sorted(sums.items())}
+
+
+def _clusters(fold: ShardFold, key: str, facts: Facts) -> tuple[str, ...]:
+    """Return the clusters in which more capacity helps a binding; none if something else than capacity is missing."""
+    binding = fold.state.bindings[key]
+    if binding.declared is None or binding.claim is None:
+        return ()
+    request = scheduling.request_of(binding, binding.declared, binding.claim, facts, fold.placements)
+    shortage = missing_capacity.Shortage(request, facts.fleet)
+    return shortage.clusters if shortage.exists else ()

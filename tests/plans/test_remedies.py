@@ -1,0 +1,44 @@
+"""Remedies: as few clusters as possible, and only those that the policies allow."""
+
+from engine.plans import remedies
+from engine.plans.predictions import WorkloadChange
+from events import shapes
+
+
+def lacking(name: str, missing: int, needed_in: list[str], cpu: str) -> WorkloadChange:
+    return WorkloadChange(
+        key=f"default/{name}",
+        template=shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default"),
+        before={},
+        after={},
+        condition="Unschedulable",
+        message="",
+        stopped=0,
+        started=0,
+        ready_before=missing,
+        ready_min=0,
+        ready_after=0,
+        missing=missing,
+        missing_requests={"cpu": cpu},
+        needed_in=needed_in,
+    )
+
+
+def test_one_cluster_that_all_may_use_is_cheapest() -> None:
+    changes = [
+        lacking("a", 2, ["member1", "member3"], "2"),
+        lacking("b", 4, ["member2", "member3"], "500m"),
+    ]
+    assert remedies.cheapest(changes) == [remedies.Remedy("member3", 6, {"cpu": "2500m"})]
+
+
+def test_workloads_without_a_common_cluster_need_several() -> None:
+    changes = [lacking("a", 2, ["member1"], "2"), lacking("b", 4, ["member2"], "4")]
+    assert [(each.cluster, each.replicas) for each in remedies.cheapest(changes)] == [
+        ("member2", 4),
+        ("member1", 2),
+    ]
+
+
+def test_workload_that_may_run_nowhere_else_has_no_remedy() -> None:
+    assert remedies.cheapest([lacking("a", 2, [], "2")]) == []
