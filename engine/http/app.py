@@ -19,9 +19,9 @@ from engine.http.agents import routes as agents_routes
 from engine.http.errors import RefusalError
 from engine.http.guards import Guard
 from engine.http.hosts import Hosts
-from engine.http.pages import errors
+from engine.http.pages import errors, prediction_routes
 from engine.http.pages import routes as pages_routes
-from engine.http.plans import planned_requests
+from engine.http.plans import jobs, planned_requests
 from engine.http.plans import routes as plan_routes
 from engine.http.query import health, live_feed, member_routes
 from engine.http.query import routes as query_routes
@@ -53,15 +53,17 @@ def create_app(
     ``members`` are the simulated clusters, if any. ``kubernetes`` is the Kubernetes API, the same application
     that is served with TLS on its own port; ``planning`` makes one that only plans its writes.
     """
+    made_plans = jobs.Jobs(services.planner, plan_routes.now_ms)
     return Starlette(
         routes=[
             *query_routes.routes(services),
             live_feed.route(services),
             *member_routes.routes(members),
             *agents_routes.routes(services),
-            *(plan_routes.routes(services, planning) if planning is not None else ()),
+            *(plan_routes.routes(services, planning, made_plans) if planning is not None else ()),
             *health.routes(services),
             *pages_routes.routes(services),
+            *prediction_routes.routes(services, made_plans),
             Route("/openapi.json", _openapi, methods=["GET"]),
             *([Mount(KUBERNETES, kubernetes)] if kubernetes is not None else []),
         ],

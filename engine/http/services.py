@@ -11,6 +11,8 @@ from prometheus_client.registry import Collector
 from engine.http.sessions import NO_LOGIN, Login
 from engine.http.tunnels import Tunnels
 from engine.log.port import NumberedLog
+from engine.observer.report import Report
+from engine.plans import drills
 from engine.plans.planning import Question
 from engine.writing.write_api import WriteApi
 from events.records import StoredRecord
@@ -53,7 +55,8 @@ class Services:
 
     ``token`` is the administrator's token, ``login`` the code that starts a browser session, ``hosts`` are
     further host names to answer for. ``collectors`` provide the metrics of the rest of the process and are
-    called on the event loop. Set ``stopping`` when the process shuts down: live feeds then end with a
+    called on the event loop. ``drilled`` has the results of the periodic drills, ``compared`` those of the observer,
+    if another control plane is observed. Set ``stopping`` when the process shuts down: live feeds then end with a
     bookmark.
     """
 
@@ -70,6 +73,8 @@ class Services:
     collectors: Sequence[Collector] = ()
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     tunnels: Tunnels = field(default_factory=Tunnels)
+    drilled: drills.Latest = field(default_factory=drills.Latest)
+    compared: Report | None = None
 
     async def catch_up(self) -> int:
         """Wait until the views know every write that any replica answered before the call; return its number.

@@ -22,6 +22,7 @@ from engine.observer import observation as observation_records
 from engine.observer import shadow
 from engine.observer.observation import Observation, Observations
 from engine.observer.observed_bindings import BINDINGS, CLUSTER
+from engine.observer.report import Report
 from events import codec, observations, topics
 from events.json_values import Json, as_objects, part
 from events.records import Record
@@ -89,8 +90,8 @@ class Observer:
         self._known_kinds: set[str] = set()
         self.complete = asyncio.Event()
         """Set once all clusters and bindings are in the log."""
-        self.compared: dict[str, int] = {}
-        """The number of compared decisions by verdict."""
+        self.report = Report()
+        """The compared decisions."""
         self.appended = 0
         """The number of changes that this process has appended."""
 
@@ -120,8 +121,8 @@ class Observer:
                         self._observations.recall(seen)
                         self._learn(seen)
                         self._compare(seen)
-                    case observations.DecisionCompared(verdict=verdict):
-                        self.compared[verdict] = self.compared.get(verdict, 0) + 1
+                    case observations.DecisionCompared() as compared:
+                        self.report.take(compared)
                     case _:
                         pass
             start = batch[-1].offset + 1
@@ -196,7 +197,7 @@ class Observer:
                 batch.append(self._record(observation, ""))
                 compared = self._compare(observation)
                 if compared is not None:
-                    self.compared[compared.verdict] = self.compared.get(compared.verdict, 0) + 1
+                    self.report.take(compared)
                     batch.append(self._record(compared, "-compared"))
             await self._log.append(batch)
             self.appended += len(batch)

@@ -46,6 +46,13 @@ class Result(Struct, frozen=True, rename="camel"):
     remedies: list[remedies_of.Remedy] = []
 
 
+class Latest(Struct):
+    """The results of the newest drill, and when it ended, in milliseconds since 1970; 0 before the first."""
+
+    results: list[Result] = []
+    ended_ms: int = 0
+
+
 def places(clusters: Iterable[Json]) -> dict[Place, list[str]]:
     """Return the names of the clusters in each domain, from Cluster objects; one may be in several zones."""
     found: dict[Place, list[str]] = {}

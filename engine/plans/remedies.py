@@ -29,6 +29,12 @@ class Remedy(Struct, frozen=True, rename="camel"):
     replicas: int
     capacity: dict[str, str]
 
+    @property
+    def text(self) -> str:
+        """The remedy as a phrase."""
+        capacity = " and ".join(f"{name} {amount}" for name, amount in self.capacity.items())
+        return f"{self.cluster} needs {capacity or 'capacity'} more for {self.replicas} replicas"
+
 
 def located(
     changes: Iterable[WorkloadChange], folds: Iterable[ShardFold], facts: Facts, failed: Collection[str]

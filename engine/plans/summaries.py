@@ -1,12 +1,25 @@
-"""Predictions in one sentence."""
+"""Predictions as text, for the command line and the pages."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-from engine.plans.predictions import Prediction
+from engine.plans.predictions import ClusterChange, Prediction, WorkloadChange
 from events import times
 
 _HOUR_S: Final = 3_600
 _MINUTE_S: Final = 60
+_RESOURCES: Final = ("cpu", "memory", "pods")
+
+
+class Load(NamedTuple):
+    """A resource of a cluster whose use changes: amounts as Kubernetes quantities."""
+
+    cluster: str
+    resource: str
+    before: str
+    after: str
+    peak: str
+    allocatable: str
 
 
 def summary(prediction: Prediction) -> str:
@@ -23,6 +36,46 @@ def summary(prediction: Prediction) -> str:
     if disturbed:
         parts.append(f"{disturbed} with fewer ready replicas meanwhile")
     return f"{', '.join(parts)}; settled after {duration(prediction.settled_ms)}."
+
+
+def notes(prediction: Prediction, warnings: Sequence[str]) -> list[str]:
+    """Return what to know about a prediction: warnings of its requests, rejections, its horizon, assumptions."""
+    found = [*warnings, *(f"would be rejected: {each}" for each in prediction.refused)]
+    if not prediction.is_settled:
+        found.append(
+            f"something is still due after {duration(prediction.horizon_ms)}; look further: --horizon"
+        )
+    return found + prediction.assumptions
+
+
+def most_disturbed(prediction: Prediction) -> list[WorkloadChange]:
+    """Return the changed workloads, those with most moved replicas first."""
+    return sorted(
+        prediction.changed,
+        key=lambda change: (change.stopped + change.started, change.ready_before - change.ready_min),
+        reverse=True,
+    )
+
+
+def ready(change: WorkloadChange) -> str:
+    """Return the ready replicas before and after, and the fewest between if they are fewer than both."""
+    text = f"ready {change.ready_before} → {change.ready_after}"
+    if change.ready_min < min(change.ready_before, change.ready_after):
+        text += f", {change.ready_min} meanwhile"
+    return text
+
+
+def loads(clusters: Sequence[ClusterChange]) -> list[Load]:
+    """Return the resources whose use changes, by cluster."""
+    rows: list[Load] = []
+    for cluster in clusters:
+        for resource in (*_RESOURCES, *sorted(cluster.after.keys() - set(_RESOURCES))):
+            amounts = [each.get(resource, "0") for each in (cluster.before, cluster.after, cluster.peak)]
+            if len(set(amounts)) > 1:
+                rows.append(
+                    Load(cluster.name, resource, *amounts, allocatable=cluster.allocatable.get(resource, ""))
+                )
+    return rows
 
 
 def duration(ms: int) -> str:

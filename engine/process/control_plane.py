@@ -143,8 +143,7 @@ async def serve(options: Options) -> None:
             own = await asyncio.to_thread(_certificates, options)
             shown = (options.configured_certificates or own) if options.tls else None
             endpoint = await asyncio.to_thread(_endpoint, options, (listening, secured), own, shown)
-            login = sessions.Login(endpoint.login, time.time() + options.login_seconds)
-            parts = _services(running, entrance, planner, endpoint.token, login, options)
+            parts = _services(running, entrance, planner, endpoint, options, observer)
             periodic = _drills(parts, running, options)
             members = running.members if options.members else None
             kube_application = kube_app.create_app(parts, clock_ms, members, authority=own.authority)
@@ -329,9 +328,9 @@ def _services(
     running: Replica,
     entrance: write_api.WriteApi,
     planner: PlanProcesses,
-    token: str,
-    login: sessions.Login,
+    endpoint: endpoints.Endpoint,
     options: Options,
+    observer: observing.Observing | None,
 ) -> services.Services:
     return services.Services(
         log=running.log,
@@ -340,10 +339,11 @@ def _services(
         write_api=entrance,
         inquiry=LogInquiry(running.directory, options.log),
         planner=planner,
-        token=token,
-        login=login,
+        token=endpoint.token,
+        login=sessions.Login(endpoint.login, time.time() + options.login_seconds),
         hosts=(options.host, *options.hosts),
         collectors=running.collectors,
+        compared=None if observer is None else observer.report,
     )
 
 

@@ -34,8 +34,6 @@ class Drills(Collector):
         self._reader = Reader(services)
         self._every_s = every_s
         self._clock_ms = clock_ms
-        self._results: list[drills.Result] = []
-        self._ended_ms = 0
 
     async def run(self) -> None:
         """Drill until the process stops; failures are logged, and the former results stay."""
@@ -64,12 +62,14 @@ class Drills(Collector):
             prediction = _PREDICTION.decode(await self._services.planner.predict(question, lambda _: None))
             results.append(drills.result(outage, prediction))
             number = prediction.number  # all from the same one, so that they share the rebuilt engine
-        self._results, self._ended_ms = results, self._clock_ms()
+        latest = self._services.drilled
+        latest.results, latest.ended_ms = results, self._clock_ms()
         lost = [f"{each.outage.domain} {each.outage.name}" for each in results if each.missing]
         _log.info("drill made", failures=len(results), not_absorbed=lost)
 
     def collect(self) -> Iterable[Metric]:
-        return metrics(self._results, self._ended_ms)
+        latest = self._services.drilled
+        return metrics(latest.results, latest.ended_ms)
 
 
 def metrics(results: Sequence[drills.Result], ended_ms: int) -> Iterable[Metric]:

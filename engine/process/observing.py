@@ -20,6 +20,7 @@ from engine.agent.member_api import MemberApi
 from engine.log import port
 from engine.observer import shadow
 from engine.observer.observer import GATHER_S, Observer
+from engine.observer.report import Report
 from engine.scheduler import election, writer
 from engine.scheduler.decider import Decider
 from engine.scheduler.scheduler import Scheduler
@@ -94,6 +95,11 @@ class Observing(Collector):
             clock_ms=clock_ms,
         )
 
+    @property
+    def report(self) -> Report:
+        """The compared decisions of the control plane."""
+        return self._observer.report
+
     def collect(self) -> Iterable[Metric]:
         yield from self._observer_metrics()
         if self._scheduler is not None:
@@ -120,7 +126,7 @@ class Observing(Collector):
             labels=["verdict"],
         )
         for verdict in shadow.VERDICTS:
-            family.add_metric([verdict], self._observer.compared.get(verdict, 0))
+            family.add_metric([verdict], self.report.verdicts[verdict])
         yield family
         yield CounterMetricFamily(
             "reballast_observer_changes",

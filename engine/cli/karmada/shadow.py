@@ -7,7 +7,6 @@ from typing import Final, cast
 
 import msgspec
 from cyclopts import App
-from msgspec import Struct
 
 from engine.cli import (
     explanation_texts,
@@ -20,6 +19,7 @@ from engine.cli import (
     set_properties,
 )
 from engine.log import port
+from engine.observer import report as reports
 from engine.observer import shadow
 from engine.process import log_places
 from events import codec, keys, observations, shapes, topics
@@ -30,15 +30,7 @@ app = App(name="shadow", help=help_texts.SHADOW, help_format="plaintext")
 _EXPLAINED: Final = 0
 _UNEXPLAINED: Final = 2
 _READ: Final = 1_000
-_EXAMPLES_MAX: Final = 5
-
-
-class Report(Struct, rename="camel"):
-    """The compared decisions: their number by verdict, and the newest that are not the same."""
-
-    decisions: int
-    verdicts: dict[str, int]
-    examples: dict[str, list[observations.DecisionCompared]]
+_EXAMPLES_SHOWN: Final = 5
 
 
 @app.command(help="Count the decisions by verdict, and show the newest that differ.")
@@ -88,8 +80,8 @@ def explain(
         ("Trigger", found.trigger or "none"),
         ("Replicas", str(found.replicas)),
         ("Before", explanation_texts.counts(dict[str, object](found.previous))),
-        ("Karmada", _result(compared.observed)),
-        ("Reballast", _result(compared.computed)),
+        ("Karmada", reports.placed(compared.observed)),
+        ("Reballast", reports.placed(compared.computed)),
         ("Verdict", compared.verdict + text),
     ):
         output.print_line(output.clean(f"{f'{heading}:':<11}{line}"))
@@ -113,12 +105,11 @@ async def _explained(place: log_places.LogPlace, namespace: str, name: str) -> s
     return folded.explanation
 
 
-async def _read(place: log_places.LogPlace) -> Report:
-    verdicts: dict[str, int] = dict.fromkeys(shadow.VERDICTS, 0)
-    found = Report(0, verdicts, {})
+async def _read(place: log_places.LogPlace) -> reports.Report:
+    found = reports.Report()
     async for data in _observations(place):
         if isinstance(data, observations.DecisionCompared):
-            _count(found, data)
+            found.take(data)
     return found
 
 
@@ -133,16 +124,7 @@ async def _observations(place: log_places.LogPlace) -> AsyncIterator[shapes.Even
                     yield decoded.data
 
 
-def _count(found: Report, compared: observations.DecisionCompared) -> None:
-    found.decisions += 1
-    found.verdicts[compared.verdict] = found.verdicts.get(compared.verdict, 0) + 1
-    if compared.verdict != shadow.SAME:
-        examples = found.examples.setdefault(compared.verdict, [])
-        examples.append(compared)
-        del examples[:-_EXAMPLES_MAX]
-
-
-def _show(found: Report) -> None:
+def _show(found: reports.Report) -> None:
     if not found.decisions:
         output.print_line("no decisions compared yet; the observer compares those made while it runs")
         return
@@ -156,24 +138,12 @@ def _show(found: Report) -> None:
     for verdict, examples in found.examples.items():
         output.print_line("")
         output.print_line(f"{verdict}, newest:")
-        for compared in examples:
+        for compared in examples[-_EXAMPLES_SHOWN:]:
             name = keys.split(f"{compared.namespace}/{compared.name}")
             output.print_line(
                 output.clean(f"  {'/'.join(filter(None, name))} at {compared.version}: {compared.why}")
             )
-            output.print_line(output.clean(f"    Karmada:   {_result(compared.observed)}"))
-            output.print_line(output.clean(f"    Reballast: {_result(compared.computed)}"))
+            output.print_line(output.clean(f"    Karmada:   {reports.placed(compared.observed)}"))
+            output.print_line(output.clean(f"    Reballast: {reports.placed(compared.computed)}"))
             for reason in compared.reasons:
-                output.print_line(output.clean(f"      {reason.cluster}: {_reason(reason)}"))
-
-
-def _result(result: observations.ShadowCondition) -> str:
-    placed = ", ".join(f"{name}: {count}" for name, count in sorted(result.clusters.items())) or "nowhere"
-    return f"{placed} ({result.reason}: {result.message})"
-
-
-def _reason(reason: observations.ShadowReason) -> str:
-    if reason.failed:
-        return "; ".join(reason.failed)
-    numbers = {"capacity": reason.allocatable, "weight": reason.weight, "kept": reason.kept}
-    return ", ".join(f"{name} {count}" for name, count in numbers.items() if count is not None) or "eligible"
+                output.print_line(output.clean(f"      {reason.cluster}: {reports.reason(reason)}"))

@@ -95,11 +95,7 @@ def _show(results: Sequence[drills.Result]) -> None:
     )
     for result in results:
         for remedy in result.remedies:
-            capacity = " and ".join(f"{name} {text}" for name, text in remedy.capacity.items())
-            output.print_line(
-                f"{result.outage.domain} {result.outage.name}: {remedy.cluster} needs {capacity or 'capacity'} more "
-                f"for {remedy.replicas} replicas"
-            )
+            output.print_line(f"{result.outage.domain} {result.outage.name}: {remedy.text}")
         lost = [each for each in result.suffering if each.missing]
         for each in lost[:_SHOWN_MAX]:
             output.print_line(

@@ -5,18 +5,17 @@ from typing import Final
 
 from engine.cli import output
 from engine.plans import summaries
-from engine.plans.predictions import ClusterChange, Prediction, WorkloadChange
+from engine.plans.predictions import Prediction, WorkloadChange
 
 _BAR: Final = 20
 _KEPT, _LEAVING, _COMING = "█", "░", "▓"
 _RED, _GREEN, _END = "\x1b[31m", "\x1b[32m", "\x1b[0m"
-_RESOURCES: Final = ("cpu", "memory", "pods")
 
 
 def show(prediction: Prediction, warnings: Sequence[str], limit: int) -> None:
     """Print a prediction, with at most ``limit`` workloads."""
     output.print_line(summaries.summary(prediction))
-    shown = sorted(prediction.changed, key=_disturbance, reverse=True)
+    shown = summaries.most_disturbed(prediction)
     for change in shown[:limit]:
         output.print_line("")
         for line in _workload(change):
@@ -25,24 +24,17 @@ def show(prediction: Prediction, warnings: Sequence[str], limit: int) -> None:
         output.print_line(f"\n… and {len(shown) - limit} more workloads; --limit shows them, --json has all.")
     if prediction.clusters:
         output.print_line("")
-        output.table(("CLUSTER", "RESOURCE", "BEFORE", "AFTER", "PEAK", "OF"), _loads(prediction.clusters))
-    notes = [*warnings, *(f"would be rejected: {each}" for each in prediction.refused)]
-    if not prediction.is_settled:
-        notes.append(
-            f"something is still due after {summaries.duration(prediction.horizon_ms)}; look further: --horizon"
+        output.table(
+            ("CLUSTER", "RESOURCE", "BEFORE", "AFTER", "PEAK", "OF"), summaries.loads(prediction.clusters)
         )
-    notes += prediction.assumptions
-    for note in notes:
+    for note in summaries.notes(prediction, warnings):
         output.warn(f"note: {note}")
 
 
 def _workload(change: WorkloadChange) -> list[str]:
     template = change.template
     where = f" in {template.namespace}" if template.namespace else ""
-    ready = f"ready {change.ready_before} → {change.ready_after}"
-    if change.ready_min < min(change.ready_before, change.ready_after):
-        ready += f", {change.ready_min} meanwhile"
-    lines = [f"{template.kind.lower()}/{template.name}{where}: {ready}"]
+    lines = [f"{template.kind.lower()}/{template.name}{where}: {summaries.ready(change)}"]
     names = sorted(change.before.keys() | change.after.keys())
     most = max([*change.before.values(), *change.after.values(), 1])
     width = max(map(len, names), default=0)
@@ -75,29 +67,3 @@ def _bar(before: int, after: int, most: int) -> str:
     if output.has_colours():
         return f"{_KEPT * kept}{_RED}{_LEAVING * gone}{_END}{_GREEN}{_COMING * new}{_END}{pad}"
     return f"{_KEPT * kept}{_LEAVING * gone}{_COMING * new}{pad}"
-
-
-def _loads(clusters: Sequence[ClusterChange]) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = []
-    for cluster in clusters:
-        changed = [
-            resource
-            for resource in (*_RESOURCES, *sorted(cluster.after.keys() - set(_RESOURCES)))
-            if len({each.get(resource, "0") for each in (cluster.before, cluster.after, cluster.peak)}) > 1
-        ]
-        rows += [
-            (
-                cluster.name,
-                resource,
-                cluster.before.get(resource, "0"),
-                cluster.after.get(resource, "0"),
-                cluster.peak.get(resource, "0"),
-                cluster.allocatable.get(resource, ""),
-            )
-            for resource in changed
-        ]
-    return rows
-
-
-def _disturbance(change: WorkloadChange) -> tuple[int, int]:
-    return change.stopped + change.started, change.ready_before - change.ready_min

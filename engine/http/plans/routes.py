@@ -98,11 +98,11 @@ ROUTES: Final = (
 class _Plans:
     """Answer the requests about plans."""
 
-    def __init__(self, services: Services, planning_api: planned_requests.PlanningApi) -> None:
+    def __init__(self, services: Services, planning_api: planned_requests.PlanningApi, jobs: Jobs) -> None:
         self._services = services
         self._planning = planning_api
         self._reader = Reader(services)
-        self._jobs = Jobs(services.planner, _now_ms)
+        self._jobs = jobs
         self.by_operation: dict[str, Callable[[Request], Awaitable[Response]]] = {
             "makePlan": self._make,
             "plans": self._list,
@@ -124,7 +124,7 @@ class _Plans:
             wanted.requests, self._services.write_api, self._planning, request.headers["authorization"]
         )
         question = planning.Question(
-            began_ms=_now_ms() if number is None else await self._time_of(number),
+            began_ms=now_ms() if number is None else await self._time_of(number),
             number=number,
             inputs=tuple(Input(record=record) for record in records),
             failures=tuple(wanted.failures),
@@ -157,8 +157,8 @@ class _Plans:
         return Response(status_code=204)
 
 
-def routes(services: Services, planning_api: planned_requests.PlanningApi) -> list[Route]:
-    plans = _Plans(services, planning_api)
+def routes(services: Services, planning_api: planned_requests.PlanningApi, jobs: Jobs) -> list[Route]:
+    plans = _Plans(services, planning_api, jobs)
     return [
         Route(PREFIX + route.path, plans.by_operation[route.operation], methods=[route.method])
         for route in ROUTES
@@ -169,5 +169,6 @@ def _answer(shape: Struct, status: int = 200) -> Response:
     return Response(msgspec.json.encode(shape), status, media_type="application/json")
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """Return the time, in milliseconds since 1970."""
     return time.time_ns() // _NANOS

@@ -1,0 +1,78 @@
+"""HTML pages about predictions and comparisons: plans, the newest drill, decisions of an observed control plane.
+
+They are about now only. The log has no records of plans and drills, so a page whose content changes loads itself again
+periodically. ``plan_values`` and ``shadow_values`` compute the values.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from engine.http.pages import errors, plan_values, shadow_values
+from engine.http.plans.jobs import Jobs, State
+from engine.http.query import parameters
+from engine.http.query.routes import read_query
+from engine.http.services import Services
+
+_Page = tuple[str, Mapping[str, object]]
+"""The template's name and its values."""
+
+_NOW: Final = {"number": None, "query": ""}
+
+
+def routes(services: Services, plans: Jobs) -> list[Route]:
+    """The routes of the pages."""
+    pages = _Pages(services, plans)
+    table: tuple[tuple[str, Callable[[Request], _Page]], ...] = (
+        ("/plans", pages.plans),
+        ("/plans/{id}", pages.plan),
+        ("/drills", pages.drills),
+        ("/shadow", pages.shadow),
+    )
+    return [Route(path, pages.answering(show), methods=["GET"]) for path, show in table]
+
+
+class _Pages:
+    def __init__(self, services: Services, plans: Jobs) -> None:
+        self._services = services
+        self._plans = plans
+        self._summaries = plan_values.Summaries()
+        self._templates = errors.templates()
+
+    def answering(self, show: Callable[[Request], _Page]) -> Callable[[Request], Awaitable[Response]]:
+        """Wrap a page function as a request handler; it runs in a thread, since predictions may be large."""
+
+        async def answer(request: Request) -> Response:
+            read_query(request, parameters.Query)
+            text = await anyio.to_thread.run_sync(self._rendered, show, request)
+            return HTMLResponse(text)
+
+        return answer
+
+    def _rendered(self, show: Callable[[Request], _Page], request: Request) -> str:
+        template, values = show(request)
+        common = {"moment": _NOW, "path": request.url.path, "feed": "", "types": ""}
+        return self._templates.get_template(template).render({**values, **common})
+
+    def plans(self, _request: Request) -> _Page:
+        plans = self._plans.all()[::-1]
+        is_running = any(plan.state == State.RUNNING for plan in plans)
+        return "plans.html", {"rows": self._summaries.rows(plans), "is_running": is_running}
+
+    def plan(self, request: Request) -> _Page:
+        """One plan; raises RefusalError (404) if it is unknown or no longer kept."""
+        plan = self._plans.get(str(request.path_params["id"]))
+        is_running = plan.state == State.RUNNING
+        return "plan.html", {"plan": plan_values.shown(plan), "is_running": is_running}
+
+    def drills(self, _request: Request) -> _Page:
+        return "drills.html", {"drill": plan_values.drill(self._services.drilled)}
+
+    def shadow(self, _request: Request) -> _Page:
+        report = self._services.compared
+        values = {"report": None if report is None else shadow_values.shown(report)}
+        return "shadow.html", values

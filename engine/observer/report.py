@@ -1,0 +1,43 @@
+"""The compared decisions of another control plane, counted by verdict, with the newest that are not the same."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.observer import shadow
+from events import observations
+
+EXAMPLES_MAX: Final = 20
+"""Examples that are kept of each verdict, the newest ones."""
+
+
+class Report(Struct, rename="camel"):
+    """The compared decisions: their number by verdict, and the newest that are not the same."""
+
+    decisions: int = 0
+    verdicts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(shadow.VERDICTS, 0))
+    examples: dict[str, list[observations.DecisionCompared]] = {}
+
+    def take(self, compared: observations.DecisionCompared) -> None:
+        """Count a decision."""
+        self.decisions += 1
+        self.verdicts[compared.verdict] = self.verdicts.get(compared.verdict, 0) + 1
+        if compared.verdict != shadow.SAME:
+            examples = self.examples.setdefault(compared.verdict, [])
+            examples.append(compared)
+            del examples[:-EXAMPLES_MAX]
+
+
+def placed(result: observations.ShadowCondition) -> str:
+    """Return a result of scheduling in one line."""
+    clusters = ", ".join(f"{name}: {count}" for name, count in sorted(result.clusters.items())) or "nowhere"
+    return f"{clusters} ({result.reason}: {result.message})"
+
+
+def reason(about: observations.ShadowReason) -> str:
+    """Return our reasons about a cluster in one line."""
+    if about.failed:
+        return "; ".join(about.failed)
+    numbers = {"capacity": about.allocatable, "weight": about.weight, "kept": about.kept}
+    return ", ".join(f"{name} {count}" for name, count in numbers.items() if count is not None) or "eligible"

@@ -1,0 +1,204 @@
+"""The pages about plans, drills, and the decisions of an observed control plane."""
+
+import asyncio
+import dataclasses
+from typing import Final
+
+import httpx
+import msgspec
+import pytest
+
+from engine.observer import report, shadow
+from engine.plans import predictions
+from engine.plans.fork import PlanError
+from engine.plans.planning import Question
+from engine.process import drilling
+from events import observations
+from tests.api.servers import client, serving
+from tests.api.test_pages import moved, written
+from tests.builders.inputs import capacity, deployment, joined, key, policy, ref
+from tests.builders.manifests import DYNAMIC, on
+from tests.builders.manifests import deployment as manifest
+from tests.deciders.story import START_MS, Story
+
+APPS: Final = "apis/apps/v1/namespaces/default/deployments"
+
+
+class Answering:
+    """A planner that gives one prediction."""
+
+    def __init__(self, prediction: predictions.Prediction) -> None:
+        self._answer = msgspec.json.encode(prediction)
+
+    async def predict(self, question: Question, progress: object) -> bytes:
+        del question, progress
+        return self._answer
+
+
+class Waiting:
+    """A planner whose plans end only if they are cancelled."""
+
+    async def predict(self, question: Question, progress: object) -> bytes:
+        del question, progress
+        await asyncio.Event().wait()
+        raise PlanError("never")
+
+
+async def planned(http: httpx.AsyncClient, **change: object) -> str:
+    """Make a plan, wait until it ends, and return the path of its page."""
+    plan = (await http.post("/api/v1/plans", json=change)).json()
+    path = f"/plans/{plan['id']}"
+    for _ in range(1_000):
+        if (await http.get(f"/api/v1{path}")).json().get("state", "running") != "running":
+            return path
+        await asyncio.sleep(0.01)
+    raise AssertionError("the plan does not end")
+
+
+async def test_plan_has_a_page_with_its_effect() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        assert "No plans yet" in (await http.get("/plans")).text
+        path = await planned(http, failures=[{"member": "member2"}])
+        body = manifest("new", 3, "default")
+        added = await planned(http, requests=[{"method": "POST", "path": APPS, "body": body}])
+        listed = (await http.get("/plans")).text
+        page = (await http.get(path)).text
+        new = (await http.get(added)).text
+    assert listed.index(added) < listed.index(path), "the newest plan is the first"
+    assert "to move" in listed
+    assert '<span class="badge scheduled">done</span>' in listed
+    assert "Made from" in page
+    assert "Events in virtual time" in page
+    assert 'http-equiv="refresh"' not in page
+    assert "template-applied" in new
+
+
+async def test_plan_page_shows_each_workload_before_and_after() -> None:
+    prediction = predictions.Prediction(
+        number=7,
+        time="2026-01-01T00:00:00Z",
+        horizon_ms=1_800_000,
+        settled_ms=2_500,
+        is_settled=True,
+        workloads=3,
+        changed=[
+            predictions.WorkloadChange(
+                key=key("web"),
+                template=ref("web"),
+                before={"member1": 4, "member2": 2},
+                after={"member2": 5},
+                condition="Unschedulable",
+                message="Clusters available replicas <5> are not enough to schedule.",
+                stopped=4,
+                started=3,
+                ready_before=6,
+                ready_min=2,
+                ready_after=5,
+                missing=1,
+                missing_requests={"cpu": "1"},
+            )
+        ],
+        unplaced=[key("web")],
+        clusters=[
+            predictions.ClusterChange(
+                name="member2",
+                allocatable={"cpu": "8"},
+                before={"cpu": "2"},
+                after={"cpu": "5"},
+                peak={"cpu": "6"},
+            )
+        ],
+        events=[],
+        assumptions=["starts take 2 s"],
+    )
+
+    async with (
+        serving() as services,
+        client(dataclasses.replace(services, planner=Answering(prediction))) as http,
+    ):
+        page = (await http.get(await planned(http))).text
+    for text in (
+        "1 of 3 workloads to move, 4 replicas to stop, 3 to start, 1 cannot be placed",
+        "ready 6 → 5, 2 meanwhile",
+        "1 without a place",
+        "member1: 4 → 0",
+        "member2: 2 → 5",
+        "Clusters available replicas &lt;5&gt; are not enough",
+        '<td class="words">cpu</td><td>2</td><td>5</td><td>6</td><td>8</td>',
+        "<li>starts take 2 s</li>",
+    ):
+        assert text in page, text
+    gone = page.index('<rect class="gone" x="0" width="192"')
+    assert gone < page.index('<rect class="wanted" x="96" width="144"'), "all bars have one scale"
+
+
+async def test_failed_and_unknown_plans_have_pages() -> None:
+    async with serving() as services, client(services) as http:
+        page = (await http.get(await planned(http, failures=[{"member": "nowhere"}]))).text
+        unknown = await http.get("/plans/nothing")
+        refused = await http.get("/plans?asOf=1")
+    assert '<span class="badge failed">failed</span>' in page
+    assert "nowhere" in page
+    assert (unknown.status_code, refused.status_code) == (404, 400)
+
+
+async def test_running_plan_shows_its_progress_and_loads_itself_again() -> None:
+    async with serving() as services, client(dataclasses.replace(services, planner=Waiting())) as http:
+        plan = (await http.post("/api/v1/plans", json={})).json()
+        page = (await http.get(f"/plans/{plan['id']}")).text
+        listed = (await http.get("/plans")).text
+        await http.delete(f"/api/v1/plans/{plan['id']}")
+    for text in (page, listed):
+        assert "of 30 min passed in virtual time" in text
+        assert '<meta http-equiv="refresh" content="2">' in text
+
+
+async def test_drill_page_shows_failures_that_cost_most_first() -> None:
+    told = Story()
+    await told.submit(joined("member1"), joined("member2"), capacity("member1", 8), capacity("member2", 2))
+    await told.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 5))
+    await told.submit(joined("empty"))
+    await told.report(key("web"), "member1")
+    await told.report(key("web"), "member2")
+    async with serving(await written(told)) as services, client(services) as http:
+        assert "No drill has ended yet." in (await http.get("/drills")).text
+        await drilling.Drills(services, 60.0, lambda: START_MS + 60_000).drill()
+        page = (await http.get("/drills")).text
+    assert page.index("cluster member1") < page.index("cluster member2") < page.index("cluster empty")
+    assert f'<a href="/bindings/{key("web")}">{key("web")}</a>' in page
+    assert "replicas without a place" in page
+    assert '<span class="badge scheduled">absorbed</span>' in page
+
+
+@pytest.mark.parametrize("name", ["web-deployment", "<b>web</b>"])
+async def test_shadow_page_shows_verdicts_and_differences(name: str) -> None:
+    found = report.Report()
+    async with serving() as services:
+        async with client(services) as http:
+            assert "observes no other control plane" in (await http.get("/shadow")).text
+        async with client(dataclasses.replace(services, compared=found)) as http:
+            assert "No decisions compared yet" in (await http.get("/shadow")).text
+            for verdict in (shadow.SAME, shadow.SAME, shadow.SAME, shadow.RACE):
+                found.take(compared(name, verdict))
+            page = (await http.get("/shadow")).text
+    assert "4 decisions of Karmada" in page
+    assert "75.00%" in page
+    assert "member1: 3 (Success: )" in page
+    assert "member2: 3 (Success: )" in page
+    assert "capacity 9, weight 9" in page
+    assert "<b>" not in page
+
+
+def compared(name: str, verdict: str) -> observations.DecisionCompared:
+    return observations.DecisionCompared(
+        kind="ResourceBinding",
+        name=name,
+        namespace="shop",
+        version=12,
+        basis=11,
+        verdict=verdict,
+        why="" if verdict == shadow.SAME else "the clusters at 9 give the same",
+        observed=observations.ShadowCondition(clusters={"member1": 3}, reason="Success", message=""),
+        computed=observations.ShadowCondition(clusters={"member2": 3}, reason="Success", message=""),
+        reasons=(observations.ShadowReason(cluster="member1", allocatable=9, weight=9),),
+    )
