@@ -25,6 +25,15 @@ def resident_of(pid: int | str) -> float:
     return _pages(str(pid)) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def proportional_mb(pid: int) -> float:
+    """Resident memory of a process in MiB, of shared pages only its part; 0 if it does not exist."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
 def children(pid: int) -> list[int]:
     """Running child processes of a process; empty without /proc."""
     try:

@@ -60,6 +60,25 @@ def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: 
     _print_figures(lambda: bench.run(clusters, bindings, output.warn), as_json=as_json)
 
 
+@app.command(
+    name="plan", help="How soon a plan shows the effect of a change, and a drill that of each failure."
+)
+def plan(
+    *,
+    bindings: Bindings = 10_000,
+    moved: Annotated[
+        int | None,
+        Parameter(help="Deployments that the change concerns; a tenth by default.", validator=_POSITIVE),
+    ] = None,
+    clusters: Clusters = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Measure plans of a policy edit and a taint, and a drill."""
+    from engine.bench import plan as bench  # noqa: PLC0415  # load only what is measured
+
+    _print_figures(lambda: bench.run(bindings, moved, clusters, output.warn), as_json=as_json)
+
+
 @app.command(name="log", help="Records a second that the log takes and gives.")
 def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
     """Measure appends and reads of the log per second."""

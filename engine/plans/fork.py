@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.deciders.facts import Facts
-from engine.plans import fork_log, member_models
+from engine.plans import fork_log, member_models, predictions
 from engine.reconcilers import recovery, snapshot_storage, worker
 from engine.simulation import faults, member_fleet, specs
 from events import clusters, topics
@@ -56,6 +56,7 @@ class Fork:
         self.worker = worker.Worker(log, self._clock, storage=storage, keeps_snapshots=False)
         self.members = member_fleet.Members(log, self._clock, simulated)
         self.assumptions: tuple[str, ...] = ()
+        self.before = predictions.NOTHING
         self._simulated = simulated
 
     async def start(self) -> None:
@@ -68,6 +69,7 @@ class Fork:
         self.members = member_fleet.Members(self.log, self._clock, models.specs, past)
         await self.members.recover()
         member_models.load(models, self.members)
+        self.before = predictions.start_of(self.worker.folds, self.capacity())
 
     def begin(self, began_ms: int, faults_now: Sequence[Failure] = ()) -> int:
         """Let the virtual time begin at an instant, at the earliest that of the fork; return it.

@@ -73,11 +73,11 @@ async def predict_on(
     """
     forked, number = fork.log, fork.number
     began_ms = fork.begin(question.began_ms, question.faults)
-    before, capacity = predictions.workloads_of(fork.worker.folds), fork.capacity()
-    start = len(forked.added)
+    first, count = len(forked.added), len(fork.before.workloads)
     is_settled = await fork.run(question.inputs, question.failures, question.horizon_ms, progress)
     failed = {each.member for each in question.failures if each.kind == "down"}
-    after, added = predictions.workloads_of(fork.worker.folds), forked.added[start:]
+    added = forked.added[first:]
+    before, after = predictions.compared(fork.before, fork.worker.folds, added, failed)
     happened, omitted = predictions.decoded(added)
     listed = happened[: predictions.EVENTS_MAX]
     return predictions.Prediction(
@@ -86,12 +86,12 @@ async def predict_on(
         horizon_ms=question.horizon_ms,
         settled_ms=predictions.settled_ms(added, began_ms),
         is_settled=is_settled,
-        workloads=len(after),
+        workloads=count - len(before) + len(after),
         changed=remedies.located(
             predictions.changes(before, after, happened, failed), fork.worker.folds, fork.worker.facts, failed
         ),
         unplaced=predictions.newly_unplaced(before, after),
-        clusters=predictions.loads(capacity, happened),
+        clusters=predictions.loads(fork.before.capacity, happened),
         events=predictions.events(listed, began_ms),
         omitted=omitted + len(happened) - len(listed),
         refused=_refused(happened),

@@ -3,7 +3,7 @@
 Pure: values in, values out.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -23,6 +23,9 @@ EVENTS_MAX: Final = 10_000
 
 _NEEDED: Final = frozenset({topics.HEALTH, topics.CLUSTERS, topics.REJECTIONS})
 _STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
+_ABOUT_BINDINGS: Final = frozenset({topics.DECISIONS, topics.HEALTH})
+"""Topics whose records have the keys of bindings, beside others."""
+
 _SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS})
 _UNCOUNTED: Final = frozenset({_STEP, codec.catalogue.BY_STRUCT[decisions.StatusAggregated].type})
 
@@ -115,14 +118,43 @@ class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
         return [each for each in self.changed if each.before != each.after]
 
 
-def workloads_of(folds: Iterable[ShardFold]) -> dict[str, Workload]:
-    """Return the declared bindings of shards, by key."""
-    return {
-        key: _workload(binding)
-        for fold in folds
-        for key, binding in fold.state.bindings.items()
-        if binding.declared is not None
-    }
+class Start(Struct, frozen=True):
+    """The declared bindings of an engine before a change, their keys by cluster, and the last reports of clusters."""
+
+    workloads: dict[str, Workload]
+    keys_in: dict[str, list[str]]
+    capacity: dict[str, clusters.CapacityReported]
+
+
+NOTHING: Final = Start({}, {}, {})
+
+
+def start_of(folds: Iterable[ShardFold], capacity: dict[str, clusters.CapacityReported]) -> Start:
+    """Return the state of an engine to compare with."""
+    workloads = {key: workload for fold in folds for key, workload in _workloads(fold, fold.state.bindings)}
+    keys_in: dict[str, list[str]] = {}
+    for key, workload in workloads.items():
+        for name in workload.clusters.keys() | workload.ready.keys():
+            keys_in.setdefault(name, []).append(key)
+    return Start(workloads, keys_in, capacity)
+
+
+def compared(
+    start: Start, folds: Sequence[ShardFold], records: Sequence[StoredRecord], failed: Collection[str]
+) -> tuple[dict[str, Workload], dict[str, Workload]]:
+    """Return the bindings that records are about, or that failed clusters had, at the start and now."""
+    touched = {record.key for record in records if record.topic in _ABOUT_BINDINGS}
+    for name in failed:
+        touched.update(start.keys_in.get(name, ()))
+    before = {key: start.workloads[key] for key in touched if key in start.workloads}
+    return before, {key: workload for fold in folds for key, workload in _workloads(fold, touched)}
+
+
+def _workloads(fold: ShardFold, keys: Iterable[str]) -> Iterator[tuple[str, Workload]]:
+    """Return those of the keys that are declared bindings of a shard."""
+    for key in keys:
+        if (binding := fold.state.bindings.get(key)) is not None and binding.declared is not None:
+            yield key, _workload(binding)
 
 
 def changes(

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine.simulation import capacity as simulation_capacity
-from engine.simulation import cluster, disruption_budgets, replicas, served_kinds, unmanaged
+from engine.simulation import cluster, disruption_budgets, replicas, reports, served_kinds, unmanaged
 from engine.simulation.state import (
     Cohort,
     Conflict,
@@ -209,6 +209,10 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
             _restore_removal(state, key, past, report)
         if past.conflict is not None:
             state.conflicts[key] = Conflict(past.conflict, templates.get(key, EMPTY), past.cause)
+    if state.budgets is None:
+        # A report of a budget follows from those of other workloads.
+        for key in [key for key in state.dirty if reports.is_current(state, key)]:
+            del state.dirty[key]
     for key, item in history.unmanaged.items():
         state.unmanaged[key] = item
         served_kinds.record_manifest(state, key, item.ref.kind, item.manifest)

@@ -87,6 +87,17 @@ def set_joined(state: MemberState, *, joined: bool) -> None:
     state.capacity_changed = True
 
 
+def is_current(state: MemberState, key: str) -> bool:
+    """Whether the last report on a workload says what another one would say."""
+    workload = state.workloads.get(key)
+    return (
+        workload is not None
+        and key not in state.gone
+        and workload.reported is not None
+        and workload_report(state, workload) == workload.reported
+    )
+
+
 def workload_report(state: MemberState, workload: Workload) -> health.WorkloadReported:
     """Return the report on a workload. Kinds without replicas are healthy as soon as they are applied."""
     term, step = workload.version

@@ -43,6 +43,23 @@ def test_failover_benchmark_moves_the_workloads_of_a_tenth_of_the_clusters() -> 
         assert all(figures(found, f"moved_{count}_s", f"records_{count}", f"ratio_{count}"))
 
 
+def test_plan_benchmark_predicts_the_move_that_it_then_makes() -> None:
+    found = measured("plan", "--bindings", "60", "--moved", "20", "--clusters", "20")
+
+    assert (found["bindings"], found["moved"], found["taint_moved"]) == (60, 20, 20)
+    assert all(
+        figures(
+            found, "first_s", "policy_s", "taint_s", "drill_20_s", "peak_mb", "ratio_policy", "ratio_taint"
+        )
+    )
+
+
+def test_plan_benchmark_refuses_to_move_more_than_there_is() -> None:
+    found = measured("plan", "--bindings", "5", "--moved", "6", code=2)
+
+    assert "6 are more than all 5 Deployments" in str(found["error"])
+
+
 def test_failover_benchmark_refuses_a_cluster_count_not_divisible_by_ten() -> None:
     found = measured("failover", "--clusters", "15", code=2)
 

@@ -1,0 +1,185 @@
+"""Benchmark: how soon a plan says what a change would do, and how soon a drill says what each failure would do.
+
+A log of many Deployments is recorded, then its clusters are planned as real ones: a policy edit and a taint that
+concern ``moved`` Deployments, then the failure of every cluster. The first plan rebuilds the engine, from its
+snapshot; the others share it. The baseline is really to make the same edit and taint, in the same run.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from engine.bench import inputs, processes
+from engine.plans import planning
+from engine.plans.fork import Failure, Input
+from engine.plans.predictions import Prediction
+from engine.process import installation
+from engine.process.plans.remote import PlanProcesses
+from events.records import Record
+
+_GROUP: Final = 10
+"""Clusters over which a policy divides its Deployments."""
+
+_BATCH: Final = 500
+_SAMPLE_S: Final = 0.2
+
+Progress = Callable[[str], None]
+
+
+def run(
+    bindings: int, moved: int | None, clusters: int, progress: Progress = lambda _: None
+) -> dict[str, object]:
+    """Run the benchmark in a temporary directory; return the figures. Raises ValueError for impossible numbers."""
+    moved = max(bindings // 10, 1) if moved is None else moved
+    if clusters % _GROUP or clusters == _GROUP:
+        raise ValueError(f"clusters: {clusters} can't be grouped by {_GROUP}; take 20, 30, …")
+    if moved > bindings:
+        raise ValueError(f"moved: {moved} are more than all {bindings} Deployments; take fewer")
+    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
+    try:
+        return asyncio.run(_measured(_Fleet(clusters, bindings, moved), directory, progress))
+    finally:
+        shutil.rmtree(directory)
+
+
+class _Fleet:
+    """Clusters in groups; of the first group two clusters run the Deployments that are moved."""
+
+    def __init__(self, clusters: int, bindings: int, moved: int) -> None:
+        self.members = inputs.members(clusters)
+        self.names = [member.name for member in self.members]
+        self.bindings, self.moved = bindings, moved
+        groups = [self.names[start : start + _GROUP] for start in range(0, clusters, _GROUP)]
+        self.first, *self.others = groups
+
+    def policies(self) -> list[Record]:
+        others = [inputs.policy(names, group) for group, names in enumerate(self.others, 1)]
+        return [inputs.policy(self.first[:2], 0), *others]
+
+    def deployments(self) -> list[Record]:
+        return [
+            inputs.deployment(index, group=0 if index < self.moved else 1 + index % len(self.others))
+            for index in range(self.bindings)
+        ]
+
+    def edit(self) -> Record:
+        """The policy with one more cluster."""
+        return inputs.policy(self.first[:3], 0)
+
+    def taint(self) -> Record:
+        return inputs.taint(self.first[0])
+
+
+async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> dict[str, object]:
+    figures: dict[str, object] = {
+        "bindings": fleet.bindings,
+        "clusters": len(fleet.names),
+        "moved": fleet.moved,
+    }
+    progress(f"{fleet.bindings} Deployments in {len(fleet.names)} clusters are recorded")
+    await _record(fleet, directory)
+    async with contextlib.aclosing(PlanProcesses(directory, None, (), list)) as planner:
+        plans = _Plans(planner)
+        async with _peak_mb(planner, figures):
+            progress("the first plan")
+            first_s, _ = await plans.timed(_change(fleet.edit()))
+            progress("a policy edit and a taint")
+            edit_s, _ = await plans.timed(_change(fleet.edit()))
+            taint_s, tainted = await plans.timed(_change(fleet.taint()))
+        progress("the failure of each cluster")
+        drill_s = await plans.drilled(fleet.names, tainted.number)
+    progress("the same edit and taint, really made")
+    live = await _made(fleet, directory)
+    return {
+        **figures,
+        "first_s": round(first_s, 2),
+        "policy_s": round(edit_s, 2),
+        "taint_s": round(taint_s, 2),
+        "taint_moved": len(tainted.moved),
+        f"drill_{len(fleet.names)}_s": round(drill_s, 2),
+        "baseline": "making the same policy edit and taint",
+        "baseline_policy_s": round(live[0], 2),
+        "baseline_taint_s": round(live[1], 2),
+        "ratio_policy": round(edit_s / live[0], 2),
+        "ratio_taint": round(taint_s / live[1], 2),
+    }
+
+
+async def _record(fleet: _Fleet, directory: Path) -> None:
+    async with installation.opened(directory, fleet.members, synchronous="OFF") as running:
+        await running.log.append(fleet.policies())
+        records = fleet.deployments()
+        for start in range(0, len(records), _BATCH):
+            await running.log.append(records[start : start + _BATCH])
+        await running.settled()
+
+
+async def _made(fleet: _Fleet, directory: Path) -> list[float]:
+    """Make the edit, then the taint; return the seconds until all that follows is decided."""
+    took: list[float] = []
+    async with installation.opened(directory, fleet.members) as running:
+        await running.settled()
+        for record in (fleet.edit(), fleet.taint()):
+            start = time.perf_counter()
+            await running.log.append([record])
+            await running.settled()
+            took.append(time.perf_counter() - start)
+    return took
+
+
+def _change(record: Record) -> planning.Question:
+    return planning.Question(began_ms=installation.clock_ms(), inputs=(Input(record=record),))
+
+
+class _Plans:
+    def __init__(self, planner: PlanProcesses) -> None:
+        self._planner = planner
+
+    async def timed(self, question: planning.Question) -> tuple[float, Prediction]:
+        start = time.perf_counter()
+        answer = await self._planner.predict(question, lambda _: None)
+        return time.perf_counter() - start, msgspec.json.decode(answer, type=Prediction)
+
+    async def drilled(self, names: Sequence[str], number: int) -> float:
+        """Predict the failure of each cluster, as many at a time as ``drill`` does; return the seconds."""
+        limit = asyncio.Semaphore(planning.AT_ONCE_MAX)
+
+        async def fail(name: str) -> None:
+            question = planning.Question(
+                began_ms=installation.clock_ms(), failures=(Failure(member=name),), number=number
+            )
+            async with limit:
+                await self._planner.predict(question, lambda _: None)
+
+        start = time.perf_counter()
+        await asyncio.gather(*map(fail, names))
+        return time.perf_counter() - start
+
+
+@contextlib.asynccontextmanager
+async def _peak_mb(planner: PlanProcesses, figures: dict[str, object]) -> AsyncGenerator[None]:
+    """Record the highest memory of the processes of the plans, each shared page counted once."""
+    peak = 0.0
+
+    async def sample() -> None:
+        nonlocal peak
+        while True:
+            if (keeper := planner.keeper) is not None:
+                pids = [keeper.process.pid, *processes.children(keeper.process.pid)]
+                peak = max(peak, sum(map(processes.proportional_mb, pids)))
+            await asyncio.sleep(_SAMPLE_S)
+
+    sampling = asyncio.create_task(sample())
+    try:
+        yield
+    finally:
+        sampling.cancel()
+        await asyncio.gather(sampling, return_exceptions=True)
+        figures["peak_mb"] = round(peak)
