@@ -202,10 +202,24 @@ def test_plan_that_no_longer_holds_is_refused(shell: Shell, tmp_path: Path) -> N
     assert (
         "the plan no longer holds: default/web-deployment is in member2 (5), member3 (4) now" in shell.errors
     )
+    assert "changed since the plan: cluster-tainted of member1 at number " in shell.errors
     assert sum(placed(shell).values()) == 9
     shell("plan", "scale", "deploy/web", "--replicas", "30", "-o", str(out), code=2)
     assert shell("apply", "--plan", str(out)) == "scale/web configured\n"
     shell.until_true(lambda: sum(placed(shell).values()) == 30)
+
+
+def test_refusal_names_the_policy_that_changed_since(shell: Shell, tmp_path: Path) -> None:
+    policy, workload = OBJECTS.split("---")
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    out = tmp_path / "plan.json"
+    new = workload.replace("name: web", "name: api")
+    shell("plan", "-f", written(tmp_path / "new.yaml", new), "-o", str(out), code=2)
+    narrowed = f"{policy.rstrip()}\n    clusterAffinity: {{clusterNames: [member2]}}\n"
+    shell("apply", "-f", written(tmp_path / "policy.yaml", narrowed))
+    shell.until_true(lambda: "member1" not in placed(shell))
+    shell("apply", "--plan", str(out), code=1)
+    assert "policy-applied of propagationpolicy:default/all at number " in shell.errors
 
 
 def test_unusable_plans_are_refused(shell: Shell, tmp_path: Path) -> None:

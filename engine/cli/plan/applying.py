@@ -9,7 +9,7 @@ from msgspec import Struct
 from engine import private_files
 from engine.cli import failures, kube_objects, options, results
 from engine.cli.client import Reply
-from engine.cli.plan import asking
+from engine.cli.plan import asking, changes_since
 from engine.plans.predictions import Prediction
 from events import tracing
 from events.json_values import Json, part
@@ -62,7 +62,13 @@ def apply(path: Path, server: options.Server) -> int:
         requests = [_refreshed(client, saved, request) for request in saved.requests]
         _, prediction = asking.predicted(client, requests, [], saved.horizon_ms)
         if differing := _differences(saved.prediction, prediction):
-            raise failures.Failure(f"the plan no longer holds: {'; '.join(differing)}", _REMEDY)
+            reason = "; ".join(_shortened(list(differing.values())))
+            since = changes_since.changes_since(
+                client, saved.prediction, prediction, list(differing)[:_SHOWN_MAX]
+            )
+            if since:
+                reason += f"; changed since the plan: {', '.join(_shortened(since))}"
+            raise failures.Failure(f"the plan no longer holds: {reason}", _REMEDY)
         made = [_made(client, saved, request) for request in saved.requests]
     return results.print_results(made, as_json=server.json)
 
@@ -77,21 +83,25 @@ def read(path: Path) -> SavedPlan:
         raise failures.Failure(f"{path} is no plan: {error}", remedy) from None
 
 
-def _differences(planned: Prediction, now: Prediction) -> list[str]:
+def _differences(planned: Prediction, now: Prediction) -> dict[str, str]:
     """Return how a prediction differs from the planned one, by workload."""
     before, after = _outcomes(planned), _outcomes(now)
-    found: list[str] = []
+    found: dict[str, str] = {}
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
         if old == new:
             continue
         if old is not None and new is not None and old.before != new.before:
-            found.append(f"{key} is in {_clusters(new.before)} now, not in {_clusters(old.before)}")
+            found[key] = f"{key} is in {_clusters(new.before)} now, not in {_clusters(old.before)}"
         else:
             wanted, would = (_clusters(each.after) if each else "where it is" for each in (old, new))
-            found.append(f"{key} would come to {would}, not to {wanted}")
-    more = len(found) - _SHOWN_MAX
-    return [*found[:_SHOWN_MAX], *([f"{more} more"] if more > 0 else [])]
+            found[key] = f"{key} would come to {would}, not to {wanted}"
+    return found
+
+
+def _shortened(texts: list[str]) -> list[str]:
+    more = len(texts) - _SHOWN_MAX
+    return [*texts[:_SHOWN_MAX], *([f"{more} more"] if more > 0 else [])]
 
 
 def _outcomes(prediction: Prediction) -> dict[str, _Outcome]:
