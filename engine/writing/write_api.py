@@ -63,6 +63,8 @@ class WriteApi:
         tolerated: TolerationSeconds | None = None,
     ) -> None:
         self.tolerated = tolerated or TolerationSeconds()
+        self._log = log
+        self._views = views
         self._appending = Appending(log, clock_ms, new_id)
         self._execution = WriteExecution(log, views, self._appending)
         self._batching = WriteBatching(self._change_all)
@@ -81,7 +83,7 @@ class WriteApi:
 
     def planned(self) -> PlannedWrites:
         """Return the write API of a plan, which computes changes and appends nothing."""
-        return PlannedWrites(self._execution, self._appending, self.tolerated)
+        return PlannedWrites(self._log, self._views, self._appending, self.tolerated)
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:
         """Return the records that would write events about an object, without appending them."""

@@ -59,9 +59,9 @@ def written(path: Path, text: str) -> str:
     return str(path)
 
 
-def placed(shell: Shell) -> dict[str, int]:
+def placed(shell: Shell, namespace: str = "default") -> dict[str, int]:
     """Return the clusters of the Deployment, with their replicas; none before it has a binding."""
-    bindings: Any = json.loads(shell("get", "rb", "-o", "json"))["items"]
+    bindings: Any = json.loads(shell("get", "rb", "-n", namespace, "-o", "json"))["items"]
     none: Any = {}
     spec = next((each["spec"] for each in bindings if each["metadata"]["name"] == "web-deployment"), none)
     return {each["name"]: each["replicas"] for each in spec.get("clusters", [])}
@@ -297,3 +297,15 @@ def test_server_drills_periodically_and_exports_the_results(
 
         # Nothing evicts, so what is in a failing cluster has no place.
         shell.until_true(lambda: missing() == {"member1": 3, "member2": 3, "member3": 3})
+
+
+def test_objects_are_planned_in_a_namespace_that_the_plan_creates(shell: Shell, tmp_path: Path) -> None:
+    namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
+    moved = OBJECTS.replace("namespace: default", "namespace: shop")
+    objects, out = written(tmp_path / "objects.yaml", f"{namespace}\n---{moved}"), tmp_path / "plan.json"
+    shell("plan", "-f", written(tmp_path / "without.yaml", moved), code=1)
+    assert 'namespaces "shop" not found' in shell.errors
+    (change,) = prediction(shell, "-f", objects, "-o", str(out))["changed"]
+    assert (change["key"], sum(change["after"].values())) == ("shop/web-deployment", 9)
+    assert shell("apply", "--plan", str(out)).splitlines()[0] == "namespace/shop created"
+    shell.until_true(lambda: bool(placed(shell, "shop") == change["after"]))

@@ -14,6 +14,9 @@ from engine.plans.predictions import Prediction
 from events.json_values import Json, as_object, part
 
 _READS: Final = ("GET", "HEAD")
+_NAMESPACES: Final = "api/v1/namespaces"
+_CREATED: Final = 201
+_NOT_FOUND: Final = 404
 _FIRST_POLL_S: Final = 0.02
 _POLL_S: Final = 0.2
 
@@ -42,6 +45,7 @@ class PlanningClient(Client):
         reply = super().kubernetes(
             method, path, body, query={**(query or {}), "dryRun": "All"}, headers=headers
         )
+        reply = self._in_planned_namespace(reply, body)
         if not reply.is_refusal:
             request: Json = {"method": method, "path": f"{path}?{urlencode(query)}" if query else path}
             if headers and "content-type" in headers:
@@ -52,6 +56,19 @@ class PlanningClient(Client):
                 self.generations[path] = self.generation(path)
             self.requests.append(request)
         return reply
+
+    def _in_planned_namespace(self, reply: Reply, body: object) -> Reply:
+        """Return a success for an object whose namespace an earlier request creates; the plan itself checks it."""
+        details = part(reply.body, "details")
+        if reply.code != _NOT_FOUND or details.get("kind") != "namespaces":
+            return reply
+        created = [
+            request.get("body")
+            for request in self.requests
+            if str(request["path"]).partition("?")[0].strip("/") == _NAMESPACES
+        ]
+        names = [part(as_object(each) or {}, "metadata").get("name") for each in created]
+        return Reply(_CREATED, as_object(body) or {}, []) if details.get("name") in names else reply
 
     def generation(self, path: str) -> object:
         """Return the generation of an object, which a change of its status leaves as it is; None if it has none."""
