@@ -34,10 +34,12 @@ class ObjectObserved(Observation, frozen=True, kw_only=True):
     """An object of another control plane was created or changed: the whole object.
 
     Instead of the values of a Secret there are digests. ``version`` is its resourceVersion, one order over all kinds.
+    ``skipping``: a list showed the change after a watch had to end, so versions between may not have been observed.
     """
 
     manifest: msgspec.Raw
     version: shapes.Count
+    skipping: bool = False
 
 
 class ObjectVanished(Observation, frozen=True, kw_only=True):

@@ -47,8 +47,11 @@ class Observations:
             uid = _HEAD.decode(data.manifest).metadata.uid
         self._remember(data, uid)
 
-    def changed(self, value: Json, *, is_gone: bool) -> Observation | None:
-        """Return the event of a change; None if it is known already or no object."""
+    def changed(self, value: Json, *, is_gone: bool, is_listed: bool = False) -> Observation | None:
+        """Return the event of a change; None if it is known already or no object.
+
+        ``is_listed``: a list showed it, not a watch.
+        """
         kind, name = as_text(value.get("kind")), as_text(at(value, "metadata", "name"))
         version = _version_of(value)
         if not kind or not name or not version:
@@ -66,7 +69,12 @@ class Observations:
             return gone
         manifest = msgspec.Raw(msgspec.json.encode(_shown(value)))
         seen = observations.ObjectObserved(
-            manifest=manifest, kind=kind, name=name, namespace=namespace, version=version
+            manifest=manifest,
+            kind=kind,
+            name=name,
+            namespace=namespace,
+            version=version,
+            skipping=is_listed and known is not None,
         )
         self._remember(seen, uid)
         return seen
@@ -80,7 +88,7 @@ class Observations:
                 as_text(at(value, "metadata", "namespace")),
             )
             there.add(keys.object_key(kind, namespace, name))
-            observation = self.changed(value, is_gone=False)
+            observation = self.changed(value, is_gone=False, is_listed=True)
             if observation is not None:
                 yield observation
         for key in sorted(self._by_kind.get(kind, set()) - there):

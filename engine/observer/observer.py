@@ -5,6 +5,7 @@ resourceVersions, which is one order over all kinds.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -56,6 +57,9 @@ _DECIDED_ON: Final = frozenset({CLUSTER, *BINDINGS})
 _DISCOVERED_S: Final = 30.0
 """How long after a discovery the API is not asked again for a kind that it did not serve."""
 
+_DOUBT_S: Final = 2.0
+"""How long an unexplained decision waits for changes of clusters that other watches may still deliver."""
+
 _BATCH_MAX: Final = 500
 _READ: Final = 1_000
 _log = diagnostics.logger(__name__)
@@ -82,6 +86,7 @@ class Observer:
         self._observations = Observations()
         self._shadow = shadow.Shadow(ours=ours)
         self._waiting: list[Observation] = []
+        self._doubtful: deque[tuple[float, shadow.Decided]] = deque()
         self._arrived = asyncio.Event()
         self._followed: set[Resource] = set()
         self._served: dict[tuple[str, str], Resource] = {}
@@ -123,9 +128,13 @@ class Observer:
                         self._compare(seen)
                     case observations.DecisionCompared() as compared:
                         self.report.take(compared)
+                        self._shadow.accept(compared)
                     case _:
                         pass
             start = batch[-1].offset + 1
+        # A killed observer has not recorded these.
+        for decision in self._shadow.doubtful:
+            self._doubt(decision)
 
     async def _discover(self) -> None:
         """Ask which kinds the API serves, until it answers."""
@@ -196,14 +205,38 @@ class Observer:
                 self._learn(observation)
                 batch.append(self._record(observation, ""))
                 compared = self._compare(observation)
-                if compared is not None:
-                    self.report.take(compared)
-                    batch.append(self._record(compared, "-compared"))
+                if compared is not None and compared.verdict == shadow.UNEXPLAINED:
+                    self._doubt(shadow.decided(compared))
+                elif compared is not None:
+                    batch.append(self._counted(compared))
             await self._log.append(batch)
             self.appended += len(batch)
             await asyncio.sleep(0)
+        await self._append_reconsidered()
         if is_complete:
             self.complete.set()
+
+    def _doubt(self, decision: shadow.Decided) -> None:
+        """Reconsider an unexplained decision after a while."""
+        loop = asyncio.get_running_loop()
+        self._doubtful.append((loop.time() + _DOUBT_S, decision))
+        loop.call_later(_DOUBT_S, self._arrived.set)
+
+    async def _append_reconsidered(self) -> None:
+        """Append the comparisons of unexplained decisions that have waited."""
+        now_s = asyncio.get_running_loop().time()
+        batch: list[Record] = []
+        while self._doubtful and self._doubtful[0][0] <= now_s:
+            _, decision = self._doubtful.popleft()
+            if (compared := self._shadow.reconsider(decision)) is not None:
+                batch.append(self._counted(compared))
+        if batch:
+            await self._log.append(batch)
+            self.appended += len(batch)
+
+    def _counted(self, compared: observations.DecisionCompared) -> Record:
+        self.report.take(compared)
+        return self._record(compared, "-compared")
 
     def _compare(self, observation: Observation) -> observations.DecisionCompared | None:
         if isinstance(observation, observations.ObjectVanished):
@@ -211,7 +244,7 @@ class Observer:
             self._shadow.take_gone(gone.kind, gone.namespace, gone.name, gone.version)
             return None
         try:
-            return self._shadow.take(observation.kind, observation.manifest)
+            return self._shadow.take(observation.kind, observation.manifest, skipping=observation.skipping)
         except msgspec.MsgspecError as error:
             _log.warning("object not understood", key=observation.record_key, reason=str(error))
             return None

@@ -7,7 +7,7 @@ result, the difference is a race.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -68,6 +68,10 @@ class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
     explanation: explanations.Explanation | None
 
 
+Decided: TypeAlias = tuple[str, str, str, int]
+"""A decision: kind, namespace and name of its binding, and the version that ended it."""
+
+
 class Shadow:
     """Compares the decisions in a stream of observed objects.
 
@@ -83,10 +87,15 @@ class Shadow:
         self._fleets: deque[_Fleet] = deque([_Fleet(0, ())], _FLEETS_MAX)
         self._built: dict[int, fleet.Fleet] = {}
         self._histories: dict[tuple[str, str, str], deque[ObservedBinding]] = {}
+        self._doubtful: dict[Decided, tuple[observations.DecisionCompared, list[ObservedBinding]]] = {}
 
-    def take(self, kind: str, manifest: msgspec.Raw) -> observations.DecisionCompared | None:
+    def take(
+        self, kind: str, manifest: msgspec.Raw, *, skipping: bool = False
+    ) -> observations.DecisionCompared | None:
         """Take the next version of an object; return the comparison of the decision that it ends, if any.
 
+        With ``skipping``, versions before it may be missing: a decision among them is not compared, since what it was
+        made from is not known.
         Raises `msgspec.MsgspecError` for an object that cannot be read; it then has no effect.
         """
         if kind == CLUSTER:
@@ -99,7 +108,7 @@ class Shadow:
         binding = read_binding(manifest)
         key = (kind, binding.metadata.namespace, binding.metadata.name)
         history = self._histories.get(key)
-        if history is None or history[-1].metadata.uid != binding.metadata.uid:
+        if history is None or skipping or history[-1].metadata.uid != binding.metadata.uid:
             history = self._histories[key] = deque(maxlen=_VERSIONS_MAX)
         elif history[-1].version >= binding.version:
             return None
@@ -107,10 +116,34 @@ class Shadow:
         if len(history) < _TWO or not binding.is_decided_after(history[-2]):
             return None
         compared = self._compare(kind, list(history))
+        if compared is not None and compared.verdict == UNEXPLAINED:
+            self._doubtful[decided(compared)] = compared, list(history)
         # A later decision reads this version or a later one; the one before shows that this one is a decision.
         while len(history) > _TWO:
             history.popleft()
         return compared
+
+    def reconsider(self, decision: Decided) -> observations.DecisionCompared | None:
+        """Compare an unexplained decision again; None if it was reconsidered before.
+
+        Changes of clusters and of bindings come by different watches, so a decision may come before its cause.
+        """
+        found = self._doubtful.pop(decision, None)
+        if found is None:
+            return None
+        compared, versions = found
+        if self._fleets[0].version >= versions[1].version:
+            return compared  # the states of the clusters before it are no longer kept
+        return self._compare(decision[0], versions)
+
+    @property
+    def doubtful(self) -> tuple[Decided, ...]:
+        """The unexplained decisions that were not reconsidered yet, oldest first."""
+        return tuple(self._doubtful)
+
+    def accept(self, compared: observations.DecisionCompared) -> None:
+        """Take a comparison that was recorded: the decision is not reconsidered."""
+        self._doubtful.pop(decided(compared), None)
 
     def take_gone(self, kind: str, namespace: str, name: str, version: int = 0) -> None:
         """Take the deletion of an object; ``version`` 0 if it is not known."""
@@ -232,6 +265,11 @@ class Shadow:
             known = questions.read_fleet(b"[" + b",".join(state.clusters) + b"]")
             self._built[state.version] = known
         return known
+
+
+def decided(compared: observations.DecisionCompared) -> Decided:
+    """Return the decision that was compared."""
+    return compared.kind, compared.namespace, compared.name, compared.version
 
 
 def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, is_success: bool) -> bool:

@@ -9,7 +9,12 @@ from events import observations, shapes
 _CONDITION: Final = observations.ShadowCondition(clusters={"member1": 2}, reason="Success", message="done")
 SAMPLES: Final[tuple[shapes.Event, ...]] = (
     observations.ObjectObserved(
-        manifest=msgspec.Raw(b"{}"), kind="ConfigMap", name="foo", namespace="default", version=41
+        manifest=msgspec.Raw(b"{}"),
+        kind="ConfigMap",
+        name="foo",
+        namespace="default",
+        version=41,
+        skipping=True,
     ),
     observations.ObjectVanished(
         kind="ResourceBinding", name="foo-deployment", namespace="default", version=42

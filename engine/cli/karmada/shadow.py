@@ -97,11 +97,13 @@ async def _explained(place: log_places.LogPlace, namespace: str, name: str) -> s
         match data:
             case observations.ObjectObserved():
                 with contextlib.suppress(msgspec.MsgspecError):
-                    folded.take(data.kind, data.manifest)
+                    folded.take(data.kind, data.manifest, skipping=data.skipping)
             case observations.ObjectVanished():
                 folded.take_gone(data.kind, data.namespace, data.name, data.version)
             case _:
                 pass
+    if folded.explanation is not None:
+        folded.reconsider(shadow.decided(folded.explanation.compared))
     return folded.explanation
 
 

@@ -1,0 +1,118 @@
+"""Shapes that the recordings lack: cluster-scoped bindings, clusters that leave, evictions, suspension, 410."""
+
+import pytest
+
+from engine.log import memory
+from engine.observer.shadow import SAME, UNEXPLAINED, Shadow
+from events import observations
+from events.observations import DecisionCompared
+from tests import recordings
+from tests.observer import synthetic
+from tests.observer.playback import Playback, playing
+from tests.observer.test_observer import known, level, observed, observing, shown, versions
+from tests.rounds import ROUNDS
+
+MOVES = 200
+
+
+def compared(plane: synthetic.ControlPlane) -> list[DecisionCompared]:
+    shadow = Shadow()
+    return [each for change in plane.changes if (each := recordings.compare(shadow, change)) is not None]
+
+
+@pytest.mark.parametrize("seed", range(10 * ROUNDS))
+def test_each_decision_is_found_and_is_the_same(seed: int) -> None:
+    plane = synthetic.played(seed, MOVES)
+    found = compared(plane)
+    assert [each.version for each in found] == plane.decided
+    wrong = [each for each in found if each.verdict != SAME]
+    assert not wrong, wrong[0]
+
+
+def test_suspended_binding_is_not_decided_until_it_is_resumed() -> None:
+    plane = synthetic.ControlPlane()
+    plane.join("east")
+    key = plane.bind("ResourceBinding", "web")
+    plane.suspend(key, is_suspended=True)
+    plane.join("west")
+    plane.report(key)
+    before = len(compared(plane))
+    plane.suspend(key, is_suspended=False)
+    found = compared(plane)
+    assert (before, len(found)) == (1, 2)
+    assert found[-1].observed.clusters == {"east": synthetic.REPLICAS, "west": synthetic.REPLICAS}
+    assert found[-1].verdict == SAME
+
+
+def test_binding_of_a_cluster_that_left_is_decided_without_it() -> None:
+    plane = synthetic.ControlPlane()
+    for name in ("east", "west"):
+        plane.join(name)
+    divided = plane.bind("ResourceBinding", "web", is_divided=True)
+    role = plane.bind("ClusterResourceBinding", "reader")
+    plane.begin_leaving("west")
+    plane.leave("west")
+    plane.evict(divided, "east")
+    found = compared(plane)
+    assert [each.verdict for each in found] == [SAME] * 5
+    assert {each.name: each.observed.clusters for each in found} == {
+        divided[1]: {},
+        role[1]: {"east": 0},
+    }
+    assert found[-1].observed.reason == "NoClusterFit"
+
+
+def test_decision_before_the_change_that_it_follows_from_is_explained_later() -> None:
+    plane = synthetic.ControlPlane()
+    for name in ("east", "west"):
+        plane.join(name)
+    key = plane.bind("ClusterResourceBinding", "reader")
+    began = len(plane.changes)
+    plane.begin_leaving("east")
+    late, *decision = plane.changes[began:]
+    shadow = Shadow()
+    for change in plane.changes[:began]:
+        recordings.compare(shadow, change)
+    found = [each for change in decision if (each := recordings.compare(shadow, change))]
+    assert [each.verdict for each in found] == [UNEXPLAINED]
+    recordings.compare(shadow, late)
+    (doubtful,) = shadow.doubtful
+    assert doubtful == (key[0], "", key[1], found[0].version)
+    again = shadow.reconsider(doubtful)
+    assert again is not None
+    assert (again.verdict, again.version) == (SAME, found[0].version)
+    assert shadow.reconsider(doubtful) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2 * ROUNDS))
+async def test_compaction_in_the_middle_loses_no_state_and_invents_no_difference(seed: int) -> None:
+    plane = synthetic.played(seed, MOVES)
+    playback, log = Playback(plane.changes), memory.MemoryLog()
+    count = len(plane.changes)
+    playback.shown = count // 4
+    async with playing(playback) as access:
+        async with observing(access, log):
+            await level(playback, log)
+            playback.shown = count // 2
+            await level(playback, log)
+        # While the observer is down, the API forgets the versions from which it would continue.
+        gap = playback.changes[playback.shown - 1].version
+        playback.shown = count * 3 // 4
+        playback.compact()
+        async with observing(access, log):
+            await level(playback, log)
+            end = playback.version
+            playback.shown = count
+            await level(playback, log)
+    assert await known(log) == shown(playback)
+    seen = await versions(log)
+    assert len(seen) == len(set(seen))
+    watched = {
+        (change.place, change.version) for change in plane.changes if not gap < change.version <= end
+    } - {(change.place, change.version) for change in plane.changes[: count // 4]}
+    assert watched <= set(seen)
+    found = [data for data in await observed(log) if isinstance(data, observations.DecisionCompared)]
+    assert found
+    assert {each.version for each in found} <= set(plane.decided)
+    assert not [each for each in found if each.verdict == UNEXPLAINED]
