@@ -81,9 +81,9 @@ class WriteApi:
         turn = Turn(0, mutation, tracing.current(), body_bytes)
         return raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
 
-    def planned(self) -> PlannedWrites:
-        """Return the write API of a plan, which computes changes and appends nothing."""
-        return PlannedWrites(self._log, self._views, self._appending, self.tolerated)
+    def planned(self, views: Views | None = None) -> PlannedWrites:
+        """Return the write API of a plan, which computes changes and appends nothing; ``views`` are earlier ones."""
+        return PlannedWrites(self._log, views or self._views, self._appending, self.tolerated)
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:
         """Return the records that would write events about an object, without appending them."""

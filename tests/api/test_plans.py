@@ -98,13 +98,6 @@ async def test_invalid_change_is_refused(change: dict[str, object], reason: str)
         assert reason in answer.json()["error"]["reason"]
 
 
-async def test_requests_are_not_planned_in_the_past() -> None:
-    async with running() as caller:
-        answer = await make(caller, requests=[WEB], asOf="0")
-        assert answer.status_code == 422
-        assert "in the past" in answer.json()["error"]["reason"]
-
-
 async def test_failure_of_an_unknown_cluster_fails_the_plan() -> None:
     async with running() as caller:
         answer = await make(caller, failures=[{"member": "nowhere"}])

@@ -309,3 +309,16 @@ def test_objects_are_planned_in_a_namespace_that_the_plan_creates(shell: Shell, 
     assert (change["key"], sum(change["after"].values())) == ("shop/web-deployment", 9)
     assert shell("apply", "--plan", str(out)).splitlines()[0] == "namespace/shop created"
     shell.until_true(lambda: bool(placed(shell, "shop") == change["after"]))
+
+
+def test_change_is_planned_as_of_an_earlier_time(shell: Shell, tmp_path: Path) -> None:
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    number = str(json.loads(shell("timeline", "deploy", "web", "--json"))[-1]["number"])
+    shell("scale", "deploy/web", "--replicas", "3")
+    shell("taint", "member3", "maintenance:NoExecute")
+    shell.until_true(lambda: sum(placed(shell).values()) == 3 and "member3" not in placed(shell))
+    (change,) = prediction(shell, "scale", "deploy/web", "30", "--as-of", number)["changed"]
+    assert (sum(change["before"].values()), sum(change["after"].values())) == (9, 30)
+    (change,) = prediction(shell, "taint", "member1", "maintenance:NoExecute", "--as-of", number)["changed"]
+    assert ("member1" in change["before"], "member1" in change["after"]) == (True, False)
+    assert sum(change["after"].values()) == 9

@@ -87,6 +87,15 @@ def named_version(request: Json) -> str:
     return str(part(body, "metadata").get("resourceVersion", ""))
 
 
+def unversioned(request: Json) -> Json:
+    """Return a request that holds for any version of its object."""
+    if not named_version(request):
+        return request
+    body = part(request, "body")
+    metadata = {name: value for name, value in part(body, "metadata").items() if name != "resourceVersion"}
+    return {**request, "body": {**body, "metadata": metadata}}
+
+
 def predicted(
     client: Client,
     requests: list[Json],

@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 from starlette.types import ASGIApp
 
 from engine.http.errors import RefusalError
-from engine.writing.write_api import WriteApi, Writes
+from engine.writing.planned_writes import PlannedWrites
+from engine.writing.write_api import Writes
 from events.records import Record
 
 PlanningApi = Callable[[Writes], ASGIApp]
@@ -32,13 +33,12 @@ class PlannedRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
 
 async def records_of(
-    requests: Sequence[PlannedRequest], live: WriteApi, planning: PlanningApi, authorization: str
+    requests: Sequence[PlannedRequest], planned: PlannedWrites, planning: PlanningApi, authorization: str
 ) -> tuple[list[Record], list[str]]:
     """Return the records that requests would append, and the warnings of their responses.
 
     Raises RefusalError for a request that the Kubernetes API refuses, or that can't be planned.
     """
-    planned = live.planned()
     warnings: list[str] = []
     transport = httpx.ASGITransport(app=planning(planned), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=_HOST) as client:

@@ -1,7 +1,8 @@
 """The routes of plans, under ``/api/v1/plans``."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -20,7 +21,10 @@ from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.plans import planning
 from engine.plans.fork import Failure, Input
+from engine.writing.planned_writes import PlannedWrites
+from engine.writing.stored_objects import StoredViews
 from events import codec, decisions, topics
+from projections.port import Tables
 
 BODY_BYTES_MAX: Final = 16 << 20
 HORIZON_MS_MAX: Final = 7 * 24 * 3_600_000
@@ -32,8 +36,8 @@ _LOOK_BACK: Final = 2_000
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A change to plan: requests to the Kubernetes API, in order, and failures of simulated members.
 
-    ``horizon_ms`` is the virtual time to look ahead, in milliseconds. With ``as_of`` the failures come at an earlier
-    point of the log; requests can be planned from its end only, since they are computed from the objects of now.
+    ``horizon_ms`` is the virtual time to look ahead, in milliseconds. With ``as_of`` the change comes at an earlier
+    point of the log, and its requests are computed from the objects of that time.
     """
 
     requests: Annotated[
@@ -117,12 +121,10 @@ class _Plans:
         except msgspec.MsgspecError as error:
             raise RefusalError(400, "body", str(error), "see /openapi.json") from None
         number = await self._reader.resolve(wanted.as_of)
-        if number is not None and wanted.requests:
-            reason = "a change of objects can't be planned in the past"
-            raise RefusalError(422, "asOf", reason, "leave asOf out, or plan failures of clusters")
-        records, warnings = await planned_requests.records_of(
-            wanted.requests, self._services.write_api, self._planning, request.headers["authorization"]
-        )
+        async with self._planned_writes(number) as writes:
+            records, warnings = await planned_requests.records_of(
+                wanted.requests, writes, self._planning, request.headers["authorization"]
+            )
         question = planning.Question(
             began_ms=now_ms() if number is None else await self._time_of(number),
             number=number,
@@ -131,6 +133,15 @@ class _Plans:
             horizon_ms=wanted.horizon_ms,
         )
         return _answer(self._jobs.start(question, warnings), 202)
+
+    @asynccontextmanager
+    async def _planned_writes(self, number: int | None) -> AsyncGenerator[PlannedWrites]:
+        """Provide the write API of a plan, on the objects as of a number; None for those of now."""
+        if number is None:
+            yield self._services.write_api.planned()
+            return
+        async with self._services.as_of_views.at(number) as store:
+            yield self._services.write_api.planned(StoredViews(_PastViews(store, number)))
 
     async def _time_of(self, number: int) -> int:
         """Return the time of the last step up to a number, in milliseconds since 1970.
@@ -155,6 +166,17 @@ class _Plans:
     async def _delete(self, request: Request) -> Response:
         await self._jobs.delete(request.path_params["id"])
         return Response(status_code=204)
+
+
+class _PastViews:
+    """``projections.port.Views`` that stay at a number."""
+
+    def __init__(self, store: Tables, number: int) -> None:
+        self.store = store
+        self.folded = number
+
+    async def wait_folded(self, number: int) -> None:
+        """Return at once: later records don't belong to these views."""
 
 
 def routes(services: Services, planning_api: planned_requests.PlanningApi, jobs: Jobs) -> list[Route]:
