@@ -16,7 +16,7 @@ from projections import bindings, changes, clusters, rebalancers, works
 from projections.documents.bindings import binding_document, binding_row
 from projections.documents.clusters import cluster_document
 from projections.documents.objects import ObjectRow, object_document
-from projections.documents.works import cluster_of, name_of, work_object
+from projections.documents.works import cluster_of, work_object
 from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value
 
@@ -30,8 +30,22 @@ JOIN keys USING (id) LEFT JOIN bindings b USING (id) LEFT JOIN rebalancers r USI
 """  # noqa: S608  # constants
 _BINDINGS: Final = "SELECT b.id, key, body FROM bindings b JOIN keys USING (id)"
 _CLUSTERS: Final = "SELECT c.id, key, body FROM clusters c JOIN keys USING (id)"
+_WORK: Final = """
+SELECT w.id, c.key, w.name, w.body FROM works w JOIN keys c ON c.id = w.cluster WHERE w.id = ? AND w.cluster = ?
+"""
+# SQLite would take the primary key, also for a name, and read all works of the cluster.
 _WORKS: Final = """
-SELECT w.id, w.cluster, c.key, w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id
+SELECT w.id, c.key, w.name, w.body FROM works w INDEXED BY works_by_name JOIN keys c ON c.id = w.cluster
+WHERE w.cluster = ?
+"""
+_CLUSTER_KEY: Final = "SELECT id, key FROM keys WHERE key = ?"
+# Each step finds the next cluster in the index, so the cost does not grow with the works.
+_CLUSTERS_WITH_WORKS: Final = """
+WITH RECURSIVE found (id) AS (
+    SELECT min(cluster) FROM works
+    UNION ALL SELECT (SELECT min(cluster) FROM works WHERE cluster > found.id) FROM found WHERE found.id IS NOT NULL
+)
+SELECT id, key FROM found JOIN keys USING (id) ORDER BY key
 """
 
 
@@ -133,7 +147,7 @@ def _at(rows: Rows, kind: Kind, place: Place) -> Json | None:
             matches = rows.select(f"{_BINDINGS} WHERE b.id = ?", (key_id,))
             return _binding(rows, matches[0], {}) if matches else None
         case changes.WORK:
-            matches = rows.select(f"{_WORKS} WHERE w.id = ? AND w.cluster = ?", (key_id, member))
+            matches = rows.select(_WORK, (key_id, member))
             return _work(rows, matches[0]) if matches else None
         case _:
             matches = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
@@ -230,22 +244,33 @@ def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
 
 
 def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
-    statement = f"{_WORKS} WHERE c.key || ' ' || k.key > ?"
-    where: list[Value] = [after]
-    if wanted.namespace:
-        member = cluster_of(wanted.namespace)
-        if member is None:
-            return
-        statement += " AND c.key = ?"
-        where.append(keys.cluster_key(member))
-    statement = statement.replace("w.body", "w.body, c.key || ' ' || k.key", 1)
-    for row in rows.scan(f"{statement} ORDER BY c.key || ' ' || k.key", where):
-        fits = not wanted.name or name_of(works.decode(row[3])) == wanted.name
-        yield row[4], _work(rows, row) if fits else None
+    reached, last_name, last_id = _read_mark(after) if after else ("", "", 0)
+    for member, member_key in _clusters_with_works(rows, wanted.namespace):
+        if member_key < reached:
+            continue
+        statement = _WORKS
+        where: list[Value] = [member]
+        if wanted.name:
+            statement += " AND w.name = ?"
+            where.append(wanted.name)
+        if member_key == reached:
+            statement += " AND (w.name, w.id) > (?, ?)"
+            where += [last_name, last_id]
+        for row in rows.scan(f"{statement} ORDER BY w.name, w.id", where):
+            mark = msgspec.json.encode((member_key, row[2], row[0])).decode()
+            yield mark, _work(rows, row)
+
+
+def _clusters_with_works(rows: Rows, namespace: str) -> list[tuple[int, str]]:
+    """Return id and key of the cluster of a namespace of works; of all clusters that have works if it is empty."""
+    if not namespace:
+        return rows.select(_CLUSTERS_WITH_WORKS)
+    member = cluster_of(namespace)
+    return [] if member is None else rows.select(_CLUSTER_KEY, (keys.cluster_key(member),))
 
 
 def _work(rows: Rows, row: Found) -> Json:
-    key_id, _member, member_key, body = row[:4]
+    key_id, member_key, _name, body = row
     matches = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
     template = ObjectRow(*matches[0][3:]) if matches else None
     name = str(member_key).removeprefix(keys.cluster_key(""))

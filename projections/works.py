@@ -16,10 +16,12 @@ SCHEMA: Final = """
 CREATE TABLE works (
     cluster INTEGER NOT NULL,
     id INTEGER NOT NULL,
+    name TEXT NOT NULL,
     body BLOB NOT NULL,
     PRIMARY KEY (cluster, id)
 ) WITHOUT ROWID;
 CREATE INDEX works_of_key ON works (id);
+CREATE INDEX works_by_name ON works (cluster, name);
 CREATE TABLE overridden (
     policy TEXT NOT NULL,
     cluster INTEGER NOT NULL,
@@ -66,6 +68,11 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     member: decisions.MemberStatus | None = None
     applied_ms: int = 0
     dispatching_ms: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the Work object, in the namespace of its cluster."""
+        return marks.work_name(self.template.kind, self.template.namespace, self.template.name)
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -217,10 +224,10 @@ class Works:
             if work is None:
                 deleted.append(where)
             else:
-                stored.append((*where, _encode(work)))
+                stored.append((*where, work.name, _encode(work)))
         self._flush_overridden(rows)
         rows.write("DELETE FROM works WHERE cluster = ? AND id = ?", deleted)
-        rows.write("INSERT OR REPLACE INTO works VALUES (?, ?, ?)", stored)
+        rows.write("INSERT OR REPLACE INTO works VALUES (?, ?, ?, ?)", stored)
         self._changed, self._new, self._overridden = {}, {}, {}
 
     def get(self, where: tuple[int, int]) -> Work | None:

@@ -37,14 +37,6 @@ def cluster_of(namespace: str) -> str | None:
     return namespace.removeprefix(prefix) if namespace.startswith(prefix) else None
 
 
-def name_of(work: Work) -> str:
-    return name_for(work.template)
-
-
-def name_for(ref: shapes.WorkloadRef) -> str:
-    return marks.work_name(ref.kind, ref.namespace, ref.name)
-
-
 def dispatching_message(*, is_suspended: bool) -> str:
     """Return the message of the condition Dispatching."""
     if is_suspended:
@@ -85,7 +77,7 @@ def work_object(
     }
     status = _status(work)
     metadata: Json = {
-        "name": name_of(work),
+        "name": work.name,
         "namespace": marks.work_namespace(cluster),
         **identity(work.uid, work.generation, work.created_ms, work.number),
         "labels": labels,

@@ -51,7 +51,7 @@ async def _fold(log: MemoryLog, path: Path | None) -> dict[str, list[Found]]:
 
 def shown(tables: dict[str, list[Found]]) -> list[tuple[int | None, int]]:
     """Return replicas and number of each work."""
-    found = [works_view.decode(body) for _, _, body in tables["works"]]
+    found = [works_view.decode(body) for *_, body in tables["works"]]
     return [(each.replicas, each.number) for each in found]
 
 
@@ -165,8 +165,7 @@ async def test_log_with_outputs_before_steps_gives_the_same_views(seed: int) -> 
 
 
 def _without_numbers(row: Found) -> object:
-    _cluster, _id, body = row
-    found = works_view.decode(body)
+    found = works_view.decode(row[-1])
     return found.template, found.replicas, found.term, found.step, found.suspended, found.generation
 
 

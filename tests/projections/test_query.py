@@ -1,52 +1,23 @@
 """Queries: objects as the guide shows them, pages, filters, timelines."""
 
-import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import msgspec
 import pytest
 
-from engine.log.memory import MemoryLog
 from events import clusters, decisions, ids, keys, rejections, shapes, specs, works
 from events.records import Record
-from events.validation import manifests
 from projections import query
-from projections.port import Rows
 from projections.query import Filter
-from projections.runner import Projector
-from projections.store import Store
 from tests.builders.inputs import deployment, rebalancer, ref
+from tests.projections.asking import views_of
 from tests.projections.logs import Pen
 from tests.projections.stories import POLICY, claimed, decided, declared, status
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 
 
-Ask = Callable[[Callable[[Rows], Any]], Any]
-
-
 @pytest.fixture
 def pen() -> Pen:
     return Pen()
-
-
-async def views_of(batch: Sequence[Record]) -> Ask:
-    """Return a function that queries the views of these records; answers are as in JSON."""
-    log, store = MemoryLog(), await asyncio.to_thread(Store)
-    await log.append(batch)
-    projector = Projector(log, store, manifests.check)
-    await projector.fold_to(log.last_number())
-    projector.close()
-
-    def answer(question: Callable[[Rows], object]) -> object:
-        with store.reading() as rows:
-            return msgspec.json.decode(msgspec.json.encode(question(rows)))
-
-    async def ask(question: Callable[[Rows], object]) -> object:
-        return await asyncio.to_thread(answer, question)
-
-    return ask
 
 
 async def test_binding_is_shown_as_a_resource_binding(pen: Pen) -> None:

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from engine import loop_share
 from engine.agent import messages
+from engine.domain import marks
 from engine.http import bodies
 from engine.http.agents import marked_manifests, tokens
 from engine.http.agents.namespace_changes import NamespaceChanges
@@ -31,7 +32,6 @@ from engine.works import manifests
 from events import codec, keys, records, shapes, topics, works
 from projections import agent_queries
 from projections.clusters import Cluster
-from projections.documents import works as documents_works
 from projections.steps import foreign_works
 from projections.works import Work
 
@@ -298,7 +298,7 @@ class _Agents:
                     told="suspended" if work.suspended else "applied",
                     term=work.term,
                     step=work.step,
-                    name=documents_works.name_of(work),
+                    name=work.name,
                     template=work.template,
                     digest=work.digest,
                     replicas=work.replicas,
@@ -389,7 +389,7 @@ def _work_message(data: shapes.Event) -> messages.Work | None:
                 told="applied",
                 term=data.term,
                 step=data.step,
-                name=documents_works.name_for(data.template),
+                name=marks.work_name(data.template.kind, data.template.namespace, data.template.name),
                 template=data.template,
                 digest=data.digest,
                 replicas=data.replicas,

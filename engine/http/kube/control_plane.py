@@ -22,7 +22,7 @@ from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
 from events.json_values import Json, as_object
 from events.validation import known_kinds as kinds
-from projections import changes, object_tables, query
+from projections import object_tables, query
 from projections.port import Rows
 
 _Answer = TypeVar("_Answer")
@@ -115,7 +115,7 @@ class ControlPlane:
 
     async def current(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """One object from the views as they are; current enough for a client that has just written it."""
-        value = await self._stored(resource, namespace, name)
+        value = self._stored(resource, namespace, name)
         if value is None and has_bootstrap_objects(resource):
             value = await self.bootstrap.get(resource, namespace, name)
         return value if value is None else self.shown(resource, value)
@@ -124,7 +124,7 @@ class ControlPlane:
         """Whether an object is a bootstrap object that no stored object replaces."""
         if not has_bootstrap_objects(resource) or await self.bootstrap.get(resource, namespace, name) is None:
             return False
-        return await self._stored(resource, namespace, name) is None
+        return self._stored(resource, namespace, name) is None
 
     async def listed(
         self,
@@ -182,14 +182,9 @@ class ControlPlane:
 
         return await self.read(read_page, is_fresh=is_fresh)
 
-    async def _stored(self, resource: Resource, namespace: str, name: str) -> Json | None:
-        """One object of the views, read on the event loop: a switch of threads takes ten times as long.
-
-        Works are searched by name, which takes as long as their cluster has works; they are read in a thread.
-        """
+    def _stored(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """One object of the views, read on the event loop: a switch of threads takes ten times as long."""
         kind = object_tables.Kind(resource.api_version, resource.kind)
-        if kind.of_change == changes.WORK:
-            return await self.peek(lambda rows: object_tables.get(rows, kind, namespace, name))
         return self._at_once(lambda rows: object_tables.get(rows, kind, namespace, name))
 
     def _at_once(self, query: Callable[[Rows], _Answer]) -> _Answer:

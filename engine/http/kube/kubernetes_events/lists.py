@@ -19,8 +19,8 @@ from engine.log.port import LogCutError
 from events import keys
 from events.json_values import Json, as_object
 from events.records import StoredRecord
-from projections import query, works
-from projections.documents.works import cluster_of, name_of
+from projections import query
+from projections.documents.works import cluster_of
 from projections.port import Rows
 
 _OF_ONE_MAX: Final = 400
@@ -28,8 +28,9 @@ _OF_ALL_MAX: Final = 20_000
 _BATCH: Final = 256
 _WATCHERS_MAX: Final = 64
 _BOUND: Final = ("ResourceBinding", "ClusterResourceBinding")
-_WORKS: Final = """
-SELECT k.key, w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id WHERE c.key = ?
+_OF_WORK: Final = """
+SELECT k.key FROM keys c JOIN works w INDEXED BY works_by_name ON w.cluster = c.id JOIN keys k ON k.id = w.id
+WHERE c.key = ? AND w.name = ?
 """
 
 
@@ -135,8 +136,8 @@ def _key(rows: Rows, namespace: str, fits: Fitting) -> str:
 
 def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
     """The key of the binding of a work; that of no binding if the cluster has no work with this name."""
-    found = rows.select(_WORKS, (keys.cluster_key(cluster),))
-    return next((key for key, body in found if name_of(works.decode(body)) == name), name)
+    matches = rows.select(_OF_WORK, (keys.cluster_key(cluster), name))
+    return matches[0][0] if matches else name
 
 
 def _is_in(value: Json, namespace: str) -> bool:

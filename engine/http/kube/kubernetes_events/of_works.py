@@ -85,7 +85,7 @@ class Works:
 
 
 def _synced(cluster: str, work: Work, fault: str) -> Message:
-    name = f"{vocabulary.EXECUTION_NAMESPACE_PREFIX}{cluster}/{documents.name_of(work)}"
+    name = f"{vocabulary.EXECUTION_NAMESPACE_PREFIX}{cluster}/{work.name}"
     if fault:
         message = f"Failed to sync work({name}) to cluster({cluster}), err: {fault}"
         return Message(reason="SyncFailed", message=message, reporter=_EXECUTION, type=WARNING)

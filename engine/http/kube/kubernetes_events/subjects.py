@@ -7,7 +7,6 @@ from projections import bindings, clusters, works
 from projections.bindings import Binding
 from projections.clusters import Cluster
 from projections.documents.works import API_VERSION as WORK_VERSION
-from projections.documents.works import name_of
 from projections.port import Rows
 from projections.works import Work
 
@@ -77,7 +76,7 @@ def of_ref(ref: shapes.WorkloadRef, uid: str) -> Json:
 def of_work(cluster: str, work: Work) -> Json:
     """Return the reference to the Work object of a work."""
     namespace = f"{vocabulary.EXECUTION_NAMESPACE_PREFIX}{cluster}"
-    return _reference(WORK_VERSION, "Work", namespace, name_of(work), work.uid)
+    return _reference(WORK_VERSION, "Work", namespace, work.name, work.uid)
 
 
 def of_cluster(cluster: Cluster) -> Json:

@@ -1,0 +1,78 @@
+"""Work objects as the Kubernetes API lists them: by namespace and name, in pages, and one by its name."""
+
+from typing import Any
+
+import pytest
+
+from engine.domain import marks
+from events import keys, works
+from events.records import Record
+from projections import object_tables
+from projections.object_tables import Kind, Wanted
+from tests.builders.inputs import ref
+from tests.projections.asking import Ask, views_of
+from tests.projections.logs import Pen
+from tests.projections.stories import declared
+
+WORK = Kind("work.karmada.io/v1alpha1", "Work")
+APPS = [f"app-{at}" for at in range(11)]
+CLUSTERS = ("member2", "member10", "member1")
+
+
+@pytest.fixture
+async def ask() -> Ask:
+    """Views of a log with a work of each app in each cluster."""
+    pen = Pen()
+    batch: list[Record] = []
+    for app in APPS:
+        key = keys.binding_key("Deployment", "default", app)
+        batch += pen.decide(declared(key, app, 6), *(applied(key, app, each) for each in CLUSTERS))
+    return await views_of(batch)
+
+
+def applied(key: str, app: str, cluster: str) -> works.WorkApplied:
+    return works.WorkApplied(
+        cluster=cluster,
+        key=key,
+        template=ref(app),
+        shard=keys.shard_of(key),
+        offset=0,
+        digest="d1",
+        term=1,
+        step=1,
+        replicas=2,
+    )
+
+
+def place_of(work: dict[str, Any]) -> tuple[str, str]:
+    return work["metadata"]["namespace"], work["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "clusters"), [("", sorted(CLUSTERS)), ("karmada-es-member1", ["member1"])]
+)
+async def test_pages_of_works_follow_by_namespace_and_name(
+    ask: Ask, namespace: str, clusters: list[str]
+) -> None:
+    wanted = Wanted(kind=WORK, namespace=namespace)
+    seen: list[tuple[str, str]] = []
+    after = ""
+    while True:
+        page = await ask(lambda rows, after=after: object_tables.page(rows, wanted, limit=4, after=after))
+        seen += map(place_of, page["items"])
+        if not (after := page["after"]):
+            break
+
+    names = sorted(marks.work_name("Deployment", "default", app) for app in APPS)
+    assert seen == [(f"karmada-es-{cluster}", name) for cluster in clusters for name in names]
+
+
+async def test_work_is_read_by_its_name_in_the_namespace_of_its_cluster(ask: Ask) -> None:
+    name = marks.work_name("Deployment", "default", "app-7")
+
+    work = await ask(lambda rows: object_tables.get(rows, WORK, "karmada-es-member10", name))
+
+    assert place_of(work) == ("karmada-es-member10", name)
+    for namespace in ("karmada-es-member3", "default"):
+        assert await ask(lambda rows, where=namespace: object_tables.get(rows, WORK, where, name)) is None
+    assert await ask(lambda rows: object_tables.get(rows, WORK, "karmada-es-member1", "app-7")) is None
