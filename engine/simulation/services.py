@@ -1,13 +1,17 @@
-"""Services of a member as its own API shows them: cluster IPs and node ports, and the EndpointSlices of their pods."""
+"""Services of a member as its own API shows them: cluster IPs and node ports, and the addresses of their pods.
+
+These are in EndpointSlices, and in Endpoints for clients of the older API.
+"""
 
 from collections.abc import Iterable
 from typing import Final
 
 from engine.simulation import addresses
 from engine.simulation.specs import uid
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, as_list, as_objects, part
 
 _WITH_NODE_PORTS: Final = ("LoadBalancer", "NodePort")
+_SERVICE_NAME: Final = "kubernetes.io/service-name"
 _SLICE_ENDPOINTS_MAX: Final = 1_000
 """Maximum number of endpoints of a slice in the Kubernetes API; more are left out."""
 
@@ -40,6 +44,34 @@ def endpoint_slices(cluster: str, services: Iterable[Json], pods: list[Json]) ->
     ]
 
 
+def endpoints(cluster: str, slices: Iterable[Json]) -> list[Json]:
+    """Return the Endpoints of the Services with these EndpointSlices."""
+    return [_endpoints(cluster, each) for each in slices]
+
+
+def _endpoints(cluster: str, of_slice: Json) -> Json:
+    metadata = part(of_slice, "metadata")
+    name, namespace = str(part(metadata, "labels")[_SERVICE_NAME]), str(metadata["namespace"])
+    addresses = [
+        {"ip": address, **{field: each[field] for field in ("nodeName", "targetRef") if field in each}}
+        for each in as_objects(of_slice["endpoints"])
+        for address in as_list(each["addresses"])
+    ]
+    subset: Json = {"addresses": addresses, "ports": of_slice["ports"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": uid(cluster, "endpoints", str(metadata["uid"])),
+            "creationTimestamp": metadata["creationTimestamp"],
+            "labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"},
+        },
+        "subsets": [subset] if addresses else [],
+    }
+
+
 def _slice(cluster: str, service: Json, pods: list[Json]) -> Json:
     metadata, spec = part(service, "metadata"), part(service, "spec")
     name, namespace = str(metadata["name"]), str(metadata.get("namespace", ""))
@@ -66,7 +98,7 @@ def _slice(cluster: str, service: Json, pods: list[Json]) -> Json:
             "uid": uid(cluster, "slice", str(metadata["uid"])),
             "creationTimestamp": metadata["creationTimestamp"],
             "labels": {
-                "kubernetes.io/service-name": name,
+                _SERVICE_NAME: name,
                 "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
             },
             "ownerReferences": [owner],

@@ -49,7 +49,7 @@ def test_propagated_load_balancer_has_the_addresses_of_its_members(kubectl: Kube
         ipaddress.ip_address(member("get", "svc", "web", "-o", "jsonpath={.spec.clusterIP}"))
 
 
-def test_endpoint_slice_of_a_service_has_the_addresses_of_its_ready_pods(kubectl: Kubectl) -> None:
+def test_endpoints_of_a_service_have_the_addresses_of_its_ready_pods(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     member = kubectl.on("member1")
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
@@ -61,6 +61,10 @@ def test_endpoint_slice_of_a_service_has_the_addresses_of_its_ready_pods(kubectl
     assert [port["port"] for port in as_objects(found["ports"])] == [8080]
     name = str(part(found, "metadata")["name"])
     member("delete", "endpointslice", name, code=1)
+    assert "the simulation of member1 derives it" in member.errors
+    addresses = member("get", "endpoints", "web", "-o", "jsonpath={.subsets[0].addresses[*].ip}").split()
+    assert addresses == _addresses(member)
+    member("delete", "endpoints", "web", code=1)
     assert "the simulation of member1 derives it" in member.errors
     kubectl("scale", "deploy", "web", "--replicas=6")
     kubectl.until_true(lambda: len(_addresses(member)) == 3, lambda: member("get", "endpointslices"))

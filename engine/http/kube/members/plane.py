@@ -167,8 +167,8 @@ class MemberPlane:
                 return api_objects.namespaces(state, began_ms, written, found)
             case "pods":
                 return await self._all_pods(state)
-            case "services" | "endpointslices.discovery.k8s.io":
-                return await self._services_or_slices(state, resource)
+            case "services" | "endpoints" | "endpointslices.discovery.k8s.io":
+                return await self._services_or_addresses(state, resource)
             case "replicasets.apps" | "jobs.batch":
                 derived = self._started_jobs if resource.kind == "Job" else self._replica_sets
                 return [*await self._workloads(state, resource), *await derived(state)]
@@ -207,12 +207,14 @@ class MemberPlane:
     async def _all_pods(self, state: MemberState) -> list[Json]:
         return [*await self._workloads(state, self._core_kind("pods")), *await self._pods(state)]
 
-    async def _services_or_slices(self, state: MemberState, resource: Resource) -> list[Json]:
+    async def _services_or_addresses(self, state: MemberState, resource: Resource) -> list[Json]:
         kept = await self._workloads(state, self._core_kind("services"))
         shown = [services.with_addresses(self._name, value) for value in kept]
         if resource.qualified == "services":
             return shown
         derived = services.endpoint_slices(self._name, shown, await self._all_pods(state))
+        if resource.qualified == "endpoints":
+            derived = services.endpoints(self._name, derived)
         return [*await self._workloads(state, resource), *derived]
 
     def _core_kind(self, plural: str) -> Resource:
