@@ -134,7 +134,7 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     activation_preference: str = ""
     propagate_deps: bool = False
     schedule_priority: SchedulePriority | None = None
-    scheduler_name: str = ""
+    scheduler_name: str = "default-scheduler"
 
     @property
     def purge_mode(self) -> str:

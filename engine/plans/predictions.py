@@ -24,7 +24,7 @@ EVENTS_MAX: Final = 10_000
 _NEEDED: Final = frozenset({topics.HEALTH, topics.CLUSTERS, topics.REJECTIONS})
 _STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
 _ABOUT_BINDINGS: Final = frozenset({topics.DECISIONS, topics.HEALTH})
-"""Topics whose records have the keys of bindings, beside others."""
+"""Topics whose records have bindings as subjects, beside others."""
 
 _SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS})
 _UNCOUNTED: Final = frozenset({_STEP, codec.catalogue.BY_STRUCT[decisions.StatusAggregated].type})
@@ -143,7 +143,8 @@ def compared(
     start: Start, folds: Sequence[ShardFold], records: Sequence[StoredRecord], failed: Collection[str]
 ) -> tuple[dict[str, Workload], dict[str, Workload]]:
     """Return the bindings that records are about, or that failed clusters had, at the start and now."""
-    touched = {record.key for record in records if record.topic in _ABOUT_BINDINGS}
+    # The key of a decision's record is its shard; the subject is the binding.
+    touched = {record.headers.get("ce_subject", "") for record in records if record.topic in _ABOUT_BINDINGS}
     for name in failed:
         touched.update(start.keys_in.get(name, ()))
     before = {key: start.workloads[key] for key in touched if key in start.workloads}

@@ -6,7 +6,7 @@ must be equal, and the same decisions must come in the same order at the same in
 
 import pytest
 
-from engine.plans import fork_log
+from engine.plans import fork_log, predictions
 from engine.plans.fork import Fork, Input
 from events import codec, decisions, records, shapes, topics
 from tests.rounds import ROUNDS
@@ -98,10 +98,19 @@ async def differences(seed: int) -> str:
     await played.settle(_HORIZON_MS)
     if placements(planned.worker) != placements(played.worker):
         return f"{seed}: other placements after {names}"
+    if compared(planned, forked.added[before:]) != predictions.start_of(planned.worker.folds, {}).workloads:
+        return f"{seed}: a changed binding was not compared after {names}"
     happened = decided(await played.log.read_all(number, 1_000_000))
     if decided(forked.added[before:]) != happened:
         return f"{seed}: other decisions after {names}"
     return ""
+
+
+def compared(planned: Fork, added: list[records.StoredRecord]) -> dict[str, predictions.Workload]:
+    """Return the bindings after a change: those that were compared as they are now, the others as they were."""
+    before, after = predictions.compared(planned.before, planned.worker.folds, added, ())
+    others = {key: each for key, each in planned.before.workloads.items() if key not in before}
+    return others | after
 
 
 @pytest.mark.slow
