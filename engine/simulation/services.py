@@ -55,7 +55,7 @@ def _endpoints(cluster: str, of_slice: Json) -> Json:
     addresses = [
         {"ip": address, **{field: each[field] for field in ("nodeName", "targetRef") if field in each}}
         for each in as_objects(of_slice["endpoints"])
-        for address in as_list(each["addresses"])
+        for address in as_list(each["addresses"]) or ()
     ]
     subset: Json = {"addresses": addresses, "ports": of_slice["ports"]}
     return {
