@@ -26,7 +26,7 @@ def summary(prediction: Prediction) -> str:
     """Return the prediction in one sentence."""
     moved = prediction.moved
     if not prediction.changed and not prediction.unplaced:
-        return f"Nothing moves: {_count(prediction.workloads, 'workload')} would stay as they are."
+        return f"Nothing moves: {_count(prediction.workloads, 'workload')} would stay unchanged."
     parts = [f"{len(moved)} of {_count(prediction.workloads, 'workload')} to move"]
     parts.append(f"{_count(sum(each.stopped for each in moved), 'replica')} to stop")
     parts.append(f"{sum(each.started for each in moved)} to start")
