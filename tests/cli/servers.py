@@ -41,6 +41,10 @@ def output_of(directory: Path) -> Path:
     return directory.with_name(f"{directory.name}.output")
 
 
+class CommandError(AssertionError):
+    """A command ended with another exit code than the expected one."""
+
+
 class Shell:
     """Runs commands against the server of a directory, and keeps their errors."""
 
@@ -55,21 +59,27 @@ class Shell:
         found = main.run([*words, "--data", str(self.directory)])
         printed = self._capture.readouterr()
         self.errors = printed.err
-        assert found == code, f"{words}: exit code {found}\n{printed.out}{printed.err}"
+        if found != code:
+            raise CommandError(f"{words}: exit code {found}\n{printed.out}{printed.err}")
         return printed.out
 
     def until(self, wanted: Sequence[str], *words: str, seconds: float = 90.0) -> None:
         """Repeat a command until it prints these lines, without ages."""
-        deadline = time.monotonic() + seconds
-        while (lines := without_ages(self(*words))) != list(wanted):
-            assert time.monotonic() < deadline, f"{words} printed {lines}"
-            time.sleep(_POLL_SECONDS)
+        self.until_true(lambda: without_ages(self(*words)) == list(wanted), seconds, lambda: self(*words))
 
-    def until_true(self, holds: Callable[[], bool], seconds: float = 90.0) -> None:
-        """Poll until ``holds`` returns true."""
+    def until_true(
+        self,
+        holds: Callable[[], bool],
+        seconds: float = 90.0,
+        told: Callable[[], str] = lambda: "it did not come to that",
+    ) -> None:
+        """Poll until ``holds`` returns true; after a timeout, fail with the message of ``told``.
+
+        A command that fails meanwhile, for example since an object does not exist yet, is repeated.
+        """
         deadline = time.monotonic() + seconds
-        while not holds():
-            assert time.monotonic() < deadline, "it did not come to that"
+        while not _holds(holds):
+            assert time.monotonic() < deadline, told()
             time.sleep(_POLL_SECONDS)
 
 
@@ -96,3 +106,10 @@ def editor(directory: Path, script: str) -> str:
     lines = ["import pathlib, sys", "path = pathlib.Path(sys.argv[1])", "text = path.read_text()"]
     path.write_text("\n".join([*lines, f"path.write_text({script})", ""]))
     return f"{sys.executable} {os.fspath(path)}"
+
+
+def _holds(condition: Callable[[], bool]) -> bool:
+    try:
+        return condition()
+    except CommandError:
+        return False

@@ -30,6 +30,10 @@ _ASKING: Final = frozenset(
 )
 
 
+class CommandError(AssertionError):
+    """A command ended with another exit code than the expected one."""
+
+
 class Kubectl:
     """Runs kubectl in a namespace of the control plane or of a member.
 
@@ -73,7 +77,8 @@ class Kubectl:
             check=False,
         )
         self.errors = done.stderr
-        assert code in {None, done.returncode}, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+        if code not in {None, done.returncode}:
+            raise CommandError(f"{words}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def json(self, *words: str) -> Json:
@@ -89,9 +94,12 @@ class Kubectl:
         self.until_true(lambda: self.table(*words) == list(wanted), lambda: self("get", *words))
 
     def until_true(self, holds: Callable[[], bool], told: Callable[[], str]) -> None:
-        """Poll until the condition ``holds`` is true; after a timeout, fail with the message of ``told``."""
+        """Poll until the condition ``holds`` is true; after a timeout, fail with the message of ``told``.
+
+        A command that fails meanwhile, for example since an object does not exist yet, is repeated.
+        """
         deadline = time.monotonic() + _UNTIL_SECONDS
-        while not holds():
+        while not _holds(holds):
             assert time.monotonic() < deadline, told()
             time.sleep(_POLL_SECONDS)
 
@@ -140,3 +148,10 @@ def found_program() -> str:
             pytest.fail(_ABSENT)
         pytest.skip(_ABSENT)
     return found
+
+
+def _holds(condition: Callable[[], bool]) -> bool:
+    try:
+        return condition()
+    except CommandError:
+        return False
