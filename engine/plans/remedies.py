@@ -37,14 +37,14 @@ class Remedy(Struct, frozen=True, rename="camel"):
 
 
 def located(
-    changes: Iterable[WorkloadChange], folds: Iterable[ShardFold], facts: Facts, failed: Collection[str]
+    changes: Iterable[WorkloadChange], folds: Sequence[ShardFold], facts: Facts, failed: Collection[str]
 ) -> list[WorkloadChange]:
     """Return changes with the working clusters in which more capacity would place the missing replicas."""
     found = list(changes)
-    folds_by_key = {key: fold for fold in folds for key in fold.state.bindings}
     for index in [index for index, each in enumerate(found) if each.missing][:_WORKLOADS_MAX]:
         change = found[index]
-        if fold := folds_by_key.get(change.key):
+        fold = next((each for each in folds if change.key in each.state.bindings), None)
+        if fold is not None:
             names = _clusters(fold, change.key, facts)
             helpful = [name for name in names if name not in failed]
             found[index] = structs.replace(change, needed_in=helpful[:_CLUSTERS_MAX])

@@ -88,7 +88,7 @@ def set_joined(state: MemberState, *, joined: bool) -> None:
 
 
 def is_current(state: MemberState, key: str) -> bool:
-    """Whether the last report on a workload says what another one would say."""
+    """Whether a new report on a workload would equal the last one."""
     workload = state.workloads.get(key)
     return (
         workload is not None
