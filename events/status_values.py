@@ -20,5 +20,26 @@ HOST_NAMES: Final = ".loadBalancer.ingress[*].hostname"
 ACTIVE: Final = ".active[*].name"
 """Names of the running Jobs of a CronJob."""
 
+COUNTS: Final = {
+    ("apps/v1", "DaemonSet"): (
+        ".currentNumberScheduled",
+        ".desiredNumberScheduled",
+        ".numberAvailable",
+        ".numberMisscheduled",
+        ".numberReady",
+        ".numberUnavailable",
+        ".updatedNumberScheduled",
+    ),
+    ("apps/v1", "StatefulSet"): (".currentReplicas",),
+    ("batch/v1", "Job"): (".active", ".failed", ".succeeded"),
+    ("policy/v1", "PodDisruptionBudget"): (
+        ".currentHealthy",
+        ".desiredHealthy",
+        ".disruptionsAllowed",
+        ".expectedPods",
+    ),
+}
+"""Whole numbers by kind, summed over all members."""
+
 LAST_SCHEDULED: Final = ".lastScheduleTime"
 LAST_SUCCESSFUL: Final = ".lastSuccessfulTime"

@@ -12,32 +12,17 @@ from events import job_statuses, shapes, status_values
 _Kind = tuple[str, str]
 
 
-def _sums(*names: str) -> tuple[StatusField, ...]:
-    return tuple(StatusField(json_path=f".{name}", aggregate="Sum") for name in names)
-
-
-FIELDS: Final[dict[_Kind, tuple[StatusField, ...]]] = {
-    ("apps/v1", "DaemonSet"): _sums(
-        "currentNumberScheduled",
-        "desiredNumberScheduled",
-        "numberAvailable",
-        "numberMisscheduled",
-        "numberReady",
-        "numberUnavailable",
-        "updatedNumberScheduled",
-    ),
+_FURTHER: Final[dict[_Kind, tuple[StatusField, ...]]] = {
     ("apps/v1", "StatefulSet"): (
-        *_sums("currentReplicas"),
         StatusField(json_path=".currentRevision"),
         StatusField(json_path=".updateRevision"),
     ),
-    ("batch/v1", "Job"): (
-        *_sums("active", "failed", "succeeded"),
-        StatusField(json_path=job_statuses.STARTED),
-    ),
-    ("policy/v1", "PodDisruptionBudget"): _sums(
-        "currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"
-    ),
+    ("batch/v1", "Job"): (StatusField(json_path=job_statuses.STARTED),),
+}
+
+FIELDS: Final[dict[_Kind, tuple[StatusField, ...]]] = {
+    kind: (*(StatusField(json_path=path, aggregate="Sum") for path in paths), *_FURTHER.get(kind, ()))
+    for kind, paths in status_values.COUNTS.items()
 }
 """Fields that the engine aggregates, by kind."""
 

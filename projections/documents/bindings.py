@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain import marks
 from engine.domain.bindings import SUCCESS, Claim, EvictionTask
-from events import decisions, json_paths, keys, shapes
+from events import decisions, json_paths, keys, shapes, status_values
 from events.json_values import Json
 from projections.bindings import Binding, Status
 from projections.documents import field_owners, kind_statuses
@@ -300,9 +300,11 @@ def member_status(
     status = _plain(_Generations(member.generation, member.observed_generation, member.template_generation))
     if not member.values:
         return (status | _plain(numbers) if status else numbers) if has_replicas else UNSET
+    kind = ref.api_version, ref.kind
+    counts = status_values.COUNTS.get(kind, ())
     for path, text in member.values.items():
-        put(status, json_paths.names(path), text)
+        put(status, json_paths.names(path), int(text) if path in counts and text.isdecimal() else text)
     kind_status = kind_statuses.of_member(ref, member.values)
     if kind_status is not None:
         return status | kind_status
-    return status | (_plain(numbers) if has_replicas else {})
+    return status | (_plain(numbers) if has_replicas and kind != kind_statuses.JOB else {})

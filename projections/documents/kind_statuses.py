@@ -8,10 +8,11 @@ without a report counts as pending.
 from collections.abc import Sequence
 from typing import Final
 
-from events import decisions, limits, shapes, status_values, times
+from events import decisions, job_statuses, limits, shapes, status_values, times
 from events.json_values import Json
 
 _BALANCED: Final = frozenset({("v1", "Service"), ("networking.k8s.io/v1", "Ingress")})
+JOB: Final = ("batch/v1", "Job")
 _CRON_JOB: Final = ("batch/v1", "CronJob")
 _POD: Final = ("v1", "Pod")
 _CLAIM: Final = ("v1", "PersistentVolumeClaim")
@@ -30,6 +31,8 @@ def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> Json | None:
     kind = ref.api_version, ref.kind
     if kind in _BALANCED:
         return _balanced(_ingress(values))
+    if kind == JOB:
+        return _job_end(values)
     if kind == _CRON_JOB:
         return _cron_job(ref, [values])
     if kind in _PHASES:
@@ -65,6 +68,16 @@ def _ingress(values: dict[str, str]) -> list[Json]:
     if len(addresses) == len(names):
         return [{"ip": ip, "hostname": name} for ip, name in zip(addresses, names, strict=True)]
     return [*({"ip": ip} for ip in addresses), *({"hostname": name} for name in names)]
+
+
+def _job_end(values: dict[str, str]) -> Json | None:
+    ends = (("Complete", job_statuses.COMPLETE), ("Failed", job_statuses.FAILED))
+    conditions = [
+        {"type": end, "status": job_statuses.IS_SO}
+        for end, path in ends
+        if values.get(path) == job_statuses.IS_SO
+    ]
+    return {"conditions": conditions} if conditions else None
 
 
 def _cron_job(ref: shapes.WorkloadRef, reported: Sequence[dict[str, str]]) -> Json:

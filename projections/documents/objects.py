@@ -5,7 +5,7 @@ invalid JSON; only its head is rendered then.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -17,8 +17,6 @@ from events.json_values import Json
 from projections.bindings import Binding
 from projections.documents import field_owners, kind_statuses
 from projections.rebalancers import Rebalancer
-
-_JOB: Final = ("batch/v1", "Job")
 
 
 class ObjectRow(NamedTuple):
@@ -126,7 +124,7 @@ def template_status(binding: Binding) -> Json:
     """Return a template's status: sums over all clusters, and fields aggregated by its kind's interpreter."""
     # A Job's status has counts of its own (active, succeeded, failed), not replicas.
     kind = binding.template.api_version, binding.template.kind
-    has_counts = binding.replicas is not None and kind != _JOB
+    has_counts = binding.replicas is not None and kind != kind_statuses.JOB
     if binding.status is None:
         return {}
     kind_status = kind_statuses.over_all(binding.template, binding.status.members)
@@ -138,7 +136,7 @@ def template_status(binding: Binding) -> Json:
     for path, value in binding.status.fields.items():
         put(status, json_paths.names(path), value)
     members = binding.status.members
-    if kind == _JOB:
+    if kind == kind_statuses.JOB:
         return status | _job_end(members)
     if not has_counts:
         return status | {"observedGeneration": binding.status.observed_generation}

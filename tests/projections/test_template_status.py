@@ -199,3 +199,29 @@ class _Status(msgspec.Struct, rename="camel"):
 
 class _Document(msgspec.Struct):
     status: _Status
+
+
+def test_counts_of_one_member_are_numbers_as_typed_clients_expect() -> None:
+    ref = shapes.WorkloadRef(api_version="batch/v1", kind="Job", name="sum", namespace="default")
+    values = {".active": "1", ".succeeded": "2", ".startTime": "2026-01-01T00:00:00Z", COMPLETE_AT: "True"}
+    member = decisions.MemberStatus(cluster="member1", applied=True, replicas=3, values=values)
+    assert bindings.member_status(member, ref, has_replicas=True) == {
+        "active": 1,
+        "succeeded": 2,
+        "startTime": "2026-01-01T00:00:00Z",
+        "conditions": [{"type": "Complete", "status": "True"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "path"),
+    [
+        ("apps/v1", "DaemonSet", ".numberReady"),
+        ("apps/v1", "StatefulSet", ".currentReplicas"),
+        ("policy/v1", "PodDisruptionBudget", ".currentHealthy"),
+    ],
+)
+def test_counts_of_built_in_kinds_are_numbers(api_version: str, kind: str, path: str) -> None:
+    ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name="one", namespace="default")
+    member = decisions.MemberStatus(cluster="member1", applied=True, values={path: "3"})
+    assert bindings.member_status(member, ref, has_replicas=False) == {path.removeprefix("."): 3}
