@@ -221,7 +221,8 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> Json:
 
 
 def _pod_status(pod: lists.Pod, names: list[str], since: str) -> Json:
-    state: Json = {"running": {"startedAt": since}} if pod.ready else {"waiting": {}}
+    reason: Json = {"reason": pod.waiting} if pod.waiting else {}
+    state: Json = {"running": {"startedAt": since}} if pod.ready else {"waiting": reason}
     if pod.phase == lists.SUCCEEDED:
         state = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": since}}
     containers = [

@@ -19,6 +19,7 @@ from engine.simulation import (
     unmanaged,
 )
 from engine.simulation.state import (
+    NEVER_MS,
     TOMBSTONES_MAX,
     Cohort,
     Conflict,
@@ -244,7 +245,8 @@ def _admit(state: MemberState, at_ms: int) -> None:
         if is_ranked:
             count = _count_by_priority(state, workload, count, at_ms)
         if count:
-            cohort = Cohort(count, workload.pending_since_ms, ready_ms, running=ready_ms <= at_ms)
+            start_ms = NEVER_MS if workload.template.lacks_image else ready_ms
+            cohort = Cohort(count, workload.pending_since_ms, start_ms, running=start_ms <= at_ms)
             replicas.admit(state, workload, cohort)
             state.dirty[key] = None
         if workload.pending:

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from engine.kubeapi.values import selectors
 from engine.simulation import replicas
-from engine.simulation.state import MemberState, Workload
+from engine.simulation.state import NEVER_MS, MemberState, Workload
 from engine.works import templates
 from events import shapes
 
@@ -26,7 +26,7 @@ class Pod(Struct, frozen=True, kw_only=True, rename="camel"):
     """One replica.
 
     ``phase`` is Running, Pending or Succeeded; ``ready_ms`` is when it is or will be ready, None if not admitted. A pod
-    that is deleted leaves its ``slot`` to its successor.
+    that is deleted leaves its ``slot`` to its successor. ``waiting`` is the reason why an admitted pod does not start.
     """
 
     cluster: str
@@ -40,6 +40,7 @@ class Pod(Struct, frozen=True, kw_only=True, rename="camel"):
     ready_ms: int | None = None
     restarts: int = 0
     slot: int = 0
+    waiting: str = ""
 
 
 class FoundPod(NamedTuple):
@@ -156,6 +157,7 @@ def _pod(
     *,
     running: bool,
 ) -> Pod:
+    lacks_image = ready_ms == NEVER_MS
     return Pod(
         cluster=state.spec.name,
         namespace=workload.ref.namespace,
@@ -165,6 +167,7 @@ def _pod(
         phase="Running" if running else "Pending",
         ready=running,
         created_ms=created_ms,
-        ready_ms=ready_ms,
+        ready_ms=None if lacks_image else ready_ms,
         slot=slot,
+        waiting="ImagePullBackOff" if lacks_image else "",
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from engine.simulation import capacity, cron_jobs, disruption_budgets
-from engine.simulation.state import Cohort, MemberState, Workload
+from engine.simulation.state import NEVER_MS, Cohort, MemberState, Workload
 from engine.works.templates import COUNTED_BY_MEMBERS, Template
 from events import shapes
 
@@ -141,10 +141,15 @@ def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
         merge(workload)
     else:
         capacity.add(state.capacity.starting, amounts, cohort.count)
-        heapq.heappush(state.starts, (cohort.ready_ms, workload.key))
-    if workload.template.run_ms:
+        schedule_start(state, workload.key, cohort)
+    if workload.template.run_ms and cohort.ready_ms < NEVER_MS:
         heapq.heappush(state.starts, (cohort.ready_ms + workload.template.run_ms, workload.key))
     state.capacity_changed = True
+
+
+def schedule_start(state: MemberState, key: str, cohort: Cohort) -> None:
+    if cohort.ready_ms < NEVER_MS:
+        heapq.heappush(state.starts, (cohort.ready_ms, key))
 
 
 def shrink(state: MemberState, workload: Workload, count: int) -> None:

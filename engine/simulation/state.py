@@ -21,6 +21,10 @@ UNMANAGED: Final = "unmanaged:"
 """Before the key of a workload that runs an unmanaged object, since the control plane may have one of that name."""
 
 
+NEVER_MS: Final = 2**62
+"""``ready_ms`` of replicas that do not start, since no registry has their image."""
+
+
 class Cohort(Struct):
     """Replicas created and admitted together; they are ready at ``ready_ms``."""
 

@@ -5,7 +5,6 @@ desired state: labels, annotations and a status that clients add stay, everythin
 object is created again.
 """
 
-import heapq
 from collections.abc import Mapping
 from typing import Final
 
@@ -235,7 +234,7 @@ def _rename(state: MemberState, workload: Workload, key: str) -> None:
             waiting[key] = None
     for cohort in workload.cohorts:
         if not cohort.running:
-            heapq.heappush(state.starts, (cohort.ready_ms, key))
+            replicas.schedule_start(state, key, cohort)
     disruption_budgets.forget(state, workload)
     workload.key = key
     disruption_budgets.record(state, workload)

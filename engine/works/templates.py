@@ -5,6 +5,7 @@ kind without one request nothing.
 """
 
 import hashlib
+import re
 from typing import Final
 
 import msgspec
@@ -39,6 +40,9 @@ RUN_SECONDS: Final = "simulation.reballast.io/run-seconds"
 
 COUNTED_BY_MEMBERS: Final = ("DaemonSet", "ReplicaSet", "ReplicationController")
 """Kinds whose replicas the control plane does not divide: each member runs those of its nodes or of the manifest."""
+
+_MISSING_IMAGE: Final = re.compile(r"fake/|[^/]*\.invalid(:[0-9]+)?/")
+"""Images of registries that do not exist."""
 
 _RUN_MS: Final = 5_000
 _SECONDS_DIGITS_MAX: Final = 9
@@ -75,7 +79,8 @@ class Template(Struct, frozen=True, gc=False):
     number of replicas in the manifest; of a Job, ``completions`` its completions and ``run_ms`` how long a pod runs
     until it succeeds (0 for kinds that don't end). ``is_balanced``: a load balancer
     answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget; ``cron`` says when a CronJob starts
-    Jobs. ``retains``: the template leaves its replicas to its members.
+    Jobs. ``retains``: the template leaves its replicas to its members. ``lacks_image``: no registry has an image of the
+    pods, so that they do not start.
     """
 
     amounts: Amounts
@@ -93,10 +98,12 @@ class Template(Struct, frozen=True, gc=False):
     budget: budgets.Budget | None = None
     cron: CronJob | None = None
     retains: bool = False
+    lacks_image: bool = False
 
 
 class _Container(Struct, frozen=True):
     name: str = ""
+    image: str = ""
 
 
 class _PodMetadata(Struct, frozen=True):
@@ -105,6 +112,7 @@ class _PodMetadata(Struct, frozen=True):
 
 class _PodSpec(Struct, frozen=True, rename="camel"):
     priority_class_name: str = ""
+    containers: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 class _PodTemplate(Struct, frozen=True):
@@ -202,6 +210,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         is_balanced=_is_balanced(decoded),
         budget=budgets.read(manifest) if (decoded.api_version, decoded.kind) == budgets.KIND else None,
         cron=_cron(manifest, annotations) if (decoded.api_version, decoded.kind) == _CRON_JOB else None,
+        lacks_image=_lacks_image(pod.spec.containers) or _lacks_image(decoded.spec.containers),
         retains=(decoded.metadata.labels or {}).get(marks.RETAIN_REPLICAS) == "true",
     )
 
@@ -249,6 +258,14 @@ def _containers(manifest: _Manifest) -> tuple[str, ...]:
     if manifest.kind != _POD:
         return ()
     return tuple(container.name for container in _CONTAINERS.decode(manifest.spec.containers))
+
+
+def _lacks_image(containers: msgspec.Raw) -> bool:
+    try:
+        decoded = _CONTAINERS.decode(containers)
+    except msgspec.MsgspecError:
+        return False  # Of a kind with containers of another form.
+    return any(_MISSING_IMAGE.match(container.image) for container in decoded)
 
 
 def _rank(manifest: _Manifest) -> Rank | None:

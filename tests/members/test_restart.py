@@ -219,3 +219,20 @@ def _says_each_thing_once(said: list[shapes.Event]) -> None:
                 last[clusters.CapacityReported, name] = each
             case _:
                 pass
+
+
+async def test_replicas_of_an_image_that_no_registry_has_never_start_before_and_after_a_restart() -> None:
+    stage = examples.Stage(examples.member(startup_ms=0))
+    offset = await stage.template("nginx", 2, image="fake/nginx:1.19.0")
+    await stage.work(examples.applied("nginx", 2, offset=offset))
+    await stage.settle()
+    assert examples.shown(stage) == {("member1", NGINX): (0, 2)}
+    assert [pod.waiting for pod in stage.members.pods("member1", "default")] == ["ImagePullBackOff"] * 2
+    assert stage.members.next_timer_ms() is None
+    stage = stage.restarted()
+    assert await stage.turn(after_ms=60_000) == []
+    assert examples.shown(stage) == {("member1", NGINX): (0, 2)}
+    offset = await stage.template("nginx", 2, image="nginx:1.19.0")
+    await stage.work(examples.applied("nginx", 2, step=2, offset=offset))
+    await stage.settle()
+    assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
