@@ -77,7 +77,7 @@ def advance(state: MemberState, at_ms: int) -> list[reports.Report]:
 
     A member that is down does not advance; it catches up with time and works when it is healed.
     """
-    if state.faults.down:
+    if state.faults.cut_off:
         return reports.collect_health(state)
     _start_due(state, at_ms)
     _admit(state, at_ms)
@@ -106,7 +106,7 @@ def delete_pod(state: MemberState, owner: shapes.WorkloadRef, slot: int, at_ms: 
 
 def due_ms(state: MemberState) -> int | None:
     """Return when time alone changes the member; None for never."""
-    if state.faults.down:
+    if state.faults.cut_off:
         return None
     dues = [state.starts[0][0]] if state.starts else []
     dues += [due for due in (state.retry_ms, state.shift_ms) if due is not None]
@@ -115,7 +115,7 @@ def due_ms(state: MemberState) -> int | None:
 
 def is_behind(state: MemberState) -> bool:
     """Whether the last turn left reports to be sent."""
-    return bool(state.dirty) and not state.faults.down
+    return bool(state.dirty) and not state.faults.cut_off
 
 
 def record_priority_class(state: MemberState, workload: Workload) -> None:

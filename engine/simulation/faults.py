@@ -5,6 +5,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from engine.simulation.state import MemberState
+from events import clusters
 
 Kind = Literal["down", "slow", "losing"]
 
@@ -55,6 +56,11 @@ def heal(state: MemberState) -> None:
     state.lost.clear()
     state.retry_ms = None
     state.capacity_changed = True
+
+
+def is_reachable(joined: clusters.ClusterJoined) -> bool:
+    """Whether a Cluster object has no address, or that of the simulated member's API."""
+    return not joined.api_endpoint or joined.api_endpoint.endswith(f"/clusters/{joined.name}/proxy")
 
 
 def status_of(state: MemberState) -> MemberStatus:

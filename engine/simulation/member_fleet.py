@@ -148,11 +148,8 @@ class Members:
         async with self._lock:
             await self._refresh()
             state = self._member(name)
-            was_down = state.faults.down
             faults.inflict(state, kind, amount)
-            if state.faults.down and not was_down:
-                # Works from this position on are read from the log when the member is healed.
-                self._behind[name] = self._taken[keys.shard_of(name)]
+            self._leave_behind(name)
             self._touched[name] = None
             await self._turn()
 
@@ -246,6 +243,8 @@ class Members:
         )
         self._taken = {partition: ends.get((topics.WORKS, partition), 0) for partition in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
+        for name in self._states:
+            self._leave_behind(name)
         self._touched = dict.fromkeys(self._states)
         self._writes = {}
         self._dues, self._due_of = [], {}
@@ -266,7 +265,7 @@ class Members:
         for name in self._writes.keys() - self._late(ends):
             self._take_writes(name, sys.maxsize)
         for name in sorted(self._behind):
-            if not self._states[name].faults.down:
+            if not self._states[name].faults.cut_off:
                 await self._catch_up(name)
         now_ms = self._clock_ms()
         while self._dues and self._dues[0][0] <= now_ms:
@@ -399,10 +398,22 @@ class Members:
                 state = self._states.get(record.key)
                 if joined is not None and state is not None:
                     reports.set_joined(state, joined=joined)
+                    self._follow_address(state, record)
                     self._touched[record.key] = None
                 if state is not None and (write := _write_in(record)) is not None:
                     self._writes.setdefault(record.key, deque()).append(write)
             self._clusters_taken = port.behind(batch, end)
+
+    def _follow_address(self, state: MemberState, record: StoredRecord) -> None:
+        decoded = codec.decode(record)
+        if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, clusters.ClusterJoined):
+            state.faults.unreachable = not faults.is_reachable(decoded.data)
+            self._leave_behind(state.spec.name)
+
+    def _leave_behind(self, name: str) -> None:
+        """Note, for a member that is cut off, from which position on it reads works once it is not."""
+        if self._states[name].faults.cut_off:
+            self._behind.setdefault(name, self._taken[keys.shard_of(name)])
 
     def _late(self, ends: port.Ends) -> set[str]:
         """Members whose works up to these ends have not all been applied."""

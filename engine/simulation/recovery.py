@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine.simulation import capacity as simulation_capacity
-from engine.simulation import cluster, disruption_budgets, replicas, reports, served_kinds, unmanaged
+from engine.simulation import cluster, disruption_budgets, faults, replicas, reports, served_kinds, unmanaged
 from engine.simulation.state import (
     Cohort,
     Conflict,
@@ -92,6 +92,7 @@ class History(Struct):
     was_joined: bool = False
     ready: bool | None = None
     down_since: int = 0
+    is_reachable: bool = True
     capacity: clusters.CapacityReported | None = None
     apis: tuple[clusters.ApiKind, ...] | None = None
 
@@ -101,6 +102,7 @@ def take_cluster(history: History, data: object, number: int) -> None:
     match data:
         case clusters.ClusterJoined():
             history.joined = history.was_joined = True
+            history.is_reachable = faults.is_reachable(data)
         case clusters.ClusterLeft():
             history.joined = False
             history.capacity = history.ready = history.apis = None
@@ -195,7 +197,8 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
     state.reported_capacity = history.capacity
     state.reported_ready = history.ready
     state.reported_apis = history.apis
-    state.faults.down = history.down_since > 0
+    state.faults.unreachable = not history.is_reachable
+    state.faults.down = history.down_since > 0 and history.is_reachable
     for key, past in history.workloads.items():
         report = history.reports.get(key)
         if past.applied is not None:

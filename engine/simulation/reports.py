@@ -68,7 +68,7 @@ def collect(state: MemberState, at_ms: int) -> list[Report]:
 
 def collect_health(state: MemberState) -> list[Report]:
     """Return a health report if the member went up or down. It represents an outside observer, so no fault loses it."""
-    ready = not state.faults.down
+    ready = not state.faults.cut_off
     if not state.joined or ready == state.reported_ready:
         return []
     state.reported_ready = ready

@@ -142,13 +142,19 @@ class Gone(Struct, frozen=True, gc=False):
 class Faults(Struct):
     """Faults of a member.
 
-    ``down``: it takes no works and sends no reports. ``slowness`` multiplies start-up times. Every
-    ``lose_every``-th report is lost; 0 loses none.
+    ``down``: it takes no works and sends no reports. ``unreachable``: the same, since its Cluster object has the
+    address of another API; its own API answers. ``slowness`` multiplies start-up times. Every ``lose_every``-th
+    report is lost; 0 loses none.
     """
 
     down: bool = False
+    unreachable: bool = False
     slowness: int = 1
     lose_every: int = 0
+
+    @property
+    def cut_off(self) -> bool:
+        return self.down or self.unreachable
 
 
 class Conflict(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Injected faults: a member that is down, slow, or loses reports."""
 
 import pytest
+from msgspec import structs
 
 from events import clusters, health
 from tests.members import examples
@@ -54,6 +55,26 @@ async def test_healed_member_catches_up_with_missed_works() -> None:
     # The first replica started during the outage; the two of the missed work start now.
     assert examples.ready(await stage.events_since(before)) == {("member1", NGINX): (1, 3)}
     assert examples.ready(await stage.turn(after_ms=200)) == {("member1", NGINX): (3, 3)}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_member_whose_cluster_has_another_address_is_not_reachable(restarts: bool) -> None:
+    stage = await _stage()
+    own = clusters.ClusterJoined(name="member1", api_endpoint="https://localhost/clusters/member1/proxy")
+    await stage.submit(structs.replace(own, api_endpoint="https://172.19.1.3:6443"), "member1")
+    (said,) = await stage.turn()
+    assert isinstance(said, clusters.ClusterHealthChanged)
+    assert (said.ready, said.reason) == (False, "ClusterNotReachable")
+    await stage.work(examples.applied("nginx", 2))
+    if restarts:
+        stage = stage.restarted()
+    assert await stage.turn(after_ms=1000) == []
+    await stage.submit(own, "member1")
+    said = (await stage.turn())[0]
+    assert isinstance(said, clusters.ClusterHealthChanged)
+    assert said.ready
+    await stage.settle()
+    assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
 
 
 async def test_member_that_is_down_does_not_delay_others() -> None:
