@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Final
@@ -11,11 +11,13 @@ from typing import Final
 import hypothesis
 import pytest
 import structlog
+from _pytest.nodeid import NodeId
 from blockbuster import blockbuster_ctx
+from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
 
 # Imported before the loggers of the tests are configured: the import configures those of a process.
 from engine import diagnostics  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from tests import leaks, speed
+from tests import lanes, leaks, speed
 from tests.brokers import caches
 from tests.rounds import ROUNDS
 
@@ -74,7 +76,10 @@ def _no_secret_is_logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests that need a running server as slow; starting it takes longer than any limit."""
+    """Mark tests that need a running server as slow: starting it takes longer than any limit. Name each test."""
+    if not item.nodeid.endswith(item.name):
+        # Schemathesis names its tests by operation, but leaves them the id of their function.
+        item._id = NodeId.parse(f"{item.nodeid.partition('::')[0]}::{item.name}")  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     if isinstance(item, pytest.Function) and not SERVERS.isdisjoint(item.fixturenames):
         item.add_marker(pytest.mark.slow)
 
@@ -83,12 +88,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests of a folder together, in their random order: its servers end with the last of them.
 
-    Servers that wait for nothing still cost a third of a core together, and slow down all other tests.
+    Servers that wait for nothing still cost a third of a core together, and slow down all other tests. The longest
+    folders come first, so that several processes end at the same time. Of tests with the same id, several processes
+    would run one only.
     """
-    folders: dict[Path, int] = {}
+    ids = Counter(item.nodeid for item in items)
+    if len(ids) < len(items):
+        raise pytest.UsageError(f"tests with the same id: {[each for each in ids if ids[each] > 1]}")
+    folders: dict[Path, tuple[int, int]] = {}
     for item in items:
-        folders.setdefault(item.path.parent, len(folders))
+        folder = item.path.parent
+        folders.setdefault(folder, (lanes.position(folder.name), len(folders)))
     items.sort(key=lambda item: folders[item.path.parent])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> lanes.Scheduling:
+    """Divide the tests by what they share, whatever ``--dist`` says."""
+    return lanes.Scheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
