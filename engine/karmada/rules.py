@@ -52,9 +52,11 @@ def form_causes(value: Json) -> list[Cause]:
         field = dependencies.field_of(manifest.api_version, manifest.kind)
         reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
         return [causes.invalid(field, causes.at(value, field), reason)]
-    spec = value.get("spec") if manifest.kind in _POLICIES else None
-    broken = set(policies.propagation_rules(spec))
-    wrong = [fault for fault in manifests.examine(manifest, raw) if fault not in broken]
+    wrong = list(manifests.examine(manifest, raw))
+    if wrong and manifest.kind in _POLICIES:
+        # These are errors of admission (403).
+        broken = set(policies.propagation_rules(value.get("spec")))
+        wrong = [fault for fault in wrong if fault not in broken]
     return [*causes.of_faults(wrong, value), *(_cluster(value) if manifest.kind == "Cluster" else ())]
 
 

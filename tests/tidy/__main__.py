@@ -1,11 +1,12 @@
 """``python -m tests.tidy report``: sizes, repetitions and private words of the shipped packages."""
 
 import argparse
+import asyncio
 
 from rich.console import Console
 from rich.table import Table
 
-from tests.tidy import language, measures
+from tests.tidy import language, measures, one_create
 
 
 def report() -> Table:
@@ -14,10 +15,12 @@ def report() -> Table:
     untyped, functions = measures.untyped_signatures()
     constants, cycles = measures.repeated_constants(), measures.cycles()
     words = language.counts()
+    created = asyncio.run(one_create.functions())
     rows = [
         ("source lines", str(measures.lines()), ""),
         ("modules", str(len(measures.sources())), ""),
         ("functions", str(functions), ""),
+        ("functions run for one create", str(len(created)), f"in {len({path for path, _ in created})} files"),
         ("signatures with untyped JSON", f"{untyped / functions:.0%}", f"{untyped} of {functions}"),
         ("constants defined several times", str(len(constants)), "; ".join(list(constants)[:3])),
         ("import cycles, types included", str(len(cycles)), "; ".join(", ".join(each) for each in cycles)),
