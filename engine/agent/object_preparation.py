@@ -22,7 +22,7 @@ from events.json_values import Json, as_objects
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 _ANNOTATIONS_OF_OTHERS: Final = (
-    "kubectl.kubernetes.io/last-applied-configuration",
+    marks.LAST_APPLIED,
     "deployment.kubernetes.io/revision",
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",

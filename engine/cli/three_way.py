@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
+from engine.domain import marks
 from events.json_values import Json, as_object
 
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _MEMORY_BYTES_MAX: Final = 262_144
 """Kubernetes' limit for all annotations of an object; beyond it the annotation is omitted, and removed fields stay."""
 
@@ -24,7 +24,7 @@ def with_memory(value: Json) -> Json:
     memory = msgspec.json.encode(noted, order="sorted") + b"\n"
     if len(memory) > _MEMORY_BYTES_MAX:
         return plain
-    metadata["annotations"] = {**annotations, LAST_APPLIED: memory.decode()}
+    metadata["annotations"] = {**annotations, marks.LAST_APPLIED: memory.decode()}
     return {**plain, "metadata": metadata}
 
 
@@ -32,9 +32,9 @@ def without_memory(value: Json) -> Json:
     """The object without the last-applied annotation."""
     metadata = as_object(value.get("metadata")) or {}
     annotations = as_object(metadata.get("annotations"))
-    if annotations is None or LAST_APPLIED not in annotations:
+    if annotations is None or marks.LAST_APPLIED not in annotations:
         return value
-    kept = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
+    kept = {name: text for name, text in annotations.items() if name != marks.LAST_APPLIED}
     metadata = {name: item for name, item in metadata.items() if name != "annotations"}
     return {**value, "metadata": {**metadata, "annotations": kept} if kept else metadata}
 
@@ -42,7 +42,7 @@ def without_memory(value: Json) -> Json:
 def last_applied(live: Json) -> Json:
     """The object applied last, from the annotation; empty if that is absent or unreadable."""
     annotations = as_object((as_object(live.get("metadata")) or {}).get("annotations")) or {}
-    text = annotations.get(LAST_APPLIED)
+    text = annotations.get(marks.LAST_APPLIED)
     if not isinstance(text, str):
         return {}
     try:

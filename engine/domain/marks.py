@@ -21,6 +21,12 @@ CONFLICT_RESOLUTION: Final = "work.karmada.io/conflict-resolution"
 RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
 """Label of templates whose number of replicas the member decides."""
 
+APPLIED_PLACEMENT: Final = "policy.karmada.io/applied-placement"
+"""Annotation of bindings: the placement that the scheduler obeyed last."""
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""Annotation of objects that kubectl applied."""
+
 _ABORT: Final = "abort"
 OVERWRITE: Final = "overwrite"
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.agent.untrusted_json import as_object, as_text, at
+from engine.domain import marks
 from events import codec, envelope, keys, observations, times
 from events.json_values import Json
 from events.records import Record
@@ -19,7 +20,6 @@ _SECRET: Final = "Secret"  # noqa: S105  # the name of a kind, no secret
 SECRET_FIELDS: Final = ("data", "stringData")
 """The fields of a Secret whose values are observed as digests."""
 
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 Observation = observations.ObjectObserved | observations.ObjectVanished
 
@@ -149,7 +149,9 @@ def _shown(value: Json) -> Json:
         if field in value:
             shown[field] = {name: _digest(content) for name, content in as_object(value[field]).items()}
     annotations = {
-        name: text for name, text in as_object(metadata.get("annotations")).items() if name != _LAST_APPLIED
+        name: text
+        for name, text in as_object(metadata.get("annotations")).items()
+        if name != marks.LAST_APPLIED
     }
     if annotations or "annotations" in metadata:
         shown["metadata"] = {**metadata, "annotations": annotations}

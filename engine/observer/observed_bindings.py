@@ -11,12 +11,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.domain import marks
 from engine.placement import questions
 
-API_VERSION: Final = "work.karmada.io/v1alpha2"
 BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 CLUSTER: Final = "Cluster"
-APPLIED: Final = "policy.karmada.io/applied-placement"
 SCHEDULED: Final = "Scheduled"
 
 
@@ -80,7 +79,7 @@ class ObservedBinding(Struct, frozen=True):
     @property
     def applied(self) -> str:
         """The placement that the last decision used, as JSON; empty before the first one."""
-        return self.metadata.annotations.get(APPLIED, "")
+        return self.metadata.annotations.get(marks.APPLIED_PLACEMENT, "")
 
     @property
     def scheduled(self) -> Condition | None:

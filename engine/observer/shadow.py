@@ -22,6 +22,7 @@ from engine.observer.observed_bindings import (
 )
 from engine.placement import compiled, explanations, fleet, questions, requests, schedule
 from engine.placement import decisions as placing
+from engine.placement.failures import NO_CLUSTER_FIT
 from events import observations
 
 SAME: Final = "same"
@@ -47,8 +48,6 @@ _NEGATIVE: Final = "Clusters available replicas -"
 
 _STABLY_SORTED_MAX: Final = 12
 """Most entries that the reference's sort keeps in order if they are equal."""
-
-_NO_CLUSTER_FIT: Final = "NoClusterFit"
 
 
 class _Fleet(Struct):
@@ -278,7 +277,7 @@ def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, i
     if ours.reason != observed.reason:
         return False
     # The reference runs its filters in the order of a map, so which of them a message counts is open.
-    if observed.reason == _NO_CLUSTER_FIT:
+    if observed.reason == NO_CLUSTER_FIT:
         return ours.message.partition(":")[0] == observed.message.partition(":")[0]
     return ours.message == observed.message
 

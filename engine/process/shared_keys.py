@@ -33,7 +33,7 @@ from engine.writing.mutations import Edit, Edited, Problem
 from engine.writing.object_changes import Change, Removal
 from engine.writing.stored_objects import StoredViews
 from engine.writing.targets import Target
-from engine.writing.write_api import WriteApi
+from engine.writing.write_api import SERVER_SOURCE, WriteApi
 from events.json_values import Json, as_object
 from projections import object_tables
 from projections.port import ProjectionError, Rows, Views
@@ -44,7 +44,6 @@ ANSWER_SECONDS: Final = 3.0
 _POLL_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 0.25
 _ID_BYTES: Final = 8
-_SOURCE: Final = "/reballast/server"
 _MAPS: Final = object_tables.Kind("v1", "ConfigMap")
 _log: Final = diagnostics.logger(__name__)
 
@@ -166,7 +165,7 @@ async def _requested_keys(
             await asyncio.sleep(_POLL_SECONDS)
         return None
     finally:
-        await write_api.change(Removal(target=_target(name), now_ms=0), source=_SOURCE)
+        await write_api.change(Removal(target=_target(name), now_ms=0), source=SERVER_SOURCE)
 
 
 def _opened(text: str, own: X25519PrivateKey, fingerprint: str) -> Keys | None:
@@ -214,7 +213,7 @@ def _keep(directory: Path, keys: Keys) -> None:
 
 async def _change(write_api: WriteApi, name: str, edit: Edit) -> Json:
     """Carry out an edit; return the object after it."""
-    answer = await write_api.change(Change(target=_target(name), edit=edit), source=_SOURCE)
+    answer = await write_api.change(Change(target=_target(name), edit=edit), source=SERVER_SOURCE)
     if isinstance(answer, Problem):
         raise StatusError(503, "ServiceUnavailable", answer.reason)
     return answer.mutated.value

@@ -5,10 +5,11 @@ from typing import Final
 
 import msgspec
 
-from engine.observer.observed_bindings import API_VERSION, ObservedBinding
+from engine.observer.observed_bindings import ObservedBinding
 from engine.scheduler import writes
 from events.json_values import Json
 from events.observations import DecisionMade
+from events.validation.known_kinds import WORK_GROUP
 
 _DEFAULT: Final = "default"
 """The namespace of Events about cluster-scoped objects."""
@@ -18,7 +19,7 @@ def events_of(binding: ObservedBinding, decision: DecisionMade, component: str) 
     """Yield the Events that Karmada's scheduler writes, with its texts; ``component`` is the name of ours."""
     metadata, resource = binding.metadata, binding.spec.resource
     bound: Json = {
-        "apiVersion": API_VERSION,
+        "apiVersion": WORK_GROUP,
         "kind": decision.kind,
         "name": metadata.name,
         "uid": metadata.uid,

@@ -15,11 +15,12 @@ from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableErr
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi, Resource
-from engine.observer.observed_bindings import API_VERSION, ObservedBinding, read_binding
+from engine.observer.observed_bindings import ObservedBinding, read_binding
 from engine.scheduler import kubernetes_events, writes
 from engine.scheduler.decider import Decider, Key
 from events.json_values import Json
 from events.observations import DecisionMade
+from events.validation.known_kinds import WORK_GROUP
 
 WORKERS: Final = 16
 WRITES_PER_SECOND: Final = 200
@@ -32,7 +33,7 @@ _EVENTS_PAUSE_S: Final = 0.05
 """How long an Event waits at most for the writes of bindings to end."""
 
 _RESOURCES: Final = {
-    kind: Resource(api_version=API_VERSION, kind=kind, plural=f"{kind.lower()}s", namespaced=namespaced)
+    kind: Resource(api_version=WORK_GROUP, kind=kind, plural=f"{kind.lower()}s", namespaced=namespaced)
     for kind, namespaced in (("ResourceBinding", True), ("ClusterResourceBinding", False))
 }
 _EVENT: Final = Resource(api_version="v1", kind="Event", plural="events", namespaced=True)

@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.observer.observed_bindings import APPLIED, SCHEDULED, Condition, ObservedBinding
+from engine.domain import marks
+from engine.observer.observed_bindings import SCHEDULED, Condition, ObservedBinding
 from engine.placement import questions
 from events.json_values import Json
 from events.observations import DecisionMade
@@ -83,7 +84,7 @@ def _same_placement(found: str, wanted: str) -> bool:
 def _placing(binding: ObservedBinding, decision: DecisionMade) -> Write:
     metadata: Json = {"resourceVersion": binding.metadata.resource_version}
     if decision.applied:
-        metadata["annotations"] = {APPLIED: decision.applied}
+        metadata["annotations"] = {marks.APPLIED_PLACEMENT: decision.applied}
     body: Json = {"metadata": metadata}
     if decision.places:
         clusters = [

@@ -6,7 +6,7 @@ it, so the client can read it back.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -24,6 +24,12 @@ from events import shapes
 from events.records import Record
 from events.tracing import Trace
 from events.validation import known_kinds as kinds
+
+CLIENT_SOURCE: Final = "/reballast/api"
+"""Source, in the envelope, of what clients of the Kubernetes API write."""
+
+SERVER_SOURCE: Final = "/reballast/server"
+"""Source of what a server writes about itself: its keys, and the addresses of simulated members."""
 
 
 class _Queued(Struct, frozen=True):

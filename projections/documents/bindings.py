@@ -9,12 +9,11 @@ from engine.domain import marks
 from engine.domain.bindings import SUCCESS, Claim, EvictionTask
 from events import decisions, json_paths, keys, shapes, status_values
 from events.json_values import Json
+from events.validation.known_kinds import WORK_GROUP
 from projections.bindings import Binding, Status
 from projections.documents import field_owners, kind_statuses
 from projections.documents.objects import claim_marks, identity, instant, put
 
-_API_VERSION: Final = "work.karmada.io/v1alpha2"
-_APPLIED: Final = "policy.karmada.io/applied-placement"
 _DEPENDENCIES: Final = "resourcebinding.karmada.io/dependencies"
 _FULLY_APPLIED: Final = "FullyApplied"
 _FINALIZER: Final = "karmada.io/binding-controller"
@@ -59,7 +58,7 @@ def binding_document(
     """
     metadata, spec, status = _metadata(binding, applied), _spec(binding, placement), _status(binding)
     if managed:
-        metadata["managedFields"] = field_owners.all_of_engine(_API_VERSION, spec, status)
+        metadata["managedFields"] = field_owners.all_of_engine(WORK_GROUP, spec, status)
     else:
         for part, name in ((spec, "clusters"), (status, "aggregatedStatus")):
             if name in part:
@@ -75,7 +74,7 @@ def binding_row(binding: Binding, applied: bytes | None) -> Json:
 
 def _head(binding: Binding) -> Json:
     kind = "ResourceBinding" if binding.template.namespace else "ClusterResourceBinding"
-    return {"apiVersion": _API_VERSION, "kind": kind}
+    return {"apiVersion": WORK_GROUP, "kind": kind}
 
 
 def _metadata(binding: Binding, applied: bytes | None) -> Json:
@@ -83,7 +82,7 @@ def _metadata(binding: Binding, applied: bytes | None) -> Json:
     labels, annotations = claim_marks(binding)
     labels |= marks.of_binding(template, binding.uid).labels
     if applied is not None:
-        annotations[_APPLIED] = applied.decode()
+        annotations[marks.APPLIED_PLACEMENT] = applied.decode()
     if binding.dependencies:
         annotations[_DEPENDENCIES] = msgspec.json.encode(binding.dependencies).decode()
     owner = {

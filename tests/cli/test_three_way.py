@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.cli import three_way
+from engine.domain import marks
 from engine.kubeapi.patching import patches
 from events.json_values import Json, as_object
 
@@ -73,6 +74,6 @@ def test_annotation_size_is_measured_in_bytes() -> None:
 
 @given(st.text())
 def test_malformed_annotation_is_ignored(text: str) -> None:
-    live: Json = {"metadata": {"annotations": {three_way.LAST_APPLIED: text}}}
+    live: Json = {"metadata": {"annotations": {marks.LAST_APPLIED: text}}}
 
     assert isinstance(three_way.last_applied(live), dict)

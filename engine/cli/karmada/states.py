@@ -11,7 +11,6 @@ from engine.agent.member_api import MemberApi, Resource, group_kind
 from engine.domain import marks
 from engine.log import port
 from engine.observer import observation
-from engine.observer.observed_bindings import APPLIED
 from events import codec, imported_placements, observations, shapes, topics
 from events.json_values import Json, as_object, as_objects, part
 
@@ -109,7 +108,11 @@ def clean(value: Json) -> Json:
     metadata = {name: item for name, item in part(value, "metadata").items() if name in _KEPT}
     for name, owned in (("labels", marks.LABELS), ("annotations", marks.ANNOTATIONS)):
         texts = as_object(metadata.pop(name, None)) or {}
-        kept = {text: item for text, item in texts.items() if text not in {*owned, *marks.CLAIMS, APPLIED}}
+        kept = {
+            text: item
+            for text, item in texts.items()
+            if text not in {*owned, *marks.CLAIMS, marks.APPLIED_PLACEMENT}
+        }
         if kept:
             metadata[name] = kept
     return {name: item for name, item in value.items() if name != "status"} | {"metadata": metadata}

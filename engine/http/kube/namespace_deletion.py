@@ -16,11 +16,10 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.writing.mutations import Action, Problem, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.targets import Target
-from engine.writing.write_api import Writes
+from engine.writing.write_api import CLIENT_SOURCE, Writes
 from events.json_values import part
 from projections.port import Rows
 
-SOURCE: Final = "/reballast/api"
 _TOGETHER: Final = 256
 _CONTAINED: Final = """
 SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_version, kind, name
@@ -82,7 +81,7 @@ class Namespaces:
             is_kept=is_kept,
             is_final=is_final,
         )
-        return await self._write_api.change(removal, source=SOURCE)
+        return await self._write_api.change(removal, source=CLIENT_SOURCE)
 
     async def resume(self, name: str) -> None:
         """Continue the deletion of a namespace after a write to one of its objects, which may end a protection."""

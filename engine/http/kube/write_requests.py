@@ -36,13 +36,12 @@ from engine.writing.execution import BUILT_IN_NAMESPACES
 from engine.writing.mutations import Action, Problem, Verdict, Written
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
 from engine.writing.targets import Target
-from engine.writing.write_api import Writes
+from engine.writing.write_api import CLIENT_SOURCE, Writes
 from events import times
 from events.json_values import Json, as_list, as_object
 from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 
-SOURCE: Final = "/reballast/api"
 _PLAIN: Final = rendering.Form()
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
 _TOLD_WHOLE: Final = frozenset(
@@ -154,7 +153,7 @@ class WriteRequests:
             answer, is_namespace_gone = await self._namespaces.end(target, preconditions)
         else:
             removal = Removal(target=target, preconditions=preconditions, now_ms=self._clock_ms())
-            answer = await self._write_api.change(removal, dry_run=dry_run, source=SOURCE)
+            answer = await self._write_api.change(removal, dry_run=dry_run, source=CLIENT_SOURCE)
         written = _written(answer, resource, target.name)
         removed = written.mutated.value
         metadata = as_object(removed.get("metadata")) or {}
@@ -211,7 +210,9 @@ class WriteRequests:
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
         if write.query.dry_run and self._forecasts is not None:
-            warnings += await self._forecasts.warnings(value, _target(write), written.mutated.events, SOURCE)
+            warnings += await self._forecasts.warnings(
+                value, _target(write), written.mutated.events, CLIENT_SOURCE
+            )
         return rendering.answer(body, code, warnings)
 
     async def _allow_deletion(self, write: WriteRequest, edit: RequestedEdit) -> Response:
@@ -222,7 +223,9 @@ class WriteRequests:
             raise status_objects.not_found(resource, api_path.name)
         permission, edited = eviction_permission.allowance(resource, binding, edit)
         if permission.clusters:
-            answer = await self._write_api.change(permission, dry_run=write.query.dry_run, source=SOURCE)
+            answer = await self._write_api.change(
+                permission, dry_run=write.query.dry_run, source=CLIENT_SOURCE
+            )
             _written(answer, resource, api_path.name)
             # Only the permission is recorded; the binding changes once its owner shard has decided.
             binding = edited.value
@@ -280,7 +283,7 @@ class WriteRequests:
             else Change(target=target, edit=edit, resource=write.resource)
         )
         return await self._write_api.change(
-            change, dry_run=write.query.dry_run, source=SOURCE, body_bytes=write.body_bytes
+            change, dry_run=write.query.dry_run, source=CLIENT_SOURCE, body_bytes=write.body_bytes
         )
 
     def _as_shown(self, outcome: Json, current: Json | None, write: WriteRequest) -> Json:

@@ -3,6 +3,7 @@
 from events import keys, shapes, times, vocabulary
 from events.json_values import Json
 from events.records import StoredRecord
+from events.validation.known_kinds import WORK_GROUP
 from projections import bindings, clusters, works
 from projections.bindings import Binding
 from projections.clusters import Cluster
@@ -10,7 +11,6 @@ from projections.documents.works import API_VERSION as WORK_VERSION
 from projections.port import Rows
 from projections.works import Work
 
-_BINDING_VERSION = "work.karmada.io/v1alpha2"
 _CLUSTER_VERSION = "cluster.karmada.io/v1alpha1"
 _BINDING = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
 _CLUSTER = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
@@ -58,9 +58,7 @@ def of_binding(binding: Binding) -> Json:
     """Return the reference to a binding."""
     ref = binding.template
     kind = "ResourceBinding" if ref.namespace else "ClusterResourceBinding"
-    return _reference(
-        _BINDING_VERSION, kind, ref.namespace, keys.binding_name(ref.kind, ref.name), binding.uid
-    )
+    return _reference(WORK_GROUP, kind, ref.namespace, keys.binding_name(ref.kind, ref.name), binding.uid)
 
 
 def of_template(binding: Binding) -> Json:

@@ -22,13 +22,12 @@ from engine.writing.mutations import Edited
 from engine.writing.object_changes import Change
 from engine.writing.stored_objects import StoredViews
 from engine.writing.targets import Target
-from engine.writing.write_api import cluster_target
+from engine.writing.write_api import SERVER_SOURCE, cluster_target
 from events.json_values import Json, as_object
 from projections.clusters import Cluster
 from projections.port import ProjectionError
 
 NAMESPACE: Final = "karmada-cluster"
-_SOURCE: Final = "/reballast/server"
 _JOIN_SECONDS: Final = 60.0
 _log: Final = diagnostics.logger("gateway.kube")
 _SUFFIXES: Final = {"secretRef": "", "impersonatorSecretRef": "-impersonator"}
@@ -63,13 +62,15 @@ async def _register(services: Services, cluster: Cluster, endpoint: str, authori
         references[field] = {"namespace": NAMESPACE, "name": cluster.name + suffix}
 
     edit = _EndpointEdit(cluster.name, {"apiEndpoint": endpoint, **references})
-    await services.write_api.change(Change(target=cluster_target(cluster.name), edit=edit), source=_SOURCE)
+    await services.write_api.change(
+        Change(target=cluster_target(cluster.name), edit=edit), source=SERVER_SOURCE
+    )
 
 
 async def _write(services: Services, value: Json) -> None:
     metadata = as_object(value["metadata"]) or {}
     target = Target(api_version="v1", kind="Secret", namespace=NAMESPACE, name=str(metadata.get("name", "")))
-    await services.write_api.change(Change(target=target, edit=_Whole(value)), source=_SOURCE)
+    await services.write_api.change(Change(target=target, edit=_Whole(value)), source=SERVER_SOURCE)
 
 
 class _EndpointEdit(Struct, frozen=True):

@@ -34,7 +34,6 @@ _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 _LOOK_SECONDS: Final = 0.25
 _LOOKS_KEPT: Final = 512
 _MANIFESTS_KEPT: Final = 4_096
-_WATCHERS_MAX: Final = 256
 
 Name = tuple[str, str]
 _Answer = TypeVar("_Answer")
