@@ -26,9 +26,9 @@ def summary(prediction: Prediction) -> str:
     """Return the prediction in one sentence."""
     moved = prediction.moved
     if not prediction.changed and not prediction.unplaced:
-        return f"Nothing moves: {_count(prediction.workloads, 'workload')} would stay unchanged."
-    parts = [f"{len(moved)} of {_count(prediction.workloads, 'workload')} to move"]
-    parts.append(f"{_count(sum(each.stopped for each in moved), 'replica')} to stop")
+        return f"Nothing moves: {count(prediction.workloads, 'workload')} would stay unchanged."
+    parts = [f"{len(moved)} of {count(prediction.workloads, 'workload')} to move"]
+    parts.append(f"{count(sum(each.stopped for each in moved), 'replica')} to stop")
     parts.append(f"{sum(each.started for each in moved)} to start")
     if prediction.unplaced:
         parts.append(f"{len(prediction.unplaced)} cannot be placed")
@@ -92,5 +92,5 @@ def duration(ms: int) -> str:
     return f"{hours} h {seconds // _MINUTE_S} min" if seconds >= _MINUTE_S else f"{hours} h"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

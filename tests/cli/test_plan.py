@@ -181,15 +181,26 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
     shell.until_true(lambda: sum(placed(shell).values()) == 30)
     shown = shell("plan", "check", str(out))
     assert "default/web-deployment" in shown
-    assert shown.splitlines()[-1].startswith("1 of 1 workloads are as predicted; placed within ")
+    assert shown.splitlines()[-1].startswith("1 of 1 workload is as predicted; placed within ")
     found = json.loads(shell("plan", "check", identity, "--json"))
     assert found["workloads"][0]["actual"] == {"member2": 5, "member3": 4}
     lines = shell("timeline", "deploy", "web").splitlines()
     planned = [line for line in lines if f"(planned by {identity})" in line]
     assert any("eviction-started" in line for line in planned)
     assert not any("template-applied" in line for line in planned)
+    saved = json.loads(out.read_bytes())
+    saved["prediction"]["changed"] = []
+    unexpected = written(tmp_path / "unexpected.json", json.dumps(saved))
+    assert "member2:5, member3:4   differs" in shell("plan", "check", unexpected, code=2)
     shell("plan", "check", "nothing", code=1)
     assert "the server keeps no plan of this id" in shell.errors
+
+
+def test_plan_without_effect_is_checked(shell: Shell, tmp_path: Path) -> None:
+    out = str(tmp_path / "plan.json")
+    shell("plan", "taint", "member1", "maintenance:NoExecute", "-o", out)
+    shell("apply", "--plan", out)
+    assert shell("plan", "check", out) == "Nothing moved, as predicted.\n"
 
 
 def test_plan_that_no_longer_holds_is_refused(shell: Shell, tmp_path: Path) -> None:

@@ -5,17 +5,24 @@ later changes of others are not taken for its effects.
 """
 
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from engine.cli import explain, explanation_texts, failures, output
+from engine.cli import explanation_texts, failures, output, server_reads
 from engine.cli.client import Client
 from engine.cli.plan import applying
 from engine.plans import summaries
 from engine.plans.predictions import Prediction
-from events import times
+from events import codec, decisions, times
 from events.json_values import Json, as_objects, part
+
+_PLACING: Final = frozenset(
+    codec.catalogue.BY_STRUCT[struct].type
+    for struct in (decisions.ScheduleDecided, decisions.BindingWithdrawn)
+)
+"""Types of the decisions that change the clusters of a workload."""
 
 
 class Workload(Struct, frozen=True, rename="camel"):
@@ -31,7 +38,7 @@ class Workload(Struct, frozen=True, rename="camel"):
 
 
 class Check(Struct, frozen=True, rename="camel"):
-    """The workloads that a plan was to change.
+    """The workloads that a plan was to change, and those that it changed without having predicted it.
 
     ``number`` of the log is the last record that follows from the plan. Placing took ``settled_ms``, where
     ``predicted_ms`` were predicted until all was ready.
@@ -47,30 +54,33 @@ class Check(Struct, frozen=True, rename="camel"):
 def checked(client: Client, plan: str) -> Check:
     """Compare an applied plan with what followed from it; raises Failure if it was not applied."""
     plan_id, prediction = _read(client, plan)
-    followed = [
-        entry
-        for change in prediction.changed
-        for entry in explain.read_timeline(client, change.key)
-        if entry.get("plan") == plan_id
-    ]
+    followed = list(server_reads.entries(client, "log", start=prediction.number, plan=plan_id))
     if not followed:
         raise failures.Failure("nothing has followed from this plan", "apply it: reballast apply --plan FILE")
-    number = max(int(str(entry["number"])) for entry in followed)
-    moments_ms = [times.from_text(str(entry["time"])) for entry in followed]
+    predicted = {change.key: change.after for change in prediction.changed}
+    others = {_subject(entry) for entry in followed if entry.get("type") in _PLACING} - predicted.keys()
+    before = {key: _placed(client, key, prediction.number) for key in sorted(others)}
+    own = [entry for entry in followed if _subject(entry) in predicted or _subject(entry) in others]
+    number = max(int(str(entry["number"])) for entry in own or followed)
+    moments_ms = [times.from_text(str(entry["time"])) for entry in own]
+    workloads = [
+        Workload(key, clusters, _placed(client, key, number))
+        for key, clusters in (predicted | before).items()
+    ]
     return Check(
         id=plan_id,
         number=number,
-        settled_ms=max(moments_ms) - min(moments_ms),
+        settled_ms=max(moments_ms) - min(moments_ms) if own else 0,
         predicted_ms=prediction.settled_ms,
-        workloads=[
-            Workload(change.key, change.after, _placed(client, change.key, number))
-            for change in prediction.changed
-        ],
+        workloads=[each for each in workloads if each.key in predicted or not each.as_predicted],
     )
 
 
 def show(found: Check) -> None:
     """Print a check: each workload, and a summary."""
+    if not found.workloads:
+        output.print_line("Nothing moved, as predicted.")
+        return
     output.table(
         ("WORKLOAD", "PREDICTED", "ACTUAL", ""),
         [
@@ -84,9 +94,9 @@ def show(found: Check) -> None:
         ],
         fits=True,
     )
-    same = sum(each.as_predicted for each in found.workloads)
+    same, count = sum(each.as_predicted for each in found.workloads), len(found.workloads)
     output.print_line(
-        f"{same} of {len(found.workloads)} workloads are as predicted; placed within "
+        f"{same} of {summaries.count(count, 'workload')} {'is' if count == 1 else 'are'} as predicted; placed within "
         f"{summaries.duration(found.settled_ms)}, predicted to be ready after {summaries.duration(found.predicted_ms)}"
     )
 
@@ -111,6 +121,10 @@ def _placed(client: Client, key: str, number: int) -> dict[str, int]:
         str(each["name"]): int(str(each.get("replicas", 0)))
         for each in as_objects(part(binding, "spec").get("clusters"))
     }
+
+
+def _subject(entry: Json) -> str:
+    return str(entry.get("subject", ""))
 
 
 def _clusters(clusters: dict[str, int]) -> str:

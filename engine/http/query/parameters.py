@@ -82,12 +82,13 @@ class TimelineQuery(OneQuery, frozen=True, kw_only=True):
 
 
 class LogQuery(Query, frozen=True, kw_only=True):
-    """Query for records after the number ``after``, of one topic, one key, or all."""
+    """Query for records after the number ``after``: of one topic, about one key, or caused by one plan; or all."""
 
     after: Number = 0
     limit: Limit = 100
     topic: Text = ""
     key: Text = ""
+    plan: Text = ""
 
 
 class LiveQuery(Query, frozen=True, kw_only=True):

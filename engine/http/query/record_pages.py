@@ -8,7 +8,7 @@ from engine.http.errors import RefusalError
 from engine.http.query import parameters, response_types
 from engine.http.query.record_json import Entry, entry
 from engine.log.port import LogCutError, NumberedLog
-from events import topics
+from events import topics, tracing
 from events.records import StoredRecord
 from projections.query import LOOKED_AT_MAX
 
@@ -59,7 +59,7 @@ async def behind(log: NumberedLog, query: parameters.LogQuery) -> response_types
             await share.pause()
             after = record.number
             looked_at += 1
-            if fits(record, query.topic, query.key):
+            if fits(record, query.topic, query.key) and _is_of(record, query.plan):
                 items.append(entry(record))
                 size += len(record.value)
             if len(items) == query.limit or size > _PAGE_BYTES_MAX or looked_at == LOOKED_AT_MAX:
@@ -75,3 +75,10 @@ def fits(record: StoredRecord, topic: str, key: str) -> bool:
     """Whether a record has this topic and is about this key; an empty filter matches all."""
     about = key in ("", record.key) or record.headers.get("ce_subject") == key
     return topic in ("", record.topic) and about
+
+
+def _is_of(record: StoredRecord, plan: str) -> bool:
+    """Whether the change of a plan caused the record; an empty id matches all."""
+    # Records of producers may have no valid envelope.
+    parent, state = (record.headers.get(name, "") for name in ("ce_traceparent", "ce_tracestate"))
+    return not plan or tracing.plan_of(tracing.trace(parent, state)) == plan
