@@ -10,6 +10,7 @@ from engine import private_files
 from engine.cli import failures, kube_objects, options, results
 from engine.cli.client import Reply
 from engine.cli.plan import asking, changes_since
+from engine.domain import bindings
 from engine.plans.predictions import Prediction
 from events import tracing
 from events.json_values import Json, part
@@ -105,7 +106,12 @@ def _shortened(texts: list[str]) -> list[str]:
 
 
 def _outcomes(prediction: Prediction) -> dict[str, _Outcome]:
-    return {each.key: _Outcome(each.before, each.after, each.condition) for each in prediction.changed}
+    """Return the outcomes of the workloads that move or can't be placed; a plan does not depend on those that stay."""
+    return {
+        each.key: _Outcome(each.before, each.after, each.condition)
+        for each in prediction.changed
+        if each.before != each.after or each.condition not in {"", bindings.SUCCESS}
+    }
 
 
 def _clusters(clusters: dict[str, int]) -> str:

@@ -87,7 +87,7 @@ def named_version(request: Json) -> str:
     return str(part(body, "metadata").get("resourceVersion", ""))
 
 
-def unversioned(request: Json) -> Json:
+def _unversioned(request: Json) -> Json:
     """Return a request that holds for any version of its object."""
     if not named_version(request):
         return request
@@ -108,6 +108,8 @@ def predicted(
 
     Raises Failure if it can't be made. An interrupted command ends the plan on the server.
     """
+    # Each report of a cluster changes its version, and at an earlier point of the log objects had others.
+    requests = [_unversioned(each) for each in requests]
     body: Json = {"requests": requests, "failures": failed, "horizonMs": horizon_ms, "asOf": as_of}
     plan = client.post("plans", body)
     path = f"plans/{plan['id']}"

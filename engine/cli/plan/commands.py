@@ -228,9 +228,7 @@ def _planned(
         if not client.requests and not failed:
             output.print_line("Nothing changes: the objects are as wanted already.")
             return NOTHING
-        # Objects had other versions at an earlier point of the log.
-        requests = [asking.unversioned(each) if opened.as_of else each for each in client.requests]
-        answer, prediction = asking.predicted(client, requests, failed, horizon_ms, as_of=opened.as_of)
+        answer, prediction = asking.predicted(client, client.requests, failed, horizon_ms, as_of=opened.as_of)
         if asked.out is not None:
             saved = applying.SavedPlan(
                 client.requests, failed, horizon_ms, prediction, str(answer["id"]), client.generations
