@@ -113,19 +113,19 @@ spec:
     clusterAffinity: {clusterNames: [member1, member2]}
     replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: PREFERENCE}
 """
+WEIGHTED = "Weighted, weightPreference: {dynamicWeight: AvailableReplicas}"
 BALLAST = ("94", "88", "82")
 """The weights of the ballast; each member has 100 nodes."""
 
 
 @shows("rebalance scenario 2")
 def test_crowded_replicas_spread_again_after_a_rebalance(user: User) -> None:
-    _fill(user, "100", "88", "76")
-    policy = CROWDED.replace("PREFERENCE", "Weighted, weightPreference: {dynamicWeight: AvailableReplicas}")
-    user.apply(policy)
+    fill(user, "100", "88", "76")
+    user.apply(crowded(WEIGHTED))
     user.apply("own/nodes")
     user.until_placed("nginx-deployment", "member2:12")
 
-    _free_capacity(user)
+    free_capacity(user)
     assert user.placed("nginx-deployment") == "member2:12"
     user.apply(rebalancer())
 
@@ -134,12 +134,12 @@ def test_crowded_replicas_spread_again_after_a_rebalance(user: User) -> None:
 
 @shows("rebalance scenario 3")
 def test_aggregated_replicas_gather_again_after_a_rebalance(user: User) -> None:
-    _fill(user, "96", "92", "76")
-    user.apply(CROWDED.replace("PREFERENCE", "Aggregated"))
+    fill(user, "96", "92", "76")
+    user.apply(crowded("Aggregated"))
     user.apply("own/nodes")
     user.until_placed("nginx-deployment", "member1:4, member2:8")
 
-    _free_capacity(user)
+    free_capacity(user)
     assert user.placed("nginx-deployment") == "member1:4, member2:8"
     user.apply(rebalancer())
 
@@ -148,8 +148,7 @@ def test_aggregated_replicas_gather_again_after_a_rebalance(user: User) -> None:
 
 @shows("rebalance scenario 4", "affinity failover")
 def test_replicas_return_from_the_backup_to_the_primary_cluster(user: User) -> None:
-    policy = filled("propagation/affinities-primary-and-backup").removesuffix("    #...\n")
-    user.apply(f"{policy}    replicaScheduling: {{replicaSchedulingType: Divided}}\n")
+    user.apply(primary_and_backup())
     user.apply("propagation/nginx")
     user.until_placed("nginx-deployment", "member1:1")
     user.taint("member1", "power-failure:NoExecute")
@@ -161,6 +160,17 @@ def test_replicas_return_from_the_backup_to_the_primary_cluster(user: User) -> N
     user.apply(rebalancer())
 
     user.until_placed("nginx-deployment", "member1:1")
+
+
+def crowded(preference: str) -> str:
+    """Return a policy for nginx in two clusters, with this division of replicas."""
+    return CROWDED.replace("PREFERENCE", preference)
+
+
+def primary_and_backup() -> str:
+    """Return the guide's policy for nginx in member1, or else in member2."""
+    policy = filled("propagation/affinities-primary-and-backup").removesuffix("    #...\n")
+    return f"{policy}    replicaScheduling: {{replicaSchedulingType: Divided}}\n"
 
 
 def rebalancer() -> str:
@@ -209,7 +219,7 @@ def _assert_like(document: str, found: Json) -> None:
         assert found["spec"] == wanted["spec"]
 
 
-def _fill(user: User, *weights: str) -> None:
+def fill(user: User, *weights: str) -> None:
     """Fill this many nodes of each member."""
     manifest = text("own/ballast")
     for old, new in zip(BALLAST, weights, strict=True):
@@ -219,6 +229,6 @@ def _fill(user: User, *weights: str) -> None:
     user.until_running("ballast-deployment")
 
 
-def _free_capacity(user: User) -> None:
+def free_capacity(user: User) -> None:
     user("delete", "deploy", "ballast")
     user.until([], "get", "pods", "-l", "app=ballast")

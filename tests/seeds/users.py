@@ -5,6 +5,7 @@ The commands run in the test process: a process per command would take longer th
 
 import contextlib
 import io
+import json
 import re
 import sys
 import time
@@ -62,6 +63,30 @@ class User:
             return self("apply", "-f", "-", *options, given=manifest, code=code)
         self._applied.append(text(manifest))
         return self("apply", "-f", str(MANIFESTS / f"{manifest}.yaml"), *options, code=code)
+
+    def make_as_planned(self, directory: Path, *words: str, given: str = "") -> dict[str, dict[str, int]]:
+        """Plan a change, make it, and wait until the plan's check confirms it; return the clusters of what moves."""
+        if given:
+            self._applied.append(given)
+        if words[0] == "taint":
+            self._tainted.add(words[1])
+        file = str(directory / "plan.json")
+        prediction = json.loads(self("plan", *words, "-o", file, "--json", given=given, code=None))[
+            "prediction"
+        ]
+        self("apply", "--plan", file)
+        self.until_true(lambda: self._is_as_planned(file), lambda: self("plan", "check", file, code=None))
+        return {
+            change["key"]: change["after"]
+            for change in prediction["changed"]
+            if change["before"] != change["after"]
+        }
+
+    def _is_as_planned(self, file: str) -> bool:
+        found = self("plan", "check", file, "--json", code=None)
+        return bool(found) and all(
+            each["actual"] == each["predicted"] for each in json.loads(found)["workloads"]
+        )
 
     def taint(self, cluster: str, taint: str) -> str:
         """Taint a cluster, with the syntax of karmadactl."""
