@@ -9,6 +9,7 @@ once; rolling updates are not simulated.
 import heapq
 
 from engine.simulation import (
+    autoscaler_index,
     capacity,
     cron_jobs,
     disruption_budgets,
@@ -193,6 +194,7 @@ def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, 
             del state.workloads[key]
             state.definitions.pop(key, None)
             disruption_budgets.forget(state, workload)
+            autoscaler_index.forget(state, key)
             if workload.ref.kind == PRIORITY_CLASS:
                 state.ranks.pop(workload.ref.name, None)
         record_removal(state, key, version)

@@ -17,6 +17,7 @@ from engine import diagnostics
 from engine.kubeapi.values import selectors
 from engine.log import port
 from engine.simulation import (
+    autoscaling,
     cluster,
     counted_works,
     faults,
@@ -288,6 +289,16 @@ class Members:
     def _advance(self, name: str, now_ms: int) -> list[records.Record]:
         state = self._states[name]
         batch = [self._record(name, report, now_ms) for report in cluster.advance(state, now_ms)]
+        if (
+            state.to_scale
+            and not state.faults.cut_off
+            and not state.spec.modelled
+            and name not in self._writes
+        ):
+            batch += [
+                self._record(name, reports.Report(write, name, reports.NO_WORK), now_ms)
+                for write in autoscaling.writes(state, now_ms)
+            ]
         due_ms = cluster.due_ms(state)
         if due_ms is not None and due_ms != self._due_of.get(name):
             self._due_of[name] = due_ms

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from engine.simulation import capacity, cron_jobs, disruption_budgets
+from engine.simulation import autoscaler_index, capacity, cron_jobs, disruption_budgets
 from engine.simulation.state import NEVER_MS, Cohort, MemberState, Workload
 from engine.works.templates import COUNTED_BY_MEMBERS, Template
 from events import shapes
@@ -24,6 +24,8 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
     disruption_budgets.forget(state, workload)
     workload.template = template
     disruption_budgets.record(state, workload)
+    autoscaler_index.record(state, workload.object_key, workload.ref.namespace, template.scaler)
+    autoscaler_index.touch(state, workload.object_key)
     cron_jobs.follow(state, workload, at_ms)
     replicas = min(replicas, still_to_run(workload, replicas))
     missing = replicas - workload.admitted - workload.pending

@@ -7,6 +7,7 @@ from msgspec import Struct
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import capacity, specs
 from engine.simulation.budget_index import BudgetIndex
+from engine.works.autoscalers import Scaler
 from engine.works.templates import EMPTY, Rank, Template
 from events import clusters, health, shapes, tracing, works
 
@@ -171,6 +172,8 @@ class MemberState(Struct, kw_only=True):
     - ``unmanaged``: objects of its own clients, by binding key; ``conflicts``: works for such objects.
     - ``definitions``: the kinds of its CustomResourceDefinitions, by the definition's key.
     - ``budgets``: its PodDisruptionBudgets; None before the first one.
+    - ``scalers``: its HorizontalPodAutoscalers with the keys of their targets; ``scaled``: autoscalers by target;
+      ``to_scale``: targets that may have other replicas or another load since they were last checked.
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
     - ``unplaced``, ``waiting``: workloads with pending replicas: not tried yet, or without capacity.
@@ -189,6 +192,9 @@ class MemberState(Struct, kw_only=True):
     conflicts: dict[str, Conflict] = {}
     definitions: dict[str, tuple[Resource, ...]] = {}
     budgets: BudgetIndex | None = None
+    scalers: dict[str, tuple[str, Scaler]] = {}
+    scaled: dict[str, dict[str, None]] = {}
+    to_scale: dict[str, None] = {}
     ranks: dict[str, Rank] = {}
     is_ranked: bool = False
     refused: dict[str, Workload] = {}

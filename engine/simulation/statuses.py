@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from engine.simulation import addresses, cron_jobs, disruption_budgets, replicas
+from engine.simulation import addresses, autoscaling, cron_jobs, disruption_budgets, replicas
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json
@@ -36,6 +36,8 @@ def status(state: MemberState, workload: Workload) -> Json:
         built_in = cron_jobs.status(workload)
     elif budget is not None:
         built_in = disruption_budgets.status(state, workload, budget)
+    elif workload.template.scaler is not None:
+        built_in = autoscaling.status(state, workload, workload.template.scaler)
     elif workload.template.is_balanced:
         built_in = _balancer_status(cluster, workload)
     else:

@@ -14,7 +14,7 @@ from msgspec import structs
 from engine.domain import marks, namespaces
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
-from engine.simulation import disruption_budgets, replicas, served_kinds
+from engine.simulation import autoscaler_index, disruption_budgets, replicas, served_kinds
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Unmanaged, Workload
 from engine.works import templates
 from events import keys, objects, shapes, works
@@ -48,6 +48,7 @@ def workload_of(key: str, item: Unmanaged) -> Workload:
         known=(0, 0),
         created_ms=item.created_ms,
         uid=item.uid,
+        generation=item.generation,
         is_unmanaged=True,
     )
 
@@ -174,6 +175,17 @@ def kept_in(manifest: bytes) -> Kept:
     )
 
 
+def kept_manifest(workload: Workload) -> Json:
+    """Return the part of a managed object that it keeps, in the form that `kept_in` reads."""
+    ref, kept = workload.ref, workload.kept
+    metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
+    for field, texts in (("labels", kept.labels), ("annotations", kept.annotations)):
+        if texts:
+            metadata[field] = dict(texts)
+    status: Json = {"status": msgspec.json.decode(kept.status)} if kept.status else {}
+    return {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, **status}
+
+
 def _texts(value: object) -> tuple[tuple[str, str], ...]:
     return tuple(
         sorted((name, text) for name, text in (as_object(value) or {}).items() if isinstance(text, str))
@@ -209,6 +221,7 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
     template = templates.read(item.manifest)
     count = replicas.desired(state, ref, replicas_of(ref, item.manifest), template)
     if count is None:
+        autoscaler_index.record(state, key, ref.namespace, template.scaler)
         return None
     workload = running(state, key) or workload_of(key, item)
     state.workloads[workload.key] = workload
@@ -220,6 +233,7 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
 def _forget(state: MemberState, key: str) -> None:
     state.unmanaged.pop(key, None)
     state.definitions.pop(key, None)
+    autoscaler_index.forget(state, key)
     for each in (UNMANAGED + key, key):
         workload = state.workloads.get(each)
         if workload is not None and (workload.is_unmanaged or workload.preserved):

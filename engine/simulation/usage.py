@@ -1,16 +1,17 @@
 """Resource usage in a member's metrics API (``metrics.k8s.io``), derived from the requests.
 
-Nothing is measured: a ready replica is taken to use its requests; one without requests uses nothing.
+Nothing is measured: a ready replica is taken to use its requests; one without requests uses nothing. The load in a
+workload's annotation is used by its ready replicas and their containers in equal parts.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
 from engine.kubeapi.values import quantity
-from engine.simulation import api_objects, lists
+from engine.simulation import api_objects, autoscaling, lists
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, as_objects
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 CLUSTER: Final = "resource.karmada.io/cluster"
@@ -23,10 +24,11 @@ _RESOURCES: Final = ("cpu", "memory")
 def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: int) -> Iterator[Json]:
     """Yield the usage of a workload's ready pods."""
     spec = as_object(api_objects.template_of(manifest).get("spec")) or {}
+    specs = as_objects(spec.get("containers"))
+    load, parts = autoscaling.load_of(workload) or {}, max(workload.ready, 1) * max(len(specs), 1)
+    equal = {name: quantity.of_nano(name, load[name] // parts) for name in _RESOURCES if name in load}
     containers = [
-        {"name": str(container.get("name", "")), "usage": _usage(container)}
-        for item in as_list(spec.get("containers")) or []
-        if (container := as_object(item)) is not None
+        {"name": str(container.get("name", "")), "usage": _usage(container) | equal} for container in specs
     ]
     for pod in lists.pods_of(state, workload):
         if pod.ready:

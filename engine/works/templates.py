@@ -18,7 +18,7 @@ from engine.kubeapi.schema.openapi_schemas import DefinitionError
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import quantity, schedules
 from engine.objects import workloads
-from engine.works import budgets
+from engine.works import autoscalers, budgets
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
 from events.json_values import Json, part
@@ -80,7 +80,8 @@ class Template(Struct, frozen=True, gc=False):
     until it succeeds (0 for kinds that don't end). ``is_balanced``: a load balancer
     answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget; ``cron`` says when a CronJob starts
     Jobs. ``retains``: the template leaves its replicas to its members. ``lacks_image``: no registry has an image of the
-    pods, so that they do not start.
+    pods, so that they do not start. ``load`` is the annotation of what the pods use, ``scaler`` the content of a
+    HorizontalPodAutoscaler.
     """
 
     amounts: Amounts
@@ -99,6 +100,8 @@ class Template(Struct, frozen=True, gc=False):
     cron: CronJob | None = None
     retains: bool = False
     lacks_image: bool = False
+    load: str = ""
+    scaler: autoscalers.Scaler | None = None
 
 
 class _Container(Struct, frozen=True):
@@ -212,6 +215,8 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         cron=_cron(manifest, annotations) if (decoded.api_version, decoded.kind) == _CRON_JOB else None,
         lacks_image=_lacks_image(pod.spec.containers) or _lacks_image(decoded.spec.containers),
         retains=(decoded.metadata.labels or {}).get(marks.RETAIN_REPLICAS) == "true",
+        load=annotations.get(autoscalers.LOAD, ""),
+        scaler=autoscalers.read(manifest) if decoded.kind == autoscalers.KIND else None,
     )
 
 

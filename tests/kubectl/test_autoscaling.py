@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from engine.works import autoscalers
 from events.json_values import part
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import DEPLOYMENT, POLICY
@@ -79,3 +80,42 @@ def test_divided_template_follows_the_replicas_that_its_members_decide(kubectl: 
     _until_replicas(kubectl, 6 + int(str(counts["member2"])))
     assert part(kubectl.on("member2").json("deploy", "web"), "spec")["replicas"] == counts["member2"]
     assert part(member.json("deploy", "web"), "spec")["replicas"] == 6
+
+
+def _until_shown(member: Kubectl, row: str) -> None:
+    member.until_true(
+        lambda: row in " ".join(member("get", "hpa").split()),
+        lambda: member("get", "hpa,deploy", "-o", "yaml"),
+    )
+
+
+def test_autoscaler_of_a_member_follows_the_load_in_the_annotation_of_its_target(kubectl: Kubectl) -> None:
+    member = kubectl.on("member3")
+    member.until_true(
+        lambda: kubectl.namespace in member("get", "namespaces"), lambda: member("get", "namespaces")
+    )
+    member("create", "deployment", "api", "--image=nginx", "--replicas=1")
+    member("set", "resources", "deploy", "api", "--requests=cpu=100m")
+    member("autoscale", "deploy", "api", "--min=2", "--max=6", "--cpu-percent=50")
+    _until_shown(member, "api Deployment/api cpu: <unknown>/50% 2 6 2")
+    member("annotate", "deploy", "api", f"{autoscalers.LOAD}=200m")
+    _until_shown(member, "api Deployment/api cpu: 50%/50% 2 6 4")
+    member("rollout", "status", "deploy", "api", "--timeout=60s")
+    assert "50m" in member("top", "pods", "--no-headers")
+    assert "lastScaleTime" in member("get", "hpa", "api", "-o", "yaml")
+    assert "ValidMetricFound" in member("describe", "hpa", "api")
+    member("delete", "hpa", "api")
+    member("scale", "deploy", "api", "--replicas=1")
+    member.until(["NAME READY UP-TO-DATE AVAILABLE", "api 1/1 1 1"], "deploy", "api")
+
+
+def test_divided_template_follows_the_load_in_its_members(kubectl: Kubectl) -> None:
+    busy = DEPLOYMENT.replace(
+        "metadata:\n", f'metadata:\n  annotations: {{{autoscalers.LOAD}: "hits=55"}}\n', 1
+    )
+    metric = "{type: Pods, pods: {metric: {name: hits}, target: {type: AverageValue, averageValue: 10}}}"
+    scaler = SCALER.replace("  maxReplicas: 10\n", f"  maxReplicas: 10\n  metrics: [{metric}]\n", 1)
+    kubectl("apply", "-f", "-", given=f"{busy}---{POLICY}---{scaler}")
+    _until_replicas(kubectl, 12)
+    kubectl("annotate", "deploy", "web", f"{autoscalers.LOAD}=hits=15", "--overwrite")
+    _until_replicas(kubectl, 4)

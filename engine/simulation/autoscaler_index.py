@@ -1,0 +1,34 @@
+"""Index of a member's HorizontalPodAutoscalers by what they scale, so that a change of a target finds its own ones."""
+
+from engine.simulation.state import MemberState
+from engine.works.autoscalers import Scaler
+from events import keys
+
+
+def record(state: MemberState, key: str, namespace: str, scaler: Scaler | None) -> None:
+    """Record the autoscaler of an object, which has its target checked; None if the object is not an autoscaler."""
+    forget(state, key)
+    if scaler is not None:
+        target = keys.binding_key(scaler.target_kind, namespace, scaler.target_name)
+        state.scalers[key] = target, scaler
+        state.scaled.setdefault(target, {})[key] = None
+        touch(state, target)
+
+
+def forget(state: MemberState, key: str) -> None:
+    """Forget an object if it is an autoscaler."""
+    former = state.scalers.pop(key, None)
+    if former is not None:
+        target, _ = former
+        del state.scaled[target][key]
+        if not state.scaled[target]:
+            del state.scaled[target]
+            state.to_scale.pop(target, None)
+
+
+def touch(state: MemberState, target: str) -> None:
+    """Have a workload checked whose replicas or load may have changed, if an autoscaler scales it."""
+    found = state.scaled.get(target)
+    if found:
+        state.to_scale[target] = None
+        state.dirty.update(found)

@@ -1,0 +1,166 @@
+"""HorizontalPodAutoscalers of a member: they scale their targets by writes, as clients of the member do.
+
+A target that the control plane manages is scaled only if its template leaves the replicas to its members; otherwise
+propagation and autoscaler would undo each other's writes.
+"""
+
+from typing import Final
+
+import msgspec
+
+from engine.domain import marks
+from engine.kubeapi.values import quantity
+from engine.objects import workloads
+from engine.simulation import unmanaged
+from engine.simulation.state import MemberState, Workload
+from engine.works import autoscalers
+from engine.works.autoscalers import Metric, Scaler
+from engine.works.manifests import declared_replicas_path
+from events import clusters, times
+from events.json_values import Json, part
+
+_SCALED_AT: Final = "lastScaleTime"
+_PERCENT: Final = 100
+
+
+def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]:
+    """Return the writes of the autoscalers whose targets have changed: new replicas, and when they were set."""
+    found: list[clusters.MemberObjectApplied] = []
+    targets, state.to_scale = state.to_scale, {}
+    for target in targets:
+        key = next(iter(state.scaled.get(target, ())), None)
+        workload = _target(state, target)
+        if key is None or workload is None or not workload.replicas or _refusal(workload):
+            continue
+        _, scaler = state.scalers[key]
+        count = scaler.limited(_wanted(scaler, workload, workload.replicas))
+        if count != workload.replicas:
+            found += _written(state, target, replicas=count)
+            found += _written(state, key, status={_SCALED_AT: times.to_seconds_text(at_ms)})
+    return found
+
+
+def status(state: MemberState, workload: Workload, scaler: Scaler) -> Json:
+    """Return the status of an autoscaler, but for the time of its last change."""
+    key, _ = state.scalers.get(workload.object_key, ("", scaler))
+    target = _target(state, key)
+    if target is None or target.replicas is None:
+        message = f'{scaler.target_kind} "{scaler.target_name}" not found'
+        return _status(workload, [_condition(workload, "AbleToScale", "FailedGetScale", message, well=False)])
+    count = target.admitted + target.pending
+    if refusal := _refusal(target):
+        refused = _condition(workload, "AbleToScale", "FailedUpdateScale", refusal, well=False)
+        return _status(workload, [refused], currentReplicas=count, desiredReplicas=count)
+    able = _condition(
+        workload, "AbleToScale", "ReadyForNewScale", "recommended size matches current size", well=True
+    )
+    if not target.replicas:
+        message = "scaling is disabled since the replica count of the target is zero"
+        idle = _condition(workload, "ScalingActive", "ScalingDisabled", message, well=False)
+        return _status(workload, [able, idle], currentReplicas=count, desiredReplicas=0)
+    load, requests = load_of(target), dict(target.template.amounts)
+    followed = scaler.followed(load or {}, requests)
+    conditions = [able, _activity(workload, target, followed, load), _limits(workload, scaler, target)]
+    metrics = [_current(each, (load or {})[each.name], count, requests) for each in followed]
+    shown = {"currentMetrics": metrics} if metrics else {}
+    desired = scaler.limited(_wanted(scaler, target, target.replicas))
+    return _status(workload, conditions, currentReplicas=count, desiredReplicas=desired, **shown)
+
+
+def load_of(workload: Workload) -> dict[str, int] | None:
+    """Return what the pods of a workload use together, by metric in billionths; None if the annotation is malformed."""
+    text = workload.template.load or dict(workload.kept.annotations).get(autoscalers.LOAD, "")
+    return autoscalers.load_in(text)
+
+
+def _wanted(scaler: Scaler, workload: Workload, count: int) -> int:
+    return scaler.wanted(count, load_of(workload) or {}, dict(workload.template.amounts))
+
+
+def _target(state: MemberState, key: str) -> Workload | None:
+    return unmanaged.running(state, key) or state.workloads.get(key)
+
+
+def _refusal(target: Workload) -> str:
+    """Return why a target can't be scaled, or an empty text."""
+    if target.preserved or not (target.is_unmanaged or target.template.retains):
+        return (
+            f"the control plane decides on the replicas of {target.ref.kind} {target.ref.name}: "
+            f'label its template {marks.RETAIN_REPLICAS}: "true" to leave them to its members'
+        )
+    return ""
+
+
+def _written(
+    state: MemberState, key: str, *, replicas: int | None = None, status: Json | None = None
+) -> list[clusters.MemberObjectApplied]:
+    """Return the write of an object with other replicas or another status; none if its content is unknown here."""
+    item, workload = state.unmanaged.get(key), unmanaged.managed(state, key)
+    if item is not None:
+        value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
+        path = workloads.replicas_path(item.ref.api_version, item.ref.kind)
+    elif workload is not None:
+        value = unmanaged.kept_manifest(workload)
+        path = workloads.replicas_path(
+            workload.ref.api_version, workload.ref.kind, declared_replicas_path(workload.reading)
+        )
+    else:
+        return []
+    if replicas is not None:
+        value = workloads.with_field(value, path, replicas)
+    if status is not None:
+        value = {**value, "status": {**part(value, "status"), **status}}
+    manifest = msgspec.Raw(msgspec.json.encode(value))
+    return [clusters.MemberObjectApplied(name=state.spec.name, manifest=manifest)]
+
+
+def _activity(
+    workload: Workload, target: Workload, followed: list[Metric], load: dict[str, int] | None
+) -> Json:
+    if followed:
+        message = "the HPA was able to successfully calculate a replica count"
+        return _condition(workload, "ScalingActive", "ValidMetricFound", message, well=True)
+    asked = f"annotation {autoscalers.LOAD} of {target.ref.kind} {target.ref.name}"
+    message = (
+        f"the {asked} is malformed; write it like cpu=1500m,requests=20"
+        if load is None
+        else f"no metric has a load and a target for each pod; set the load with the {asked}"
+    )
+    return _condition(workload, "ScalingActive", "FailedGetResourceMetric", message, well=False)
+
+
+def _limits(workload: Workload, scaler: Scaler, target: Workload) -> Json:
+    wanted = _wanted(scaler, target, target.replicas or 0)
+    reason, text = "DesiredWithinRange", "the desired count is within the acceptable range"
+    if wanted < scaler.least:
+        reason, text = "TooFewReplicas", "the desired replica count is less than the minimum replica count"
+    elif wanted > scaler.most:
+        reason, text = "TooManyReplicas", "the desired replica count is more than the maximum replica count"
+    return _condition(workload, "ScalingLimited", reason, text, well=wanted != scaler.limited(wanted))
+
+
+def _current(metric: Metric, load: int, count: int, requests: dict[str, int]) -> Json:
+    average = load // max(count, 1)
+    used: Json = {"averageValue": quantity.of_nano(metric.name, -(-average // 1_000_000) * 1_000_000)}
+    if metric.share is not None:
+        used["averageUtilization"] = average * _PERCENT // requests[metric.name]
+    field = metric.source[:1].lower() + metric.source[1:]
+    named: Json = {"name": metric.name}
+    if metric.source not in autoscalers.RESOURCES:
+        named = {"metric": named}
+    return {"type": metric.source, field: {**named, "current": used}}
+
+
+def _condition(workload: Workload, kind: str, reason: str, message: str, *, well: bool) -> Json:
+    return {
+        "type": kind,
+        "status": "True" if well else "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": times.to_seconds_text(workload.created_ms),
+    }
+
+
+def _status(workload: Workload, conditions: list[Json], **fields: object) -> Json:
+    generation = max(workload.generation, 1)
+    return {"observedGeneration": generation, **fields, "conditions": conditions}

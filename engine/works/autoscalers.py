@@ -1,0 +1,117 @@
+"""HorizontalPodAutoscalers: the replicas that a load asks for, by the published algorithm of Kubernetes.
+
+It leaves out what needs measurements over time: stabilization windows and scaling policies.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.kubeapi.values import quantity
+from events.json_values import Json, as_objects, part
+
+KIND: Final = "HorizontalPodAutoscaler"
+LOAD: Final = "simulation.reballast.io/load"
+"""Annotation of a workload: what all its pods use together, such as ``1500m`` (cpu) or ``cpu=2,requests=300``."""
+
+_CPU: Final = "cpu"
+_PERCENT: Final = 100
+_TOLERANCE: Final = 10
+"""A load within a tenth of the target changes nothing, as in Kubernetes."""
+
+_DEFAULT_SHARE: Final = 80
+_SOURCES: Final = {
+    "Resource": ("resource",),
+    "ContainerResource": ("containerResource",),
+    "Pods": ("pods", "metric"),
+    "Object": ("object", "metric"),
+    "External": ("external", "metric"),
+}
+"""Path of the name in a metric of each type, after the path of its target."""
+
+RESOURCES: Final = ("Resource", "ContainerResource")
+
+
+class Metric(Struct, frozen=True, gc=False):
+    """A metric and its target for each pod: a share of the pod's request in percent, or an amount in billionths.
+
+    ``source`` is its type; a metric with neither target is not followed.
+    """
+
+    source: str
+    name: str
+    share: int | None = None
+    average: int | None = None
+
+    def target(self, requests: Mapping[str, int]) -> int:
+        """Return what one pod should use, in billionths; 0 if that is unknown."""
+        if self.share is not None:
+            return requests.get(self.name, 0) * self.share // _PERCENT
+        return self.average or 0
+
+
+class Scaler(Struct, frozen=True):
+    """Target of an autoscaler, its limits, and the metrics that it follows."""
+
+    target_kind: str
+    target_name: str
+    least: int
+    most: int
+    metrics: tuple[Metric, ...]
+
+    def followed(self, load: Mapping[str, int], requests: Mapping[str, int]) -> list[Metric]:
+        """Return the metrics whose load and target are known."""
+        return [each for each in self.metrics if each.name in load and each.target(requests) > 0]
+
+    def wanted(self, count: int, load: Mapping[str, int], requests: Mapping[str, int]) -> int:
+        """Return the replicas that the load asks for, before the limits; ``count`` if no metric is known."""
+        counts = [
+            _wanted(count, load[each.name], each.target(requests)) for each in self.followed(load, requests)
+        ]
+        return max(counts, default=count)
+
+    def limited(self, count: int) -> int:
+        """Return a number of replicas within the limits."""
+        return min(max(count, self.least), self.most)
+
+
+def read(manifest: bytes | msgspec.Raw) -> Scaler | None:
+    """Return the autoscaler in the manifest of an autoscaling/v2 one; None if it can't be read."""
+    try:
+        spec = part(msgspec.json.decode(manifest), "spec")
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    target, least, most = part(spec, "scaleTargetRef"), spec.get("minReplicas", 1), spec.get("maxReplicas")
+    if not isinstance(least, int) or not isinstance(most, int):
+        return None
+    default = [Metric("Resource", _CPU, share=_DEFAULT_SHARE)]
+    metrics = [_metric(each) for each in as_objects(spec.get("metrics"))] or default
+    return Scaler(str(target.get("kind", "")), str(target.get("name", "")), least, most, tuple(metrics))
+
+
+def load_in(text: str) -> dict[str, int] | None:
+    """Return a load by metric, in billionths; a quantity alone is cpu. None if the text is malformed."""
+    load: dict[str, int] = {}
+    for item in text.split(",") if text else ():
+        name, _, amount = item.rpartition("=")
+        nano = quantity.nano_units_of(amount.strip())
+        if nano is None or nano < 0:
+            return None
+        load[name.strip() or _CPU] = nano
+    return load
+
+
+def _metric(value: Json) -> Metric:
+    source = str(value.get("type", ""))
+    found = part(value, *_SOURCES.get(source, ("",)))
+    target = part(value, *_SOURCES.get(source, ("",))[:1], "target")
+    share = target.get("averageUtilization")
+    average = quantity.nano_units_of(target.get("averageValue"))
+    return Metric(source, str(found.get("name", "")), share if isinstance(share, int) else None, average)
+
+
+def _wanted(count: int, load: int, target: int) -> int:
+    expected = count * target
+    return count if abs(load - expected) * _TOLERANCE <= expected else -(-load // target)
