@@ -107,7 +107,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
             "uid": _uid(state, pod.name, str(pod.created_ms)),
             "creationTimestamp": created,
             "labels": {**pod.labels, **hash_label},
-            "ownerReferences": [_owner(state, workload)],
+            "ownerReferences": [owner_of_pods(state, workload)],
         }
         placement: Json = {"nodeName": _node_name(state, pod.slot % nodes)} if pod.ready else {}
         yield {
@@ -318,7 +318,7 @@ def _set_name(workload: Workload) -> str:
     return f"{workload.ref.name}-{workload.template.digest}"
 
 
-def _owner(state: MemberState, workload: Workload) -> Json:
+def owner_of_pods(state: MemberState, workload: Workload) -> Json:
     """Return the owner reference of a pod: its workload, or the ReplicaSet of a Deployment."""
     if workload.ref.kind != "Deployment":
         return _owned_by(state, workload)

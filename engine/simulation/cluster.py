@@ -14,6 +14,7 @@ from engine.simulation import (
     cron_jobs,
     disruption_budgets,
     pod_priorities,
+    quotas,
     replicas,
     reports,
     served_kinds,
@@ -81,6 +82,10 @@ def advance(state: MemberState, at_ms: int) -> list[reports.Report]:
     if state.faults.cut_off:
         return reports.collect_health(state)
     _start_due(state, at_ms)
+    for key in quotas.freed(state):
+        if (workload := state.workloads.get(key)) is not None:
+            replicas.run(state, workload, workload.replicas or 0, workload.template, at_ms)
+            state.dirty[key] = None
     _admit(state, at_ms)
     return reports.collect(state, at_ms)
 
@@ -195,6 +200,7 @@ def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, 
             state.definitions.pop(key, None)
             disruption_budgets.forget(state, workload)
             autoscaler_index.forget(state, key)
+            quotas.forget(state, key, workload.ref.namespace)
             if workload.ref.kind == PRIORITY_CLASS:
                 state.ranks.pop(workload.ref.name, None)
         record_removal(state, key, version)

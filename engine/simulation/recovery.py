@@ -13,7 +13,16 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine.simulation import capacity as simulation_capacity
-from engine.simulation import cluster, disruption_budgets, faults, replicas, reports, served_kinds, unmanaged
+from engine.simulation import (
+    cluster,
+    disruption_budgets,
+    faults,
+    quotas,
+    replicas,
+    reports,
+    served_kinds,
+    unmanaged,
+)
 from engine.simulation.state import (
     Cohort,
     Conflict,
@@ -24,6 +33,7 @@ from engine.simulation.state import (
     Version,
     Workload,
 )
+from engine.works import quotas as quota_manifests
 from engine.works.templates import EMPTY, Template
 from events import clusters, health, job_statuses, objects, shapes, times, works
 
@@ -199,7 +209,10 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
     state.reported_apis = history.apis
     state.faults.unreachable = not history.is_reachable
     state.faults.down = history.down_since > 0 and history.is_reachable
-    for key, past in history.workloads.items():
+    for key, item in history.unmanaged.items():
+        if item.ref.kind == quota_manifests.KIND:
+            quotas.record(state, key, item.ref, quota_manifests.read(item.manifest))
+    for key, past in sorted(history.workloads.items(), key=_is_after_quotas):
         report = history.reports.get(key)
         if past.applied is not None:
             template = templates.get(key, EMPTY)
@@ -224,6 +237,11 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
             workload.replaced = history.replaced.get(key, {})
             # What a client of the member runs is not reported; take it as ready.
             _admit(state, workload, history.ages.get(key, []), workload.pending)
+
+
+def _is_after_quotas(entry: tuple[str, WorkloadHistory]) -> bool:
+    _, past = entry
+    return past.applied is None or past.applied.template.kind != quota_manifests.KIND
 
 
 def _restore_workload(
@@ -277,7 +295,12 @@ def _restore_workload(
     else:
         # A preserved workload stopped reporting when it was given up; take it as ready.
         ready = (count or 0) if past.preserved else 0
-    replicas.run(state, workload, workload.replicas or 0, template, at_ms)
+    count = workload.replicas or 0
+    if isinstance(report, health.WorkloadReported) and quotas.is_limited(state, workload.ref.namespace):
+        count = min(count, report.replicas)
+    replicas.run(state, workload, count, template, at_ms)
+    if count < (workload.replicas or 0):
+        quotas.defer(state, workload)
     _admit(state, workload, past.ages, ready)
 
 

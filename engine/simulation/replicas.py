@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from engine.simulation import autoscaler_index, capacity, cron_jobs, disruption_budgets
+from engine.simulation import autoscaler_index, capacity, cron_jobs, disruption_budgets, quotas
 from engine.simulation.state import NEVER_MS, Cohort, MemberState, Workload
 from engine.works.templates import COUNTED_BY_MEMBERS, Template
 from events import shapes
@@ -25,13 +25,16 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
     workload.template = template
     disruption_budgets.record(state, workload)
     autoscaler_index.record(state, workload.object_key, workload.ref.namespace, template.scaler)
+    quotas.record(state, workload.object_key, workload.ref, template.quota)
     autoscaler_index.touch(state, workload.object_key)
     cron_jobs.follow(state, workload, at_ms)
     replicas = min(replicas, still_to_run(workload, replicas))
     missing = replicas - workload.admitted - workload.pending
     if missing > 0:
         add_replicas(state, workload, missing, at_ms)
-    elif missing < 0:
+    else:
+        quotas.settle(state, workload)
+    if missing < 0:
         shrink(state, workload, -missing)
 
 
@@ -66,6 +69,7 @@ def finish(state: MemberState, workload: Workload, at_ms: int) -> None:
     for cohort in ended:
         capacity.add(state.capacity.running, workload.template.amounts, -cohort.count)
         workload.succeeded += cohort.count
+        quotas.count(state, workload.ref.namespace, workload.template, -cohort.count)
         workload.ended_ms = cohort.ready_ms + run_ms
     state.capacity_changed = state.capacity_freed = True
     run(state, workload, workload.replicas or 0, workload.template, at_ms)
@@ -108,6 +112,7 @@ def replace(state: MemberState, workload: Workload, slot: int, at_ms: int) -> No
     amounts = workload.template.amounts
     capacity.add(state.capacity.running if cohort.running else state.capacity.starting, amounts, -1)
     cohort.count -= 1
+    quotas.count(state, workload.ref.namespace, workload.template, -1)
     workload.cohorts = [each for each in workload.cohorts if each.count]
     disruption_budgets.touch(state, workload)
     state.capacity_freed = True
@@ -123,7 +128,9 @@ def _cohort_at(workload: Workload, place: int) -> Cohort:
 
 
 def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
-    """Create ``count`` more replicas of a workload; they wait for capacity."""
+    """Create ``count`` more replicas of a workload, as far as quotas allow; they wait for capacity."""
+    count = quotas.allowed(state, workload, count)
+    quotas.count(state, workload.ref.namespace, workload.template, count)
     workload.pending += count
     workload.pending_since_ms = at_ms
     state.is_ranked = state.is_ranked or bool(workload.template.priority_class)
@@ -159,6 +166,7 @@ def shrink(state: MemberState, workload: Workload, count: int) -> None:
     amounts = workload.template.amounts
     if not count:
         return
+    quotas.count(state, workload.ref.namespace, workload.template, -count)
     disruption_budgets.touch(state, workload)
     dropped = min(count, workload.pending)
     workload.pending -= dropped

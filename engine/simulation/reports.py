@@ -12,7 +12,7 @@ from msgspec import structs
 
 from engine.kubeapi.values import quantity
 from engine.objects import status_fields, workloads
-from engine.simulation import capacity, disruption_budgets, served_kinds, statuses
+from engine.simulation import capacity, disruption_budgets, quotas, served_kinds, statuses
 from engine.simulation.state import MemberState, ReportCause, Workload
 from events import clusters, health, shapes, status_values
 
@@ -109,7 +109,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
     # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
     reading = workload.reading if shown else None
     kind = workload.ref.api_version, workload.ref.kind
-    is_ready = ready == count
+    is_ready = ready == count and not quotas.is_short(state, workload)
     if workload.template.budget is not None and shown:
         is_ready = disruption_budgets.is_met(shown)
     generation = workload.generation if kind in status_values.GENERATION_KINDS else 0

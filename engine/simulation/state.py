@@ -8,6 +8,7 @@ from engine.kubeapi.schema.resources import Resource
 from engine.simulation import capacity, specs
 from engine.simulation.budget_index import BudgetIndex
 from engine.works.autoscalers import Scaler
+from engine.works.quotas import Quota
 from engine.works.templates import EMPTY, Rank, Template
 from events import clusters, health, shapes, tracing, works
 
@@ -166,6 +167,19 @@ class Conflict(Struct, frozen=True):
     cause: ReportCause
 
 
+class NamespaceQuotas(Struct, kw_only=True):
+    """The quotas of a namespace with their names, by key.
+
+    ``used`` is what its pods use of the limited resources, in billionths; ``short`` are the workloads whose pods were
+    refused, tried again if ``is_freed``.
+    """
+
+    quotas: dict[str, tuple[str, Quota]] = {}
+    used: dict[str, int] = {}
+    short: dict[str, None] = {}
+    is_freed: bool = False
+
+
 class MemberState(Struct, kw_only=True):
     """State of a member.
 
@@ -174,6 +188,7 @@ class MemberState(Struct, kw_only=True):
     - ``budgets``: its PodDisruptionBudgets; None before the first one.
     - ``scalers``: its HorizontalPodAutoscalers with the keys of their targets; ``scaled``: autoscalers by target;
       ``to_scale``: targets that may have other replicas or another load since they were last checked.
+    - ``quotas``: its ResourceQuotas, by namespace.
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
     - ``unplaced``, ``waiting``: workloads with pending replicas: not tried yet, or without capacity.
@@ -195,6 +210,7 @@ class MemberState(Struct, kw_only=True):
     scalers: dict[str, tuple[str, Scaler]] = {}
     scaled: dict[str, dict[str, None]] = {}
     to_scale: dict[str, None] = {}
+    quotas: dict[str, NamespaceQuotas] = {}
     ranks: dict[str, Rank] = {}
     is_ranked: bool = False
     refused: dict[str, Workload] = {}

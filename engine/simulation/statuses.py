@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from engine.simulation import addresses, autoscaling, cron_jobs, disruption_budgets, replicas
+from engine.simulation import addresses, autoscaling, cron_jobs, disruption_budgets, quotas, replicas
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json
@@ -27,7 +27,11 @@ def status(state: MemberState, workload: Workload) -> Json:
     It has the workload's counts or addresses, the simulated status in its template, and what clients wrote.
     """
     if workload.replicas is not None:
-        return _decode(workload.template.status) | _decode(workload.kept.status) | _replica_status(workload)
+        return (
+            _decode(workload.template.status)
+            | _decode(workload.kept.status)
+            | _replica_status(state, workload)
+        )
     kind = workload.ref.api_version, workload.ref.kind
     cluster, budget = state.spec.name, workload.template.budget
     if kind == _POD:
@@ -38,6 +42,8 @@ def status(state: MemberState, workload: Workload) -> Json:
         built_in = disruption_budgets.status(state, workload, budget)
     elif workload.template.scaler is not None:
         built_in = autoscaling.status(state, workload, workload.template.scaler)
+    elif workload.template.quota is not None:
+        built_in = quotas.status(state, workload.ref.namespace, workload.template.quota)
     elif workload.template.is_balanced:
         built_in = _balancer_status(cluster, workload)
     else:
@@ -95,10 +101,11 @@ def _decode(text: bytes) -> Json:
         return {}
 
 
-def _replica_status(workload: Workload) -> Json:
+def _replica_status(state: MemberState, workload: Workload) -> Json:
     count = workload.admitted + workload.pending
     ready = workload.ready
-    enough = ready >= count
+    refusal = quotas.refusal_of(state, workload)
+    enough = ready >= count and not refusal
     since = times.to_seconds_text(workload.created_ms)
     available = {
         "type": "Available",
@@ -110,6 +117,8 @@ def _replica_status(workload: Workload) -> Json:
         "lastTransitionTime": since,
         "lastUpdateTime": since,
     }
+    failed = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refusal}
+    failures = [{**failed, "lastTransitionTime": since, "lastUpdateTime": since}] if refusal else []
     generation = max(workload.generation, 1)
     counts: Json = {
         "observedGeneration": generation,
@@ -124,9 +133,8 @@ def _replica_status(workload: Workload) -> Json:
         numbers = dict.fromkeys(_SCHEDULED, count) | dict.fromkeys(_AVAILABLE, ready)
         return {**numbers, "numberMisscheduled": 0, "observedGeneration": generation}
     if workload.ref.kind == "ReplicaSet":
-        return {name: item for name, item in counts.items() if name != "updatedReplicas"} | {
-            "fullyLabeledReplicas": count
-        }
+        shown = {name: item for name, item in counts.items() if name != "updatedReplicas"}
+        return shown | {"fullyLabeledReplicas": count} | ({"conditions": failures} if failures else {})
     if workload.ref.kind == "StatefulSet":
         revision = f"{workload.ref.name}-{workload.template.digest}"
         return {
@@ -138,5 +146,6 @@ def _replica_status(workload: Workload) -> Json:
         }
     if workload.ref.kind != "Deployment":
         return counts
-    missing: Json = {} if enough else {"unavailableReplicas": count - ready}
-    return {**counts, **missing, "conditions": [available]}
+    unavailable = (workload.replicas or 0) - ready if refusal else count - ready
+    missing: Json = {"unavailableReplicas": unavailable} if unavailable > 0 else {}
+    return {**counts, **missing, "conditions": [available, *failures]}

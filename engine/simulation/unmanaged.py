@@ -14,7 +14,7 @@ from msgspec import structs
 from engine.domain import marks, namespaces
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
-from engine.simulation import autoscaler_index, disruption_budgets, replicas, served_kinds
+from engine.simulation import autoscaler_index, disruption_budgets, quotas, replicas, served_kinds
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Unmanaged, Workload
 from engine.works import templates
 from events import keys, objects, shapes, works
@@ -61,7 +61,10 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
     if workload is not None:
         _keep(state, workload, kept_in(manifest), at_ms)
         return
-    item = revised(state.unmanaged.get(key) or _released(state, key), manifest, uid, at_ms)
+    old = state.unmanaged.get(key)
+    item = revised(old or _released(state, key), manifest, uid, at_ms)
+    if old is None:
+        _count_pod(state, item, 1)
     state.unmanaged[key] = item
     served_kinds.record_manifest(state, key, ref.kind, manifest)
     run(state, key, item, at_ms)
@@ -222,6 +225,7 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
     count = replicas.desired(state, ref, replicas_of(ref, item.manifest), template)
     if count is None:
         autoscaler_index.record(state, key, ref.namespace, template.scaler)
+        quotas.record(state, key, ref, template.quota)
         return None
     workload = running(state, key) or workload_of(key, item)
     state.workloads[workload.key] = workload
@@ -231,7 +235,10 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
 
 
 def _forget(state: MemberState, key: str) -> None:
-    state.unmanaged.pop(key, None)
+    item = state.unmanaged.pop(key, None)
+    if item is not None:
+        _count_pod(state, item, -1)
+        quotas.forget(state, key, item.ref.namespace)
     state.definitions.pop(key, None)
     autoscaler_index.forget(state, key)
     for each in (UNMANAGED + key, key):
@@ -239,6 +246,12 @@ def _forget(state: MemberState, key: str) -> None:
         if workload is not None and (workload.is_unmanaged or workload.preserved):
             replicas.shrink(state, workload, workload.admitted + workload.pending)
             del state.workloads[each]
+
+
+def _count_pod(state: MemberState, item: Unmanaged, count: int) -> None:
+    """Count a bare Pod that was created (1) or deleted (-1); pods of workloads are counted with their replicas."""
+    if workloads.is_single(item.ref.api_version, item.ref.kind):
+        quotas.count(state, item.ref.namespace, templates.read(item.manifest), count)
 
 
 def _rename(state: MemberState, workload: Workload, key: str) -> None:

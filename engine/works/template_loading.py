@@ -6,7 +6,7 @@ from typing import Final
 
 from engine import loop_share
 from engine.log import port
-from engine.works import autoscalers, templates
+from engine.works import autoscalers, quotas, templates
 from engine.works.templates import EMPTY, Template
 from events import codec, records, specs, topics, works
 
@@ -24,7 +24,13 @@ def needs_template(work: works.WorkApplied) -> bool:
         work.replicas is not None
         or work.reading is not None
         or work.template.kind
-        in {templates.PRIORITY_CLASS, templates.DEFINITION, autoscalers.KIND, *templates.COUNTED_BY_MEMBERS}
+        in {
+            templates.PRIORITY_CLASS,
+            templates.DEFINITION,
+            autoscalers.KIND,
+            quotas.KIND,
+            *templates.COUNTED_BY_MEMBERS,
+        }
     )
     return has_content and not work.overrides
 

@@ -18,7 +18,7 @@ from engine.kubeapi.schema.openapi_schemas import DefinitionError
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import quantity, schedules
 from engine.objects import workloads
-from engine.works import autoscalers, budgets
+from engine.works import autoscalers, budgets, quotas
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
 from events.json_values import Json, part
@@ -26,6 +26,7 @@ from events.json_values import Json, part
 _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
 DEFINITION: Final = "CustomResourceDefinition"
+_LIMITS: Final = b'"limits"'
 _NEVER: Final = "Never"
 _POD: Final = "Pod"
 _SERVICE: Final = ("v1", "Service")
@@ -81,7 +82,7 @@ class Template(Struct, frozen=True, gc=False):
     answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget; ``cron`` says when a CronJob starts
     Jobs. ``retains``: the template leaves its replicas to its members. ``lacks_image``: no registry has an image of the
     pods, so that they do not start. ``load`` is the annotation of what the pods use, ``scaler`` the content of a
-    HorizontalPodAutoscaler.
+    HorizontalPodAutoscaler, ``quota`` that of a ResourceQuota; ``limits`` are those of one replica.
     """
 
     amounts: Amounts
@@ -102,11 +103,21 @@ class Template(Struct, frozen=True, gc=False):
     lacks_image: bool = False
     load: str = ""
     scaler: autoscalers.Scaler | None = None
+    quota: quotas.Quota | None = None
+    limits: Amounts = ()
 
 
 class _Container(Struct, frozen=True):
     name: str = ""
     image: str = ""
+
+
+class _Limits(Struct, frozen=True):
+    limits: dict[str, str | int | float] = {}
+
+
+class _LimitedContainer(Struct, frozen=True):
+    resources: _Limits = _Limits()
 
 
 class _PodMetadata(Struct, frozen=True):
@@ -163,6 +174,7 @@ _CRON_MANIFEST: Final = msgspec.json.Decoder(_CronManifest)
 _MANIFEST: Final = msgspec.json.Decoder(_Manifest)
 _POD_TEMPLATE: Final = msgspec.json.Decoder(_PodTemplate)
 _CONTAINERS: Final = msgspec.json.Decoder(list[_Container])
+_LIMITED: Final = msgspec.json.Decoder(list[_LimitedContainer])
 _ANY: Final = msgspec.json.Decoder(dict[str, object])
 _CANONICAL: Final = msgspec.json.Encoder(order="deterministic")
 
@@ -189,8 +201,10 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         raw = decoded.spec.template
         pod = _POD_TEMPLATE.decode(raw)
         # A pod template has the same form in every kind, so read it as a Deployment's.
-        requests = workloads.size("apps/v1", "Deployment", manifest).requests or ()
+        owner = ("v1", _POD) if decoded.kind == _POD else ("apps/v1", "Deployment")
+        requests = workloads.size(*owner, manifest).requests or ()
         amounts = amounts_of(requests)
+        limits = (*_limits(pod.spec.containers), *_limits(decoded.spec.containers))
         containers = _containers(decoded)
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
@@ -217,6 +231,8 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         retains=(decoded.metadata.labels or {}).get(marks.RETAIN_REPLICAS) == "true",
         load=annotations.get(autoscalers.LOAD, ""),
         scaler=autoscalers.read(manifest) if decoded.kind == autoscalers.KIND else None,
+        quota=quotas.read(manifest) if decoded.kind == quotas.KIND else None,
+        limits=limits,
     )
 
 
@@ -263,6 +279,16 @@ def _containers(manifest: _Manifest) -> tuple[str, ...]:
     if manifest.kind != _POD:
         return ()
     return tuple(container.name for container in _CONTAINERS.decode(manifest.spec.containers))
+
+
+def _limits(containers: msgspec.Raw) -> Amounts:
+    """Return the limits of a pod, the sums over its containers; raises msgspec.MsgspecError and QuantityError."""
+    total: dict[str, int] = {}
+    if _LIMITS in bytes(containers):
+        for container in _LIMITED.decode(containers):
+            for name, text in container.resources.limits.items():
+                total[name] = total.get(name, 0) + quantity.nano_units(text)
+    return tuple(sorted(total.items()))
 
 
 def _lacks_image(containers: msgspec.Raw) -> bool:

@@ -21,7 +21,7 @@ from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import built_in_shapes
 from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
-from engine.simulation import api_objects, services, usage
+from engine.simulation import api_objects, creation_events, services, usage
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from events import clusters, codec, specs, topics
@@ -168,9 +168,8 @@ class MemberPlane:
                 return await self._all_pods(state)
             case "services" | "endpoints" | "endpointslices.discovery.k8s.io":
                 return await self._services_or_addresses(state, resource)
-            case "replicasets.apps" | "jobs.batch":
-                derived = self._started_jobs if resource.kind == "Job" else self._replica_sets
-                return [*await self._workloads(state, resource), *await derived(state)]
+            case "replicasets.apps" | "jobs.batch" | "events":
+                return [*await self._workloads(state, resource), *await self._derived(state, resource)]
             case "nodes.metrics.k8s.io":
                 return usage.node_usage(state, self._clock_ms())
             case "pods.metrics.k8s.io":
@@ -243,6 +242,16 @@ class MemberPlane:
                 return query(rows)
 
         return await anyio.to_thread.run_sync(read)
+
+    async def _derived(self, state: MemberState, resource: Resource) -> Iterable[Json]:
+        """Return the objects of a kind that controllers of the member create."""
+        match resource.kind:
+            case "Job":
+                return await self._started_jobs(state)
+            case "ReplicaSet":
+                return await self._replica_sets(state)
+            case _:
+                return creation_events.events(state)
 
     async def _replica_sets(self, state: MemberState) -> list[Json]:
         # With defaults like their Deployments: kubectl finds the current one by its equal template.

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,8 +20,9 @@ from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.simulation import lists, unmanaged
+from engine.simulation import lists, quotas, unmanaged
 from engine.simulation.api_objects import BUILT_IN_NAMESPACES
+from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.mutations import Edited
 from events import clusters, shapes
@@ -91,6 +93,8 @@ class MemberWrites:
             if live is None:
                 await self._check_namespace(writer.namespace)
             edited = await loop_share.apart(write.body_bytes, edit.apply, live)
+            if live is None:
+                self._check_quota(write, edited.value)
             if not write.query.dry_run and edited.value is not live:
                 await self._write(write, live, edited)
                 current = await self._plane.get(resource, writer.namespace, writer.name)
@@ -181,6 +185,19 @@ class MemberWrites:
         if resource is None or await self._plane.get(resource, "", namespace) is None:
             details: Json = {"name": namespace, "kind": _NAMESPACES}
             raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
+
+    def _check_quota(self, write: WriteRequest, value: Json) -> None:
+        """Raise StatusError (403) for an object that a quota of its namespace does not allow."""
+        state, resource, writer = self._plane.state(), write.resource, write.writer
+        reason = ""
+        if quotas.is_limited(state, writer.namespace):
+            ref = _reference(resource, writer.namespace, writer.name)
+            if resource.qualified == _PODS:
+                reason = quotas.refusal(state, writer.namespace, templates.read(msgspec.json.encode(value)))
+            reason = reason or quotas.refusal_of_object(state, ref)
+        if reason:
+            message = quotas.FORBIDDEN.format(resource.qualified, writer.name, reason)
+            raise StatusError(403, "Forbidden", message, {"name": writer.name, "kind": resource.plural})
 
     def _answer(
         self,

@@ -1,0 +1,208 @@
+"""ResourceQuotas of a member: they refuse pods that would exceed them, and count what the others use.
+
+Use is counted for namespaces with a quota only. Workloads whose pods were refused wait until some of it is free.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kubeapi.values import quantity
+from engine.simulation.state import MemberState, NamespaceQuotas, Workload
+from engine.works import quotas, templates
+from engine.works.quotas import Quota
+from engine.works.templates import Template
+from events import shapes
+from events.json_values import Json
+from events.validation import known_kinds
+
+FORBIDDEN: Final = '{} "{}" is forbidden: {}'
+_COUNT: Final = "count/"
+_POD: Final = ("v1", "Pod")
+
+
+def record(state: MemberState, key: str, ref: shapes.WorkloadRef, quota: Quota | None) -> None:
+    """Record the quota of an object; None if the object is not a quota (that counts all pods)."""
+    forget(state, key, ref.namespace)
+    if quota is None:
+        return
+    limited = state.quotas.setdefault(ref.namespace, NamespaceQuotas())
+    limited.quotas[key] = ref.name, quota
+    used = dict.fromkeys((name for _, each in limited.quotas.values() for name in each.hard), 0)
+    limited.used = used
+    for template, count in _pods(state, ref.namespace):
+        _add(used, template, count)
+    limited.is_freed = True
+
+
+def forget(state: MemberState, key: str, namespace: str) -> None:
+    """Forget an object if it is a quota."""
+    limited = state.quotas.get(namespace)
+    if limited is not None and limited.quotas.pop(key, None) is not None:
+        limited.is_freed = True
+
+
+def count(state: MemberState, namespace: str, template: Template, pods: int) -> None:
+    """Count pods that were created, or removed if ``pods`` is negative."""
+    limited = state.quotas.get(namespace)
+    if limited is not None:
+        _add(limited.used, template, pods)
+        limited.is_freed = limited.is_freed or pods < 0
+
+
+def allowed(state: MemberState, workload: Workload, pods: int) -> int:
+    """Return how many of ``pods`` more pods of a workload the quotas allow; those refused are tried again later."""
+    limited = state.quotas.get(workload.ref.namespace)
+    if limited is None:
+        return pods
+    template, least = workload.template, pods
+    for _, quota in limited.quotas.values():
+        for resource, hard in quota.hard.items():
+            use = quotas.use_of_pod(resource, template.amounts, template.limits)
+            if use is not None:
+                free = max(hard - limited.used[resource], 0)
+                least = min(least, free // use if use else 0)
+    if least < pods:
+        limited.short[workload.key] = None
+    else:
+        limited.short.pop(workload.key, None)
+    return least
+
+
+def settle(state: MemberState, workload: Workload) -> None:
+    """Note that a workload has all its pods."""
+    limited = state.quotas.get(workload.ref.namespace)
+    if limited is not None:
+        limited.short.pop(workload.key, None)
+
+
+def defer(state: MemberState, workload: Workload) -> None:
+    """Have the missing pods of a workload created with the next ones that the quotas allow."""
+    limited = state.quotas[workload.ref.namespace]
+    limited.short[workload.key] = None
+    limited.is_freed = True
+
+
+def is_limited(state: MemberState, namespace: str) -> bool:
+    return namespace in state.quotas
+
+
+def is_short(state: MemberState, workload: Workload) -> bool:
+    """Whether quotas refused pods of a workload."""
+    limited = state.quotas.get(workload.ref.namespace)
+    return limited is not None and workload.key in limited.short
+
+
+def short(state: MemberState) -> Iterator[Workload]:
+    """Yield the workloads whose pods were refused."""
+    for limited in state.quotas.values():
+        for key in limited.short:
+            if (workload := state.workloads.get(key)) is not None:
+                yield workload
+
+
+def freed(state: MemberState) -> list[str]:
+    """Return the workloads whose refused pods may be allowed now, in the order in which they were refused."""
+    found: list[str] = []
+    for namespace, limited in list(state.quotas.items()):
+        if limited.is_freed:
+            limited.is_freed = False
+            found += limited.short
+            if not limited.quotas:
+                del state.quotas[namespace]
+    return found
+
+
+def refusal(state: MemberState, namespace: str, template: Template) -> str:
+    """Return why the quotas of a namespace refuse one more pod, in Kubernetes' words; empty if they allow it."""
+    limited = state.quotas.get(namespace)
+    for name, quota in () if limited is None else sorted(limited.quotas.values(), key=_name):
+        uses = {each: quotas.use_of_pod(each, template.amounts, template.limits) for each in quota.hard}
+        if missing := sorted(resource for resource, use in uses.items() if use == 0):
+            who = ",".join(template.containers)
+            return f"failed quota: {name}: must specify {','.join(missing)}{f' for: {who}' if who else ''}"
+        used = {} if limited is None else limited.used
+        over = {each: use for each, use in uses.items() if use and used[each] + use > quota.hard[each]}
+        if over:
+            return _exceeded(name, over, used, quota)
+    return ""
+
+
+def refusal_of(state: MemberState, workload: Workload) -> str:
+    """Return why pods of a workload are missing; empty if none are."""
+    if not is_short(state, workload):
+        return ""
+    reason = refusal(state, workload.ref.namespace, workload.template) or "exceeded quota"
+    return FORBIDDEN.format("pods", f"{workload.ref.name}-", reason)
+
+
+def refusal_of_object(state: MemberState, ref: shapes.WorkloadRef) -> str:
+    """Return why the quotas of a namespace refuse one more object of a kind; empty if they allow it."""
+    limited = state.quotas.get(ref.namespace)
+    for name, quota in () if limited is None else sorted(limited.quotas.values(), key=_name):
+        counted = [each for each in _counted_names(ref) if each in quota.hard]
+        used = {each: _objects(state, ref.namespace, each) for each in counted}
+        over = {each: quantity.NANO for each in counted if used[each] + quantity.NANO > quota.hard[each]}
+        if over:
+            return _exceeded(name, over, used, quota)
+    return ""
+
+
+def status(state: MemberState, namespace: str, quota: Quota) -> Json:
+    """Return the status of a quota."""
+    limited = state.quotas.get(namespace)
+    used = {
+        name: _objects(state, namespace, name)
+        if quotas.use_of_pod(name, (), ()) is None or limited is None
+        else limited.used.get(name, 0)
+        for name in quota.hard
+    }
+    return {"hard": quota.texts, "used": {name: _text(name, nano) for name, nano in used.items()}}
+
+
+def _exceeded(name: str, over: dict[str, int], used: dict[str, int], quota: Quota) -> str:
+    names = sorted(over)
+    requested, taken, limited = (
+        ",".join(f"{each}={text}" for each, text in zip(names, texts, strict=True))
+        for texts in (
+            [_text(each, over[each]) for each in names],
+            [_text(each, used[each]) for each in names],
+            [quota.texts[each] for each in names],
+        )
+    )
+    return f"exceeded quota: {name}, requested: {requested}, used: {taken}, limited: {limited}"
+
+
+def _text(resource: str, nano: int) -> str:
+    return quantity.of_nano(resource.rpartition(".")[2], nano)
+
+
+def _name(entry: tuple[str, Quota]) -> str:
+    return entry[0]
+
+
+def _add(used: dict[str, int], template: Template, pods: int) -> None:
+    for resource in used:
+        used[resource] += (quotas.use_of_pod(resource, template.amounts, template.limits) or 0) * pods
+
+
+def _pods(state: MemberState, namespace: str) -> Iterator[tuple[Template, int]]:
+    for workload in state.workloads.values():
+        if workload.ref.namespace == namespace and workload.replicas is not None:
+            yield workload.template, workload.admitted + workload.pending
+    for item in state.unmanaged.values():
+        if item.ref.namespace == namespace and (item.ref.api_version, item.ref.kind) == _POD:
+            yield templates.read(item.manifest), 1
+
+
+def _counted_names(ref: shapes.WorkloadRef) -> tuple[str, ...]:
+    """Return the names under which a quota counts the objects of a kind."""
+    group = ref.api_version.rpartition("/")[0]
+    plural = known_kinds.plural_of(ref.api_version, ref.kind)
+    return (f"{_COUNT}{plural}.{group}",) if group else (f"{_COUNT}{plural}", plural)
+
+
+def _objects(state: MemberState, namespace: str, name: str) -> int:
+    """Return how many objects a quota counts under a name, in billionths."""
+    managed = (each.ref for each in state.workloads.values() if not each.is_unmanaged)
+    refs = [*managed, *(item.ref for item in state.unmanaged.values())]
+    return quantity.NANO * sum(ref.namespace == namespace and name in _counted_names(ref) for ref in refs)

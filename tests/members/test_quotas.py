@@ -1,0 +1,124 @@
+"""ResourceQuotas in members: they refuse pods, count what the others use, and let refused pods in once it is free."""
+
+from typing import Final
+
+import msgspec
+from msgspec import structs
+
+from engine.simulation import quotas, statuses, unmanaged
+from engine.simulation.state import MemberState, Workload
+from engine.works import templates
+from events import clusters, health, shapes
+from events.json_values import Json, condition
+from tests.builders import manifests
+from tests.members import examples
+
+NGINX: Final = examples.key_of("nginx")
+OTHER: Final = examples.key_of("other")
+QUOTA: Final = examples.key_of("small", "ResourceQuota")
+
+
+def _quota(**hard: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small", "namespace": "default"},
+        "spec": {"hard": {name.replace("_", "."): text for name, text in hard.items()}},
+    }
+
+
+def _deployment(name: str, replicas: int) -> Json:
+    return manifests.deployment(name, replicas, "default", requests={"cpu": "50m"})
+
+
+async def _write(stage: examples.Stage, value: Json) -> None:
+    manifest = msgspec.Raw(msgspec.json.encode(value))
+    await stage.members.write("member1", clusters.MemberObjectApplied(name="member1", manifest=manifest))
+    await stage.settle()
+
+
+def _state(stage: examples.Stage) -> MemberState:
+    return stage.members.state_of("member1")
+
+
+def _running(stage: examples.Stage, key: str) -> Workload:
+    workload = unmanaged.running(_state(stage), key) or _state(stage).workloads.get(key)
+    assert workload is not None
+    return workload
+
+
+def _status(stage: examples.Stage) -> Json:
+    item = _state(stage).unmanaged[QUOTA]
+    workload = unmanaged.workload_of(QUOTA, item)
+    workload.template = templates.read(item.manifest)
+    return statuses.status(_state(stage), workload)
+
+
+async def test_pods_over_a_quota_are_not_created_until_it_allows_them() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _write(stage, _quota(pods="3", requests_cpu="200m"))
+    await _write(stage, _deployment("nginx", 5))
+    assert (_running(stage, NGINX).ready, _running(stage, NGINX).pending) == (3, 0)
+    assert _status(stage)["used"] == {"pods": "3", "requests.cpu": "150m"}
+    shown = {"status": statuses.status(_state(stage), _running(stage, NGINX))}
+    failure = condition(shown, "ReplicaFailure")
+    assert (failure["status"], failure["reason"]) == ("True", "FailedCreate")
+    assert str(failure["message"]).endswith(
+        "exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3"
+    )
+    assert condition(shown, "Available")["status"] == "False"
+    await _write(stage, _quota(pods="9", requests_cpu="200m"))
+    assert _running(stage, NGINX).ready == 4
+    await _write(stage, _quota(pods="9"))
+    assert _running(stage, NGINX).ready == 5
+    shown = {"status": statuses.status(_state(stage), _running(stage, NGINX))}
+    assert condition(shown, "ReplicaFailure") == {}
+
+
+async def test_freed_quota_goes_to_workloads_that_were_refused() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _write(stage, _quota(pods="3"))
+    await _write(stage, _deployment("nginx", 3))
+    await _write(stage, _deployment("other", 2))
+    assert _running(stage, OTHER).ready == 0
+    await _write(stage, _deployment("nginx", 1))
+    assert (_running(stage, NGINX).ready, _running(stage, OTHER).ready) == (1, 2)
+    deleted = clusters.MemberObjectDeleted(name="member1", object=examples.ref("other"))
+    await stage.members.write("member1", deleted)
+    assert _status(stage)["used"] == {"pods": "1"}
+
+
+async def test_propagated_workload_over_a_quota_is_unhealthy_and_stays_so_after_a_restart() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    offset = await stage.submit_template(_quota(pods="2"), QUOTA)
+    ref = shapes.WorkloadRef(api_version="v1", kind="ResourceQuota", name="small", namespace="default")
+    work = examples.applied("small", None, kind="ResourceQuota", offset=offset)
+    await stage.work(structs.replace(work, template=ref))
+    offset = await stage.template("nginx", 3)
+    await stage.work(examples.applied("nginx", 3, step=2, offset=offset))
+    number = stage.log.last_number()
+    await stage.settle()
+    report = examples.reports(await stage.events_since(number))[-1]
+    assert isinstance(report, health.WorkloadReported)
+    assert (report.replicas, report.ready, report.healthy) == (2, 2, False)
+    rebuilt = stage.restarted()
+    number = rebuilt.log.last_number()
+    await rebuilt.settle()
+    assert (_running(rebuilt, NGINX).ready, _running(rebuilt, NGINX).pending) == (2, 0)
+    assert examples.reports(await rebuilt.events_since(number)) == []
+    await rebuilt.work(structs.replace(examples.removed("small", step=3), key=QUOTA))
+    await rebuilt.settle()
+    assert _running(rebuilt, NGINX).ready == 3
+
+
+async def test_pod_without_a_limited_resource_is_refused() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _write(stage, _quota(limits_memory="1Gi", pods="9"))
+    await _write(stage, _deployment("nginx", 1))
+    assert _running(stage, NGINX).ready == 0
+    message = quotas.refusal_of(_state(stage), _running(stage, NGINX))
+    assert message.endswith("failed quota: small: must specify limits.memory")
