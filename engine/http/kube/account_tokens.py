@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.http.kube import rendering, requests
-from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.paths import ApiPath
+from engine.http.kube.routing import Plane
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights import rbac, service_tokens
@@ -32,10 +32,12 @@ _BOUND: Final = {"Secret": "secrets", "Pod": "pods"}
 
 
 class AccountTokens:
-    """Issue signed tokens for service accounts."""
+    """Issue signed tokens for service accounts, of the control plane or of a ``member``."""
 
-    def __init__(self, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, plane: Plane, key: bytes, clock_ms: Callable[[], int], member: str = "") -> None:
         self._plane = plane
+        self._key = key
+        self._member = member
         self._clock_ms = clock_ms
 
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -64,10 +66,11 @@ class AccountTokens:
             namespace=api_path.namespace,
             account=api_path.name,
             uid=_uid(account),
+            member=self._member,
             **await self._bound(api_path, as_object(spec.get("boundObjectRef"))),
         )
         status: Json = {
-            "token": service_tokens.signed(claims, self._plane.shown.key),
+            "token": service_tokens.signed(claims, self._key),
             "expirationTimestamp": times.to_seconds_text(claims.exp * 1000),
         }
         shown: Json = {**spec, "audiences": audiences, "expirationSeconds": seconds}

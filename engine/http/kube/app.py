@@ -20,7 +20,7 @@ from engine.http.hosts import Hosts
 from engine.http.kube import authentication, rendering
 from engine.http.kube.account_tokens import AccountTokens
 from engine.http.kube.authentication import Users
-from engine.http.kube.authorizer import Authorizer
+from engine.http.kube.authorizer import Authorizer, act_at
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.forecasts import Forecasts
 from engine.http.kube.line_streams import Lines
@@ -68,11 +68,12 @@ def create_app(
     reviews = Reviews(known, authorizer).answer
 
     async def guard_member(request: Request, api_path: ApiPath | None, path: str) -> None:
-        if path not in _OPEN and not authentication.of(request).member:
-            await authorizer.check_request(request, authentication.of(request), api_path, path)
+        if path not in _OPEN and not (user := authentication.of(request)).may_all:
+            await authorizer.check(user, act_at(request, api_path, path))
 
-    proxied = MemberApis(members, services, clock_ms, guard_member, reviews)
-    plane.figures = proxied.figures
+    proxied = MemberApis(members, services, clock_ms, plane.shown, guard_member, reviews)
+    plane.figures, known.member_plane = proxied.figures, proxied.plane
+    authorizer.member_rights = proxied.rights
 
     async def guard(request: Request, api_path: ApiPath | None, path: str) -> None:
         if path not in _OPEN:
@@ -85,7 +86,7 @@ def create_app(
         clock_ms,
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
-            ("serviceaccounts", "token"): AccountTokens(plane, clock_ms).answer,
+            ("serviceaccounts", "token"): AccountTokens(plane, plane.shown.key, clock_ms).answer,
             ("pods", "log"): elsewhere,
             ("pods", "exec"): elsewhere,
         },

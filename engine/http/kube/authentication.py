@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.routing import Plane
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.rights import rbac, service_tokens
 from engine.kubeapi.rights.rbac import Act, User
@@ -41,6 +42,8 @@ class Users:
         self._token = token.encode()
         self._key = service_tokens.key_of(token)
         self._clock_ms = clock_ms
+        self.member_plane: Callable[[str], Plane | None] = _no_member
+        """The objects of a simulated member; None for others."""
 
     async def authenticate(self, headers: Headers) -> User:
         """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted."""
@@ -61,35 +64,35 @@ class Users:
         # Agents' tokens are signed with the same key but only valid for the agents' API.
         if claims.agent:
             return None
-        if claims.member:
+        if claims.member and not claims.account:
             return await self._member(claims)
-        return await self._account(claims)
+        plane = self.member_plane(claims.member) if claims.member else self._plane
+        return None if plane is None else await self._account(claims, plane)
 
     async def _member(self, claims: Claims) -> User | None:
-        cluster = await self._get(_resource(_CLUSTER_GROUP, "v1alpha1", "clusters"), "", claims.member)
+        cluster = await _get(
+            self._plane, _resource(_CLUSTER_GROUP, "v1alpha1", "clusters"), "", claims.member
+        )
         if cluster is None or _uid(cluster) != claims.uid:
             return None
         return User(name=claims.sub, groups=(rbac.AUTHENTICATED,), member=claims.member)
 
-    async def _account(self, claims: Claims) -> User | None:
-        account = await self._get(_resource("", "v1", "serviceaccounts"), claims.namespace, claims.account)
+    async def _account(self, claims: Claims, plane: Plane) -> User | None:
+        account = await _get(plane, _resource("", "v1", "serviceaccounts"), claims.namespace, claims.account)
         if account is None or (claims.uid and _uid(account) != claims.uid):
             return None
         if claims.bound_kind:
             plural = f"{claims.bound_kind.lower()}s"
-            bound = await self._get(_resource("", "v1", plural), claims.namespace, claims.bound_name)
+            bound = await _get(plane, _resource("", "v1", plural), claims.namespace, claims.bound_name)
             if bound is None or _uid(bound) != claims.bound_uid or _is_older(bound, account):
                 return None
         return User(
             name=rbac.service_account(claims.namespace, claims.account),
             uid=_uid(account),
             groups=rbac.service_account_groups(claims.namespace),
+            member=claims.member,
+            is_account=bool(claims.member),
         )
-
-    async def _get(self, resource: Resource, namespace: str, name: str) -> Json | None:
-        """An object that a token refers to; the log is only asked if this server does not know the object."""
-        value = await self._plane.get(resource, namespace, name, is_fresh=False)
-        return value or await self._plane.get(resource, namespace, name)
 
     async def _acting(self, user: User, headers: Headers) -> User:
         """The impersonated user, if the headers name one; raises StatusError if that is not permitted."""
@@ -112,6 +115,16 @@ class Users:
         if rbac.AUTHENTICATED not in groups:
             groups = (*groups, rbac.AUTHENTICATED)
         return User(name=name, uid=uid, groups=groups, extra=extra)
+
+
+async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> Json | None:
+    """An object that a token refers to; the log is only asked if this server does not know the object."""
+    value = await plane.get(resource, namespace, name, is_fresh=False)
+    return value or await plane.get(resource, namespace, name)
+
+
+def _no_member(_name: str) -> None:
+    return None
 
 
 def keep(request: Request, user: User) -> None:

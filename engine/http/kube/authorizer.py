@@ -1,6 +1,7 @@
 """RBAC authorization: roles and bindings from the views, read again when one of them has changed."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio.to_thread
@@ -42,6 +43,8 @@ class Authorizer:
         self._rights = parsing.rights(bootstrap_roles.objects())
         self._number = -1
         self._lock = asyncio.Lock()
+        self.member_rights: Callable[[str], Awaitable[Rights]] | None = None
+        """The rights by the roles and bindings of a simulated member."""
 
     async def rights(self) -> Rights:
         """The rights by all roles and bindings up to the newest record that this server knows."""
@@ -54,13 +57,19 @@ class Authorizer:
                     await anyio.to_thread.run_sync(self._refresh)
         return self._rights
 
+    async def rights_of(self, user: User) -> Rights:
+        """The rights that apply to a user: those of its member for a service account of one."""
+        if user.is_account and self.member_rights is not None:
+            return await self.member_rights(user.member)
+        return await self.rights()
+
     async def check(self, user: User, act: Act) -> None:
         """Raise StatusError (403) if the user may not do this."""
-        if user.is_master or (await self.rights()).may(user, act):
+        if user.is_master or (await self.rights_of(user)).may(user, act):
             return
         # Another replica may have answered the write that grants it; catch up before refusing.
         await self._services.catch_up()
-        if (await self.rights()).may(user, act):
+        if (await self.rights_of(user)).may(user, act):
             return
         if act.path:
             raise status_objects.forbidden_path(user.name, act.verb, act.path)
@@ -74,10 +83,7 @@ class Authorizer:
             return
         if user.is_master:
             return
-        if api_path is None:
-            await self.check(user, Act(verb=_VERBS.get(request.method, "get"), path=path))
-        else:
-            await self.check(user, act_of(request, api_path))
+        await self.check(user, act_at(request, api_path, path))
 
     def _refresh(self) -> None:
         with self._services.views.store.reading() as rows:
@@ -92,6 +98,13 @@ class Authorizer:
             return False
         bounds = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)
         return not rows.select(_CHANGED, (*bounds, *_KINDS))
+
+
+def act_at(request: Request, api_path: ApiPath | None, path: str) -> Act:
+    """The act of a request for a resource, or for another path."""
+    if api_path is None:
+        return Act(verb=_VERBS.get(request.method, "get"), path=path)
+    return act_of(request, api_path)
 
 
 def act_of(request: Request, api_path: ApiPath) -> Act:

@@ -50,7 +50,7 @@ class Showing:
             case "CustomResourceDefinition":
                 return {**value, "status": _established(value)}
             case "Secret" if value.get("type") == TOKEN_SECRET:
-                return self._with_token(value)
+                return self.with_token(value)
             case "Secret" if MEMBER in _annotations(value):
                 return self._with_member_token(value)
             case "Work" if resource.group == WORKS:
@@ -65,7 +65,8 @@ class Showing:
         token = base64.b64encode(service_tokens.signed(claims, self.key).encode()).decode()
         return {**value, "data": {**(as_object(value.get("data")) or {}), "token": token}}
 
-    def _with_token(self, value: Json) -> Json:
+    def with_token(self, value: Json, member: str = "") -> Json:
+        """The Secret with the token of the account that it names, of the control plane or of a member."""
         metadata = as_object(value.get("metadata")) or {}
         account = _annotations(value).get(ACCOUNT_NAME)
         if not isinstance(account, str) or not account:
@@ -75,6 +76,7 @@ class Showing:
             sub=f"system:serviceaccount:{namespace}:{account}",
             namespace=namespace,
             account=account,
+            member=member,
             bound_kind="Secret",
             bound_name=str(metadata.get("name", "")),
             bound_uid=str(metadata.get("uid", "")),

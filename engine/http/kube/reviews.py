@@ -66,15 +66,15 @@ class Reviews:
             )
         if user.is_master:
             return {"allowed": True, "reason": _MASTERS}
-        if user.member:
+        if user.may_all:
             return {"allowed": True, "reason": _MEMBERS}
-        grant = (await self._authorizer.rights()).allows(user, act)
+        grant = (await self._authorizer.rights_of(user)).allows(user, act)
         return {"allowed": False} if grant is None else {"allowed": True, "reason": grant.reason}
 
     async def _rules(self, user: User, namespace: str) -> Json:
-        if user.member:
+        if user.may_all:
             return {"resourceRules": [_ALL], "nonResourceRules": [], "incomplete": False}
-        known = await self._authorizer.rights()
+        known = await self._authorizer.rights_of(user)
         rules = dict.fromkeys(each.rule for each in known.grants(user, namespace))
         return {
             "resourceRules": [parsing.shown(rule) for rule in rules if not rule.paths],

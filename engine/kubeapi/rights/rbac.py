@@ -19,13 +19,22 @@ _ALL: Final = "*"
 
 
 class User(Struct, frozen=True, kw_only=True):
-    """An authenticated user; if ``member`` is set, the token is valid for the API of that member cluster only."""
+    """An authenticated user; if ``member`` is set, the token is valid for the API of that member cluster only.
+
+    There it may do everything, or, if ``is_account``, what the member's roles allow that service account of it.
+    """
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = {}
     member: str = ""
+    is_account: bool = False
+
+    @property
+    def may_all(self) -> bool:
+        """Whether the user may do everything in the member for which its token is valid."""
+        return bool(self.member) and not self.is_account
 
     @property
     def is_master(self) -> bool:

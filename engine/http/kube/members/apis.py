@@ -12,8 +12,11 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from engine.domain import namespaces
 from engine.http.kube import paths, requests
+from engine.http.kube.account_tokens import AccountTokens
+from engine.http.kube.derived_fields import Showing
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.members.plane import MemberPlane, Members
+from engine.http.kube.members.rights import rights_in
 from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.members.writes import MemberWrites
 from engine.http.kube.paths import ApiPath
@@ -21,6 +24,7 @@ from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.http.services import Services
 from engine.http.tunnels import Call, NotReachableError
 from engine.kubeapi.errors import status_objects
+from engine.kubeapi.rights.rbac import Rights
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import unmanaged
 from events import clusters, shapes
@@ -42,12 +46,14 @@ class MemberApis:
         members: Members | None,
         services: Services,
         clock_ms: Callable[[], int],
+        showing: Showing,
         guard: Guard | None = None,
         reviews: Verb | None = None,
     ) -> None:
         self._members = members
         self._services = services
         self._clock_ms = clock_ms
+        self._showing = showing
         self._guard = guard
         self._reviews = reviews
         self._apis: dict[str, KubeApi] = {}
@@ -95,7 +101,7 @@ class MemberApis:
     def _api(self, members: Members, name: str) -> KubeApi:
         api = self._apis.get(name)
         if api is None:
-            plane = MemberPlane(members, name, self._services, self._clock_ms)
+            plane = MemberPlane(members, name, self._services, self._clock_ms, self._showing)
             watches = MemberWatches(plane, self._clock_ms, self._services)
 
             async def log(_request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -110,7 +116,13 @@ class MemberApis:
                     f"{api_path.name} is simulated in {name}: there is nothing to run in it"
                 )
 
-            parts: dict[tuple[str, str], Verb] = {("pods", "log"): log, ("pods", "exec"): enter}
+            parts: dict[tuple[str, str], Verb] = {
+                ("pods", "log"): log,
+                ("pods", "exec"): enter,
+                ("serviceaccounts", "token"): AccountTokens(
+                    plane, self._showing.key, self._clock_ms, name
+                ).answer,
+            }
             api = KubeApi(
                 plane,
                 watches,
@@ -123,6 +135,21 @@ class MemberApis:
             self._apis[name] = api
             self._planes[name] = plane
         return api
+
+    def plane(self, name: str) -> MemberPlane | None:
+        """The objects of a simulated member; None for others."""
+        members = self._members
+        if members is None or not _is_simulated(members, name):
+            return None
+        self._api(members, name)
+        return self._planes[name]
+
+    async def rights(self, name: str) -> Rights:
+        """The rights of the service accounts of a simulated member; raises StatusError if it does not answer."""
+        plane = self.plane(name)
+        if plane is None:
+            raise status_objects.unauthorized()
+        return await rights_in(plane)
 
     async def namespace_gone(self, name: str) -> None:
         """Delete from the members what their clients put into a namespace that the control plane no longer has."""

@@ -13,6 +13,7 @@ import msgspec
 
 from engine.domain import marks
 from engine.http.kube.control_plane import Listed
+from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.paths import ApiPath
 from engine.http.services import Services
@@ -64,7 +65,15 @@ class Snapshot(msgspec.Struct, frozen=True):
 class MemberPlane:
     """The objects of one member."""
 
-    def __init__(self, members: Members, name: str, services: Services, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        members: Members,
+        name: str,
+        services: Services,
+        clock_ms: Callable[[], int],
+        showing: Showing,
+    ) -> None:
+        self._showing = showing
         self._members = members
         self._clock_ms = clock_ms
         self._name = name
@@ -197,10 +206,12 @@ class MemberPlane:
             for key, item in list(state.unmanaged.items())
             if (item.ref.api_version, item.ref.kind) == (kept.api_version, kept.kind)
         ]
-        return [
-            versions.shown(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
-            for value in values
-        ]
+        return [self._shown(resource, value) for value in values]
+
+    def _shown(self, resource: Resource, value: Json) -> Json:
+        if resource.qualified == "secrets" and value.get("type") == TOKEN_SECRET:
+            value = self._showing.with_token(value, self._name)
+        return versions.shown(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
 
     async def _all_pods(self, state: MemberState) -> list[Json]:
         return [*await self._workloads(state, self._core_kind("pods")), *await self._pods(state)]

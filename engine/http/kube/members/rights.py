@@ -1,0 +1,18 @@
+"""Rights of a member's service accounts: Kubernetes' own roles, and the roles and bindings in the member."""
+
+from engine.http.kube.members.plane import MemberPlane
+from engine.kubeapi.rights import bootstrap_roles, parsing
+from engine.kubeapi.rights.rbac import Rights
+from events.validation import known_kinds
+
+
+async def rights_in(plane: MemberPlane) -> Rights:
+    """Return the rights by the current roles and bindings of a member; raises StatusError if it does not answer."""
+    values, catalogue = bootstrap_roles.objects(), await plane.catalogue()
+    for kind in parsing.KINDS:
+        plural = known_kinds.plural_of(parsing.API_VERSION, kind)
+        resource = catalogue.resource(parsing.GROUP, "v1", plural)
+        if resource is not None:
+            _number, look = await plane.snapshot(resource)
+            values.extend(value for _, value in look.items.values())
+    return parsing.rights(values)

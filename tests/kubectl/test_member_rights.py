@@ -1,0 +1,49 @@
+"""Service accounts of members: their tokens open the member only, as far as the member's roles allow."""
+
+import base64
+
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.test_rights import OF_ROBOT
+
+
+def _member(kubectl: Kubectl) -> Kubectl:
+    member = kubectl.on("member2")
+    member.until_true(lambda: kubectl.namespace in member("get", "ns"), lambda: member("get", "ns"))
+    return member
+
+
+def test_token_of_an_account_of_a_member_is_limited_to_the_member_and_its_roles(kubectl: Kubectl) -> None:
+    member, here = _member(kubectl), kubectl.namespace
+    member("create", "serviceaccount", "robot")
+    robot = f"--token={member('create', 'token', 'robot').strip()}"
+    name = f"system:serviceaccount:{here}:robot"
+    assert f"Username    {name}" in member("auth", "whoami", robot)
+    member("get", "deployments", robot, code=1)
+    assert f'User "{name}" cannot list resource "deployments" in API group "apps"' in member.errors
+    # A binding in the control plane is another cluster's.
+    kubectl("create", "rolebinding", "robots", "--clusterrole=edit", f"--serviceaccount={here}:robot")
+    member("get", "deployments", robot, code=1)
+    member("create", "rolebinding", "robots", "--clusterrole=view", f"--serviceaccount={here}:robot")
+    member("create", "deployment", "web", "--image=nginx")
+    assert member("get", "deployments", robot, "-o", "name") == "deployment.apps/web\n"
+    assert member("auth", "can-i", "list", "deployments", robot) == "yes\n"
+    assert member("auth", "can-i", "delete", "deployments", robot, code=1) == "no\n"
+    member("delete", "deployment", "web", robot, code=1)
+    for context in ("member1", "karmada-apiserver"):
+        kubectl.on(context)("get", "deployments", robot, code=1)
+    member("delete", "serviceaccount", "robot")
+    member("get", "deployments", robot, code=1)
+    assert "Unauthorized" in member.errors or "must be logged in" in member.errors
+
+
+def test_token_secret_of_a_member_is_filled_and_ends_with_the_secret(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("create", "serviceaccount", "robot")
+    member("create", "role", "reader", "--verb=get,list", "--resource=configmaps")
+    member("create", "rolebinding", "reader", "--role=reader", f"--serviceaccount={kubectl.namespace}:robot")
+    member("apply", "-f", "-", given=OF_ROBOT)
+    token = base64.b64decode(member("get", "secret", "robot-token", "-o", "jsonpath={.data.token}")).decode()
+    member("create", "configmap", "settings")
+    assert member("get", "configmaps", f"--token={token}", "-o", "name") == "configmap/settings\n"
+    member("delete", "secret", "robot-token")
+    member("get", "configmaps", f"--token={token}", code=1)
