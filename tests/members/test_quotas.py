@@ -61,7 +61,7 @@ async def test_pods_over_a_quota_are_not_created_until_it_allows_them() -> None:
     await _write(stage, _deployment("nginx", 5))
     assert (_running(stage, NGINX).ready, _running(stage, NGINX).pending) == (3, 0)
     assert _status(stage)["used"] == {"pods": "3", "requests.cpu": "150m"}
-    shown = {"status": statuses.status(_state(stage), _running(stage, NGINX))}
+    shown: Json = {"status": statuses.status(_state(stage), _running(stage, NGINX))}
     failure = condition(shown, "ReplicaFailure")
     assert (failure["status"], failure["reason"]) == ("True", "FailedCreate")
     assert str(failure["message"]).endswith(
