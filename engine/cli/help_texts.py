@@ -286,12 +286,16 @@ MEMBERS: Final = """List the simulated clusters with their faults.
 FAULT: Final = """Put a fault on a simulated cluster.
 
 down says and does nothing; slow takes longer to start replicas (10 times, or
---amount); losing loses each second report (or each --amount-th). A cluster
-may have several at once; heal takes them all off.
+--amount); losing loses each second report (or each --amount-th). The other
+faults meet clients of the cluster's API: lagging answers each request after
+1000 (or --amount) milliseconds; throttled refuses each second (or --amount-th)
+with 429, failing with 503. A cluster may have several at once; heal takes
+them all off.
 
     reballast fault member1 down
     reballast fault member2 slow --amount 5
     reballast fault member3 losing
+    reballast fault member1 failing --amount 3
 """
 
 HEAL: Final = """Take all faults off a simulated cluster.

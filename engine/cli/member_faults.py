@@ -8,11 +8,12 @@ from cyclopts import Parameter, validators
 from engine.cli import failures, options, output, table_rows
 from events.json_values import Json, as_objects
 
-Fault = Literal["down", "slow", "losing"]
+Fault = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 Amount = Annotated[
     int | None,
     Parameter(
-        help="How many times slower replicas start (slow), or which report gets lost: each n-th (losing).",
+        help="How many times slower replicas start (slow), milliseconds for each request (lagging), or n: each n-th "
+        "report is lost (losing), each n-th request is refused (throttled, failing).",
         validator=validators.Number(gte=1),
     ),
 ]
@@ -48,10 +49,16 @@ def heal(member: str, /, *, server: options.Server = options.SERVER) -> None:
 def faults(member: Json) -> str:
     """The faults of a member as text."""
     slowness, every = int(str(member.get("slowness", 1))), int(str(member.get("loseEvery", 0)))
+    lag, throttled, failing = (
+        int(str(member.get(name, 0))) for name in ("lagMs", "throttleEvery", "failEvery")
+    )
     texts = [
         *(["down"] if member.get("down") else []),
         *([f"slow ({slowness} times)"] if slowness > 1 else []),
         *([f"losing (1 report in {every})"] if every else []),
+        *([f"lagging ({lag} ms)"] if lag else []),
+        *([f"throttled (1 request in {throttled})"] if throttled else []),
+        *([f"failing (1 request in {failing})"] if failing else []),
     ]
     return ", ".join(texts) or table_rows.NONE
 

@@ -146,13 +146,17 @@ class Faults(Struct):
 
     ``down``: it takes no works and sends no reports. ``unreachable``: the same, since its Cluster object has the
     address of another API; its own API answers. ``slowness`` multiplies start-up times. Every ``lose_every``-th
-    report is lost; 0 loses none.
+    report is lost; 0 loses none. Clients of its API wait ``lag_ms`` for each response; every ``throttle_every``-th
+    request is refused with 429, every ``fail_every``-th with 503 (0: none).
     """
 
     down: bool = False
     unreachable: bool = False
     slowness: int = 1
     lose_every: int = 0
+    lag_ms: int = 0
+    throttle_every: int = 0
+    fail_every: int = 0
 
     @property
     def cut_off(self) -> bool:

@@ -3,6 +3,7 @@
 import pytest
 from msgspec import structs
 
+from engine.simulation import faults
 from events import clusters, health
 from tests.members import examples
 
@@ -55,6 +56,17 @@ async def test_healed_member_catches_up_with_missed_works() -> None:
     # The first replica started during the outage; the two of the missed work start now.
     assert examples.ready(await stage.events_since(before)) == {("member1", NGINX): (1, 3)}
     assert examples.ready(await stage.turn(after_ms=200)) == {("member1", NGINX): (3, 3)}
+
+
+def test_throttled_and_failing_apis_refuse_each_nth_request() -> None:
+    state = examples.new_state()
+    faults.inflict(state, "throttled", 3)
+    assert [faults.refusal(state.faults, number) for number in range(1, 7)] == [0, 0, 429, 0, 0, 429]
+    faults.heal(state)
+    faults.inflict(state, "failing", None)
+    assert [faults.refusal(state.faults, number) for number in range(1, 4)] == [0, 503, 0]
+    faults.heal(state)
+    assert [faults.refusal(state.faults, number) for number in range(1, 4)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("restarts", [False, True])

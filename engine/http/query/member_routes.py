@@ -18,7 +18,7 @@ from engine.http.query import label_selectors, parameters
 from engine.http.query.routes import PREFIX
 from engine.kubeapi.values.selectors import LabelSelector
 
-Kind = Literal["down", "slow", "losing"]
+Kind = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 
 LISTED_MAX: Final = 10_000
 _BODY_BYTES_MAX: Final = 4096
@@ -68,7 +68,11 @@ class PodsQuery(RunningQuery, frozen=True, kw_only=True):
 
 
 class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A fault: ``amount`` is the factor of start-up times for slow; for losing, each n-th report is lost."""
+    """A fault: ``amount`` is the factor of start-up times for slow; for losing, each n-th report is lost.
+
+    For lagging it is the time of each request to the member's API in milliseconds; for throttled (429) and failing
+    (503) each n-th of these requests is refused.
+    """
 
     kind: Kind
     amount: int | None = None
@@ -208,7 +212,7 @@ async def _wanted(request: Request) -> FaultRequest:
     except bodies.TooLargeError as error:
         raise RefusalError(413, "body", str(error), 'send {"kind": "down"}') from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        remedy = 'send {"kind": "slow", "amount": 10}; kinds are down, slow and losing'
+        remedy = 'send {"kind": "slow", "amount": 10}; kinds are down, slow, losing, lagging, throttled and failing'
         raise RefusalError(400, "body", str(error) or "nested too deeply", remedy) from None
 
 

@@ -3,7 +3,9 @@
 Those of simulated members are served here, those of real ones through their agents.
 """
 
+import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final
 
 import anyio.to_thread
@@ -26,7 +28,8 @@ from engine.http.tunnels import Call, NotReachableError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.rights.rbac import Rights
 from engine.kubeapi.schema.resources import Resource
-from engine.simulation import unmanaged
+from engine.simulation import faults, unmanaged
+from engine.simulation.state import MemberState
 from events import clusters, shapes
 from events.json_values import Json
 from events.validation.known_kinds import CLUSTER_GROUP
@@ -57,6 +60,7 @@ class MemberApis:
         self._guard = guard
         self._reviews = reviews
         self._apis: dict[str, KubeApi] = {}
+        self._requests: dict[str, int] = {}
         self._planes: dict[str, MemberPlane] = {}
 
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -68,7 +72,23 @@ class MemberApis:
         path = "/" + api_path.rest
         if self._members is None or not _is_simulated(self._members, api_path.name):
             return await self._through_agent(request, api_path.name, path)
-        return await self._api(self._members, api_path.name).answer(request, path)
+        api = self._api(self._members, api_path.name)
+        await self._meet_faults(self._members.state_of(api_path.name))
+        return await api.answer(request, path)
+
+    async def _meet_faults(self, state: MemberState) -> None:
+        """Delay a request to a member, or refuse it, as the member's faults say; raises StatusError."""
+        name, own = state.spec.name, state.faults
+        number = self._requests[name] = self._requests.get(name, 0) + 1
+        if own.lag_ms:
+            await asyncio.sleep(own.lag_ms / 1000)
+        match faults.refusal(own, number):
+            case HTTPStatus.TOO_MANY_REQUESTS:
+                raise status_objects.too_many_requests(1, f"cluster {name} is throttled by a fault")
+            case HTTPStatus.SERVICE_UNAVAILABLE:
+                raise status_objects.unavailable(f"cluster {name} fails by a fault")
+            case _:
+                pass
 
     async def _through_agent(self, request: Request, name: str, path: str) -> Response:
         """Send a request through the cluster's agent, whose rights in the member apply beside those of the user."""
@@ -172,10 +192,11 @@ class MemberApis:
             if not members.state_of(name).joined:
                 continue
             try:
+                await self._meet_faults(members.state_of(name))
                 self._api(members, name)
                 found.extend((await self._planes[name].listed(resource, namespace, fits)).items)
             except status_objects.StatusError:
-                continue  # this member is down; report the others
+                continue  # this member does not answer; report the others
         return found
 
 
