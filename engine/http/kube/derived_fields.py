@@ -16,7 +16,7 @@ from engine.karmada import unsupported
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.rights import service_tokens
-from engine.kubeapi.schema import built_in_shapes
+from engine.kubeapi.schema import built_in_shapes, custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from engine.overrides import application
 from events.json_values import Json, as_list, as_object
@@ -48,7 +48,7 @@ class Showing:
         value = built_in_shapes.shown(built_in_defaults.with_defaults(value))
         match resource.kind:
             case "CustomResourceDefinition":
-                return {**value, "status": _established(value)}
+                return {**value, "status": custom_kinds.established(value)}
             case "Secret" if value.get("type") == TOKEN_SECRET:
                 return self.with_token(value)
             case "Secret" if MEMBER in _annotations(value):
@@ -120,26 +120,3 @@ def _overridden(work: Json) -> Json:
     changed = under.value
     changed["metadata"] = marks.listed(as_object(changed.get("metadata")) or {})
     return {**work, "spec": {**spec, "workload": {**workload, "manifests": [changed]}}}
-
-
-def _established(definition: Json) -> Json:
-    """The status of a definition; it is served as soon as it is stored."""
-    spec = as_object(definition.get("spec")) or {}
-    head = as_object(definition.get("metadata")) or {}
-    since = head.get("creationTimestamp")
-    conditions = [
-        {
-            "type": kind,
-            "status": "True",
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": since,
-        }
-        for kind, reason, message in (
-            ("NamesAccepted", "NoConflicts", "no conflicts found"),
-            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        )
-    ]
-    versions = msgspec.convert(spec.get("versions") or [], list[dict[str, object]])
-    stored = [version["name"] for version in versions if version.get("storage") is True]
-    return {"acceptedNames": spec.get("names", {}), "conditions": conditions, "storedVersions": stored}

@@ -122,3 +122,26 @@ def _text(held: Json, name: str, path: str) -> str:
     if not isinstance(value, str) or not value:
         raise DefinitionError(f"{path}.{name}", "Required value")
     return value
+
+
+def established(definition: Json) -> Json:
+    """Return the status of a definition; it is served as soon as it is stored."""
+    spec = as_object(definition.get("spec")) or {}
+    head = as_object(definition.get("metadata")) or {}
+    since = head.get("creationTimestamp")
+    conditions = [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": since,
+        }
+        for kind, reason, message in (
+            ("NamesAccepted", "NoConflicts", "no conflicts found"),
+            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        )
+    ]
+    versions = [as_object(version) or {} for version in as_list(spec.get("versions")) or []]
+    stored = [version["name"] for version in versions if version.get("storage") is True]
+    return {"acceptedNames": spec.get("names", {}), "conditions": conditions, "storedVersions": stored}

@@ -20,7 +20,7 @@ from engine.http.services import Services
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.schema import built_in_shapes
+from engine.kubeapi.schema import built_in_shapes, custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
 from engine.simulation import api_objects, creation_events, services, usage
 from engine.simulation.state import MemberState, Workload
@@ -211,6 +211,8 @@ class MemberPlane:
     def _shown(self, resource: Resource, value: Json) -> Json:
         if resource.qualified == "secrets" and value.get("type") == TOKEN_SECRET:
             value = self._showing.with_token(value, self._name)
+        if resource.kind == "CustomResourceDefinition":
+            value = {**value, "status": custom_kinds.established(value)}
         return versions.shown(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
 
     async def _all_pods(self, state: MemberState) -> list[Json]:
