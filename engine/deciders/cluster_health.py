@@ -36,6 +36,11 @@ CROWD_PERCENT: Final = 55
 
 _CONDITION: Final = "Ready"
 _REASON: Final = "ClusterStatusUnknown"
+_UNSCHEDULABLE: Final = {
+    str(False): manifests.Taint(key="cluster.karmada.io/not-ready", effect="NoSchedule"),
+    UNKNOWN: manifests.Taint(key="cluster.karmada.io/unreachable", effect="NoSchedule"),
+}
+"""Taints of clusters by the status of their condition Ready, as in the reference."""
 
 
 class Plan(NamedTuple):
@@ -123,9 +128,11 @@ def _silence(watch: Watch, emit: step_outputs.Emitter) -> None:
 
 def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
     cluster = facts.fleet.get(watch.name)
-    if cluster is None or not facts.taint_policies:
+    if cluster is None:
         return _NOTHING
     confirmed_ms = _confirmed_ms(watch, time_ms)
+    if confirmed_ms and not facts.taint_policies and not any(_taint_changes(cluster, watch.status, facts)):
+        return _NOTHING
     added, removed = _taint_changes(cluster, watch.status if not confirmed_ms else "", facts)
     if watch.status in ("", READY) or not _has_no_execute(added):
         return Plan(tuple(added), tuple(removed), confirmed_ms)
@@ -189,7 +196,9 @@ def _has_no_execute(added: list[clusters.Taint]) -> bool:
 def _taint_changes(
     cluster: manifests.ClusterManifest, ready: str, facts: Facts
 ) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
-    """Return the taints that the policies add to and remove from the cluster; a taint that one adds is not removed.
+    """Return the taints that the condition Ready and the policies add to and remove from the cluster.
+
+    A taint that one adds is not removed.
 
     ``ready`` is the status of the condition Ready; empty if it does not count.
     """
@@ -198,6 +207,9 @@ def _taint_changes(
     removing: dict[tuple[str, str], manifests.Taint] = {}
     reported = facts.conditions.get(cluster.metadata.name, {})
     conditions = {**reported, _CONDITION: ready} if ready else reported
+    for status, taint in _UNSCHEDULABLE.items():
+        if ready:
+            (adding if status == ready else removing)[taint.key, taint.effect] = taint
     for policy in _policies(cluster.metadata.name, facts):
         for taint in policy.spec.taints:
             if policy.adds(conditions):

@@ -24,6 +24,9 @@ WEB = key("web")
 MEMBERS = tuple(f"member{index}" for index in range(1, 7))
 CONFIRM_S = cluster_health.CONFIRM_MS // 1000
 PACE_S = cluster_health.PACE_MS // 1000
+BUILT_IN = "cluster.karmada.io/"
+NOT_READY = ("cluster.karmada.io/not-ready", "NoSchedule")
+UNREACHABLE = ("cluster.karmada.io/unreachable", "NoSchedule")
 
 
 @pytest.fixture(autouse=True)
@@ -33,14 +36,71 @@ async def six_members(story: Story) -> None:
 
 
 async def taints(story: Story) -> dict[str, list[str]]:
-    """Return the effects of the current taints per tainted cluster."""
-    facts = story.worker.facts
-    found = {name: facts.fleet.get(name) for name in MEMBERS}
+    """Return the effects of the taints that policies added, per tainted cluster."""
     return {
-        name: [taint.effect for taint in cluster.spec.taints]
-        for name, cluster in found.items()
-        if cluster is not None and cluster.spec.taints
+        name: effects
+        for name, found in _taints(story).items()
+        if (effects := [effect for taint_key, effect in found if not taint_key.startswith(BUILT_IN)])
     }
+
+
+def built_in_taints(story: Story) -> dict[str, list[tuple[str, str]]]:
+    """Return key and effect of the taints that no policy added, per tainted cluster."""
+    return {
+        name: built_in
+        for name, found in _taints(story).items()
+        if (built_in := [taint for taint in found if taint[0].startswith(BUILT_IN)])
+    }
+
+
+async def tainted_by_policies(story: Story) -> list[str]:
+    """Return the clusters to which policies added taints, in order."""
+    return [
+        each.name
+        for each in await story.recorded(clusters.ClusterTainted)
+        if not each.taint.key.startswith(BUILT_IN)
+    ]
+
+
+def _taints(story: Story) -> dict[str, list[tuple[str, str]]]:
+    fleet = story.worker.facts.fleet
+    found = {name: cluster for name in MEMBERS if (cluster := fleet.get(name)) is not None}
+    return {
+        name: [(taint.key, taint.effect) for taint in cluster.spec.taints] for name, cluster in found.items()
+    }
+
+
+# --- taints without policies ---
+
+
+async def test_new_workloads_avoid_unready_clusters_and_running_ones_stay(story: Story) -> None:
+    await story.submit(policy("p", on(*MEMBERS)), deployment("web", 1))
+    await story.submit(health_reported("member1", ready=False))
+    await story.pass_ms(cluster_health.CONFIRM_MS - 1)
+    assert built_in_taints(story) == {}
+    await story.pass_ms(1)
+    assert built_in_taints(story) == {"member1": [NOT_READY]}
+    await story.submit(policy("q", on(*MEMBERS)), deployment("late", 1))
+    assert set(story.placed(key("late"))) == {*MEMBERS} - {"member1"}
+    assert set(story.placed(WEB)) == {*MEMBERS}
+    await story.submit(health_reported("member1"))
+    await story.pass_s(CONFIRM_S)
+    assert built_in_taints(story) == {}
+
+
+async def test_silent_cluster_is_unreachable_at_once_and_not_ready_later(story: Story) -> None:
+    await story.submit(health_reported("member1", grace_s=40))
+    await story.pass_s(40)
+    assert built_in_taints(story) == {"member1": [UNREACHABLE]}
+    await story.submit(health_reported("member1", ready=False))
+    await story.pass_s(CONFIRM_S)
+    assert built_in_taints(story) == {"member1": [NOT_READY]}
+
+
+async def test_ready_clusters_without_taints_cost_no_step(story: Story) -> None:
+    steps = await story.steps()
+    await story.pass_s(10 * CONFIRM_S)
+    assert await story.steps() == steps
 
 
 # --- silence ---
@@ -219,7 +279,7 @@ async def test_judgement_and_taint_are_written_once(story: Story) -> None:
     await story.restart()
     await story.pass_s(1_000)
     assert len(await story.recorded(decisions.ClusterJudged)) == 1
-    assert len(await story.recorded(clusters.ClusterTainted)) == 1
+    assert len(await story.recorded(clusters.ClusterTainted)) == 2
 
 
 # --- conditions that clients report ---
@@ -241,7 +301,7 @@ async def test_cluster_that_never_reported_its_health_is_tainted_by_its_conditio
     assert (tainted.name, tainted.taint.effect) == ("member7", "NoSchedule")
     await story.submit(health_reported("member7", ready=False))
     await story.pass_s(CONFIRM_S)
-    assert len(await story.recorded(decisions.ClusterJudged)) == 1
+    assert await tainted_by_policies(story) == ["member7"]
 
 
 async def test_condition_that_is_no_longer_reported_matches_no_policy(story: Story) -> None:
@@ -307,7 +367,7 @@ async def test_pace_and_confirmation_survive_restarts(story: Story) -> None:
         await story.pass_s(CONFIRM_S // 3)
         await story.restart()
     assert set(await taints(story)) == set(MEMBERS[:3])
-    assert len(await story.recorded(clusters.ClusterTainted)) == 3
+    assert sorted(await tainted_by_policies(story)) == list(MEMBERS[:3])
 
 
 async def test_clusters_are_emptied_one_by_one_after_a_majority_failure(story: Story) -> None:
@@ -348,7 +408,7 @@ async def test_clusters_behind_recovered_ones_are_emptied_at_the_same_pace(story
     await story.pass_s(CONFIRM_S)
     await story.submit(*(health_reported(name) for name in more[1:6]))
     for count in range(1, 6):
-        emptied = {told.name for told in await story.recorded(clusters.ClusterTainted)}
+        emptied = set(await tainted_by_policies(story))
         assert emptied == {"more0", *more[6 : 5 + count]}
         await story.pass_s(PACE_S)
 

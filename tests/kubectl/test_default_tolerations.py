@@ -32,7 +32,7 @@ def test_workload_leaves_failing_cluster_after_default_toleration_seconds(
         assert kubectl("get", "pp", "web", "-o", added) == str(SECONDS)
 
         shell("fault", "member1", "down")
-        taint = ("cluster", "member1", "-o", f"jsonpath={{.spec.taints[?(@.key=='{NOT_READY}')].timeAdded}}")
+        taint = ("cluster", "member1", "-o", "jsonpath={.spec.taints[?(@.effect=='NoExecute')].timeAdded}")
         shell.until_true(lambda: kubectl("get", *taint) != "", CONFIRMED_S)
         tainted_ms = times.from_text(kubectl("get", *taint))
         kubectl.until_true(lambda: kubectl("get", *where) == "member2", lambda: kubectl("describe", "rb"))
