@@ -45,6 +45,32 @@ def test_namespace_exists_in_every_member_until_it_is_deleted(kubectl: Kubectl) 
     assert kubectl.on("member1")("get", "deployment", "-n", name, "-o", "name") == ""
 
 
+OVERRIDE: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterOverridePolicy
+metadata: {{name: {0}}}
+spec:
+  resourceSelectors: [{{apiVersion: v1, kind: Namespace, name: {0}}}]
+  overrideRules:
+  - targetCluster: {{clusterNames: [member1]}}
+    overriders: {{labelsOverrider: [{{operator: add, value: {{tier: gold}}}}]}}
+"""
+
+
+def test_cluster_override_policy_changes_a_namespace_in_its_clusters(kubectl: Kubectl) -> None:
+    name = kubectl.namespace
+    tier = ("get", "namespace", name, "-o", "jsonpath={.metadata.labels.tier}")
+    member1 = kubectl.on("member1")
+    kubectl("apply", "-f", "-", given=OVERRIDE.format(name))
+    try:
+        member1.until_true(lambda: member1(*tier) == "gold", lambda: member1(*tier))
+        assert kubectl.on("member2")(*tier) == ""
+        assert kubectl(*tier) == ""
+    finally:
+        kubectl("delete", "clusteroverridepolicy", name)
+    member1.until_true(lambda: member1(*tier) == "", lambda: member1(*tier))
+
+
 def test_skipped_and_reserved_namespaces_are_not_propagated(kubectl: Kubectl) -> None:
     name = f"{kubectl.namespace[:50]}-2"
     kubectl("apply", "-f", "-", given=SKIPPED.format(name))

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from engine import loop_share
 from engine.agent import messages
 from engine.domain import marks
-from engine.http import bodies
+from engine.http import bodies, overridden_namespaces
 from engine.http.agents import marked_manifests, tokens
 from engine.http.agents.namespace_changes import NamespaceChanges
 from engine.http.agents.reports import Reporting
@@ -227,7 +227,7 @@ class _Agents:
         return _json(message)
 
     async def namespaces(self, _request: Request, name: str, cluster: Cluster | None) -> Response:
-        found = await self._reader.read(None, lambda rows: agent_queries.namespaces_of(rows, name))
+        found = await self._reader.read(None, lambda rows: overridden_namespaces.of(rows, name))
         manifests_found = tuple(msgspec.Raw(_encode(each.manifest)) for each in found)
         keeps_others = cluster is None or bool(cluster.leaving_ms)
         return _json(messages.Namespaces(manifests=manifests_found, keeps_others=keeps_others))

@@ -12,6 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from engine.domain import marks
+from engine.http import overridden_namespaces
 from engine.http.kube.control_plane import Listed
 from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
 from engine.http.kube.list_filters import Fitting
@@ -170,7 +171,7 @@ class MemberPlane:
                 return api_objects.nodes(state, began_ms)
             case "namespaces":
                 written = await self._workloads(state, resource)
-                propagated = await self._read(lambda rows: agent_queries.namespaces_of(rows, self._name))
+                propagated = await self._read(lambda rows: overridden_namespaces.of(rows, self._name))
                 found = [api_objects.PropagatedNamespace(*item) for item in propagated]
                 return api_objects.namespaces(state, began_ms, written, found)
             case "pods":

@@ -1,0 +1,57 @@
+"""The namespaces that a cluster gets, with the ClusterOverridePolicies that select namespaces applied."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain import namespaces
+from engine.objects.clusters import ClusterManifest
+from engine.overrides import application, policies, selection
+from engine.placement.fleet import Fleet
+from events import shapes
+from events.json_values import Json, part
+from projections import agent_queries
+from projections.documents.clusters import cluster_document
+from projections.port import Rows
+
+_POLICIES: Final = "SELECT manifest FROM objects WHERE kind = 'ClusterOverridePolicy'"
+
+
+class _Template(Struct, frozen=True):
+    ref: shapes.WorkloadRef
+    labels: Mapping[str, str]
+
+
+def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
+    """Return the namespaces of a cluster by name; one whose overrides cannot be applied stays as it is."""
+    found = agent_queries.namespaces_of(rows, cluster)
+    overrides = selection.Overrides()
+    for (manifest,) in rows.select(_POLICIES) if found else ():
+        overrides.put(selection.KnownOverride(policies.decode(manifest), 0))
+    member = agent_queries.cluster(rows, cluster)
+    if not overrides or member is None:
+        return found
+    fleet = Fleet()
+    fleet.put(msgspec.convert(cluster_document(member), ClusterManifest, strict=False))
+    return [item._replace(manifest=_overridden(item.manifest, overrides, fleet, cluster)) for item in found]
+
+
+def _overridden(manifest: Json, overrides: selection.Overrides, fleet: Fleet, cluster: str) -> Json:
+    metadata = part(manifest, "metadata")
+    api_version, kind = namespaces.KIND
+    labels = {name: str(text) for name, text in part(metadata, "labels").items()}
+    ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name=str(metadata["name"]))
+    selected = overrides.policies_for(_Template(ref, labels))
+    if not selected:
+        return manifest
+    applied = application.OverrideApplication(manifest)
+    try:
+        for known in selected:
+            for rule in known.policy.rules:
+                if not rule.is_empty and fleet.matches(rule.target_cluster, cluster):
+                    applied.apply(application.read(rule.overriders))
+    except application.OverrideError:
+        return manifest
+    return applied.value
