@@ -170,8 +170,11 @@ def test_object_with_a_finalizer_is_deleted_once_it_is_removed(kubectl: Kubectl)
 def test_write_of_a_derived_object_is_refused(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until_true(lambda: bool(kubectl("get", "rb", "-o", "name")), lambda: "no binding")
-    kubectl("label", "rb", "web-deployment", "a=b", code=1)
-    assert "is made by the engine" in kubectl.errors
+    for refused in (("label", "rb", "web-deployment", "a=b"), ("delete", "rb", "web-deployment")):
+        kubectl(*refused, code=1)
+        assert "is made by the engine" in kubectl.errors
+    kubectl("delete", "rb", "missing", code=1)
+    assert "not found" in kubectl.errors
 
 
 def test_write_of_an_old_version_of_a_derived_object_is_refused(kubectl: Kubectl) -> None:

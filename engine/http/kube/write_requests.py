@@ -132,6 +132,8 @@ class WriteRequests:
     async def _remove(self, write: WriteRequest, conditions: Json, *, dry_run: bool) -> Json:
         """Delete an object; return the body of the response."""
         resource, target = write.resource, _target(write)
+        if await self._plane.get(resource, target.namespace, target.name) is not None:
+            _check_written_kind(target, resource)
         reserved_objects.check(target, write.user)
         is_bootstrap = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
         if is_bootstrap or (resource.kind == "Namespace" and target.name in BUILT_IN_NAMESPACES):
@@ -255,10 +257,7 @@ class WriteRequests:
     async def _submit(self, write: WriteRequest, target: Target, edit: RequestedEdit) -> Written:
         """Give an edit to the write API, within the user's rights."""
         resource = write.resource
-        if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
-            details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
-            message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
-            raise StatusError(403, "Forbidden", message, details)
+        _check_written_kind(target, resource)
         reserved_objects.check(target, write.user)
         authorized = AuthorizedEdit(
             edit=edit,
@@ -320,6 +319,14 @@ def _target(write: WriteRequest) -> Target:
         namespace=write.writer.namespace,
         name=write.writer.name,
     )
+
+
+def _check_written_kind(target: Target, resource: Resource) -> None:
+    """Raise StatusError (403) for kinds that clients neither write nor delete."""
+    if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
+        details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
+        message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
+        raise StatusError(403, "Forbidden", message, details)
 
 
 def _not_written(resource: Resource) -> str:
