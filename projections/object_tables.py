@@ -13,6 +13,7 @@ from msgspec import Struct
 from events import keys, shapes
 from events.json_values import Json
 from projections import bindings, changes, clusters, rebalancers, works
+from projections.documents import remedies
 from projections.documents.bindings import binding_document, binding_row
 from projections.documents.clusters import cluster_document
 from projections.documents.objects import ObjectRow, object_document
@@ -142,7 +143,7 @@ def _at(rows: Rows, kind: Kind, place: Place) -> Json | None:
     match kind.of_change:
         case changes.CLUSTER:
             matches = rows.select(f"{_CLUSTERS} WHERE c.id = ?", (key_id,))
-            return cluster_document(clusters.decode(matches[0][2]), managed=True) if matches else None
+            return _cluster(matches[0], remedies.read(rows)) if matches else None
         case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
             matches = rows.select(f"{_BINDINGS} WHERE b.id = ?", (key_id,))
             return _binding(rows, matches[0], {}) if matches else None
@@ -239,8 +240,13 @@ def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
     if wanted.name:
         statement += " AND key = ?"
         where.append(keys.cluster_key(wanted.name))
+    known = remedies.read(rows)
     for row in rows.scan(f"{statement} ORDER BY key", where):
-        yield row[1], cluster_document(clusters.decode(row[2]), managed=True)
+        yield row[1], _cluster(row, known)
+
+
+def _cluster(row: Found, known: list[remedies.Remedy]) -> Json:
+    return remedies.with_actions(cluster_document(clusters.decode(row[2]), managed=True), known)
 
 
 def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:

@@ -23,7 +23,9 @@ KINDS: Final = {
     (known_kinds.AUTOSCALING_GROUP, "CronFederatedHPA"): "no replicas are scaled by its rules",
     (known_kinds.NETWORKING_GROUP, "MultiClusterService"): "no service is exposed across clusters",
     (known_kinds.NETWORKING_GROUP, "MultiClusterIngress"): "no traffic is routed across clusters",
-    (known_kinds.REMEDY_GROUP, "Remedy"): "its actions are not carried out; use a ClusterTaintPolicy",
+    (known_kinds.REMEDY_GROUP, "Remedy"): (
+        "its actions are shown in status.remedyActions of clusters, but not carried out; use a ClusterTaintPolicy"
+    ),
 }
 """Missing behaviour, by kind."""
 

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
 
@@ -155,3 +155,34 @@ def test_quota_status_is_writable_as_subresource(kubectl: Kubectl) -> None:
     kubectl("patch", "federatedresourcequota", "room", "--subresource=status", "--type=merge", "-p", patch)
     used = "jsonpath={.status.overallUsed.cpu}"
     assert kubectl("get", "federatedresourcequota", "room", "-o", used) == "2"
+
+
+def test_clusters_show_the_actions_of_remedies_that_their_conditions_call_for(kubectl: Kubectl) -> None:
+    actions = ("get", "cluster", "member2", "-o", "jsonpath={.status.remedyActions}")
+    match = {"conditionType": "DnsReady", "operator": "Equal", "conditionStatus": "False"}
+    spec: dict[str, object] = {
+        "clusterAffinity": {"clusterNames": ["member2"]},
+        "decisionMatches": [{"clusterConditionMatch": match}],
+        "actions": ["TrafficControl"],
+    }
+    before = cast("dict[str, list[object]]", kubectl.json("cluster", "member2")["status"])["conditions"]
+
+    def report(*added: object) -> None:
+        status = json.dumps({"status": {"conditions": [*before, *added]}})
+        kubectl("patch", "cluster", "member2", "--subresource=status", "--type=merge", "-p", status)
+
+    kubectl("apply", "-f", "-", given=_manifest("remedy.karmada.io/v1alpha1", "Remedy", "dns", spec))
+    try:
+        assert kubectl(*actions) == ""
+        since = {"lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Probed", "message": ""}
+        report({"type": "DnsReady", "status": "False", **since})
+        assert kubectl(*actions) == '["TrafficControl"]'
+        listed = kubectl("get", "clusters", "-o", "jsonpath={.items[*].status.remedyActions}")
+        assert listed == '["TrafficControl"]'
+        report({"type": "DnsReady", "status": "True", **since})
+        assert kubectl(*actions) == ""
+        report({"type": "DnsReady", "status": "False", **since})
+    finally:
+        kubectl("delete", "remedy", "dns")
+    assert kubectl(*actions) == ""
+    report()

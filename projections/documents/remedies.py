@@ -1,0 +1,84 @@
+"""Actions of Remedies in the status of the clusters whose conditions call for them.
+
+They are derived when a cluster is rendered. Watches show them with the next change of the cluster.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events.json_values import Json, as_objects, part
+from projections.port import Rows
+
+_REMEDIES: Final = (
+    "SELECT manifest FROM objects WHERE kind = 'Remedy' AND api_version = 'remedy.karmada.io/v1alpha1'"
+)
+_EQUAL: Final = "Equal"
+
+
+class _Affinity(Struct, frozen=True, rename="camel"):
+    cluster_names: tuple[str, ...] = ()
+
+
+class _Requirement(Struct, frozen=True, rename="camel"):
+    condition_type: str = ""
+    operator: str = _EQUAL
+    condition_status: str = ""
+
+
+class _Match(Struct, frozen=True, rename="camel"):
+    cluster_condition_match: _Requirement | None = None
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    cluster_affinity: _Affinity | None = None
+    decision_matches: tuple[_Match, ...] = ()
+    actions: tuple[str, ...] = ()
+
+
+class Remedy(Struct, frozen=True):
+    """A Remedy: actions for the clusters that it names, or all, while one of its matches is met, or always."""
+
+    spec: _Spec = _Spec()
+
+
+_DECODER: Final = msgspec.json.Decoder(Remedy)
+
+
+def read(rows: Rows) -> list[Remedy]:
+    return [_DECODER.decode(manifest) for (manifest,) in rows.select(_REMEDIES)]
+
+
+def with_actions(cluster: Json, remedies: list[Remedy]) -> Json:
+    """Return a Cluster object with ``status.remedyActions``."""
+    if not remedies:
+        return cluster
+    name, status = str(part(cluster, "metadata")["name"]), part(cluster, "status")
+    conditions = {
+        str(condition.get("type")): str(condition.get("status"))
+        for condition in as_objects(status.get("conditions"))
+    }
+    actions = {
+        action
+        for remedy in remedies
+        if _is_called_for(remedy.spec, name, conditions)
+        for action in remedy.spec.actions
+    }
+    return {**cluster, "status": {**status, "remedyActions": sorted(actions)}} if actions else cluster
+
+
+def _is_called_for(spec: _Spec, cluster: str, conditions: dict[str, str]) -> bool:
+    if spec.cluster_affinity is not None and cluster not in spec.cluster_affinity.cluster_names:
+        return False
+    return not spec.decision_matches or any(
+        _is_met(match.cluster_condition_match, conditions) for match in spec.decision_matches
+    )
+
+
+def _is_met(required: _Requirement | None, conditions: dict[str, str]) -> bool:
+    """Whether a condition has, or has not, the status that a match names; a condition without status never has."""
+    if required is None or required.condition_type not in conditions:
+        return False
+    is_equal = conditions[required.condition_type] == required.condition_status
+    return is_equal == (required.operator == _EQUAL)
