@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import structs
 
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
@@ -12,7 +13,7 @@ from engine.writing.execution import Turn, WriteExecution, raised
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, Written
 from engine.writing.stored_objects import StoredObject, Views
 from engine.writing.targets import Target
-from events import keys
+from events import json_values, objects, shapes
 from events.records import Record
 from events.validation.verdicts import Head
 from projections import clusters
@@ -21,7 +22,7 @@ from projections import clusters
 class PlannedWrites:
     """A ``write_api.Writes`` for one plan; ``records`` are those that its changes would append, in order.
 
-    Each change is computed from the objects as they are stored. Of the changes before it, it sees only new namespaces.
+    Each change sees the objects as stored, and as the changes before it leave them; a Cluster as it is stored.
     """
 
     def __init__(
@@ -33,40 +34,77 @@ class PlannedWrites:
         self._execution = WriteExecution(log, self._views, appending)
         self._appending = appending
 
+    def definitions(self) -> list[bytes]:
+        """Return the CustomResourceDefinitions that the changes so far create or replace, as JSON."""
+        return self._views.definitions()
+
     async def change(
         self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
     ) -> Written | Problem:
         """Compute one mutation; ``dry_run`` makes no difference. Raises StatusError if it is refused."""
         del dry_run
-        turn = Turn(0, mutation, tracing.current(), body_bytes)
+        turn, target = Turn(0, mutation, tracing.current(), body_bytes), mutation.target
         answer = raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
         if isinstance(answer, Written):
-            writing = Writing(mutation.target, answer.mutated.events, turn.trace)
-            self.records += self._appending.records_of([writing], source)
-            self._views.take(mutation.target, answer.mutated)
+            # The log may grow before it is forked, and a planned change before this one has no version yet.
+            events = tuple(map(_for_any_version, answer.mutated.events))
+            self.records += self._appending.records_of([Writing(target, events, turn.trace)], source)
+            await self._views.take(target, answer.mutated)
         return answer
 
 
 class _PlannedViews:
-    """``Views`` that also have the namespaces that a plan creates, so that it can create objects in them."""
+    """``Views`` that also have what a plan has changed so far."""
 
     def __init__(self, views: Views) -> None:
         self._views = views
-        self._namespaces: dict[str, StoredObject] = {}
+        self._planned: dict[str, StoredObject | None] = {}
 
-    def take(self, target: Target, mutated: Mutated) -> None:
-        """Remember the namespace that a change creates, if it does."""
-        if mutated.action == Action.CREATED and target.key == keys.object_key("Namespace", "", target.name):
-            head = Head(1, 1, "", 0, "", target.api_version, target.kind, target.name)
-            manifest = msgspec.json.encode(mutated.value)
-            self._namespaces[target.key] = StoredObject(number=0, head=head, manifest=manifest)
+    def definitions(self) -> list[bytes]:
+        return [
+            stored.manifest
+            for stored in self._planned.values()
+            if stored is not None and stored.head.kind == "CustomResourceDefinition"
+        ]
+
+    async def take(self, target: Target, mutated: Mutated) -> None:
+        """Remember how a change leaves its object, if it writes or deletes it."""
+        for event in mutated.events:
+            if mutated.action == Action.DELETED:
+                self._planned[target.key] = None
+            elif isinstance(manifest := getattr(event, "manifest", None), msgspec.Raw):
+                before = (await self.objects([target.key])).get(target.key)
+                self._planned[target.key] = _stored(target, bytes(manifest), mutated, before)
 
     async def settle(self, number: int) -> None:
         await self._views.settle(number)
 
     async def objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
-        planned = {key: self._namespaces[key] for key in object_keys if key in self._namespaces}
-        return {**planned, **await self._views.objects(object_keys)}
+        stored = await self._views.objects([key for key in object_keys if key not in self._planned])
+        planned = {key: self._planned.get(key) for key in object_keys}
+        return stored | {key: each for key, each in planned.items() if each is not None}
 
     async def cluster(self, name: str) -> clusters.Cluster | None:
         return await self._views.cluster(name)
+
+
+def _stored(target: Target, manifest: bytes, mutated: Mutated, before: StoredObject | None) -> StoredObject:
+    """Return an object as it would be stored after a planned change; its version and uid are not known yet."""
+    metadata = json_values.part(mutated.value, "metadata")
+    head = Head(
+        version=0,
+        generation=int(str(metadata.get("generation", 1))),
+        uid=before.head.uid if before else "",
+        created_ms=before.head.created_ms if before else 0,
+        digest=objects.spec_digest(msgspec.Raw(manifest)),
+        api_version=target.api_version,
+        kind=target.kind,
+        name=target.name,
+    )
+    if before is None:
+        return StoredObject(number=0, head=head, manifest=manifest)
+    return structs.replace(before, head=head, manifest=manifest)
+
+
+def _for_any_version(event: shapes.Event) -> shapes.Event:
+    return structs.replace(event, expects=None) if hasattr(event, "expects") else event

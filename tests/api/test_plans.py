@@ -12,9 +12,10 @@ from engine.http.plans import jobs
 from engine.plans.fork import PlanError
 from engine.plans.planning import Question
 from tests.api.servers import client, serving
-from tests.builders.manifests import deployment
+from tests.builders.manifests import definition, deployment, manifest
 
 APPS: Final = "apis/apps/v1/namespaces/default/deployments"
+DEFINITIONS: Final = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WEB: Final = {"method": "POST", "path": APPS, "body": deployment("web", 3, "default")}
 
 
@@ -52,9 +53,33 @@ async def test_planned_request_is_predicted_and_not_made() -> None:
         assert "prediction" not in listed[0]
 
 
+async def test_requests_build_on_the_ones_before() -> None:
+    path = f"{APPS}/web"
+    patch = {"method": "PATCH", "path": path, "contentType": "application/merge-patch+json"}
+    gizmos = "apis/example.io/v1/namespaces/default/gizmos"
+    requests = [
+        WEB,
+        {**patch, "body": {"metadata": {"labels": {"tier": "front"}}}},
+        {**patch, "body": {"spec": {"replicas": 5}}},
+        {"method": "POST", "path": DEFINITIONS, "body": definition("gizmos", "Gizmo")},
+        {"method": "POST", "path": gizmos, "body": manifest("example.io/v1", "Gizmo", "one")},
+        {"method": "DELETE", "path": path},
+        WEB,
+    ]
+    async with running() as caller:
+        plan = await finished(caller, await make(caller, requests=requests))
+        assert (plan["state"], plan["prediction"]["refused"]) == ("done", [])
+        kinds = [each["type"].removeprefix("io.reballast.") for each in plan["prediction"]["events"]]
+        assert kinds == [*["template-applied.v1"] * 5, "template-deleted.v1", "template-applied.v1"]
+        third = plan["prediction"]["events"][2]["data"]["manifest"]
+        assert (third["spec"]["replicas"], third["metadata"]["labels"]) == (5, {"tier": "front"})
+        answer = await make(caller, requests=[WEB, WEB])
+        assert 'deployments.apps "web" already exists' in answer.json()["error"]["reason"]
+
+
 async def test_request_that_the_api_refuses_is_named() -> None:
     async with running() as caller:
-        wrong = deployment("web", 3, "default")
+        wrong = deployment("other", 3, "default")
         wrong["spec"] = {**wrong["spec"], "replcas": 3}  # type: ignore[dict-item]
         path = f"{APPS}?fieldValidation=Strict"
         answer = await make(caller, requests=[WEB, {**WEB, "path": path, "body": wrong}])

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.builders.manifests import definition
 from tests.cli import servers
 from tests.cli.servers import Shell
 
@@ -198,6 +199,8 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
 
 def test_plan_without_effect_is_checked(shell: Shell, tmp_path: Path) -> None:
     out = str(tmp_path / "plan.json")
+    # Members that join are described by themselves, which edits their Clusters.
+    shell.until_true(lambda: shell("get", "clusters").count("True") == 3)
     shell("plan", "taint", "member1", "maintenance:NoExecute", "-o", out)
     shell("apply", "--plan", out)
     assert shell("plan", "check", out) == "Nothing moved, as predicted.\n"
@@ -320,6 +323,23 @@ def test_objects_are_planned_in_a_namespace_that_the_plan_creates(shell: Shell, 
     assert (change["key"], sum(change["after"].values())) == ("shop/web-deployment", 9)
     assert shell("apply", "--plan", str(out)).splitlines()[0] == "namespace/shop created"
     shell.until_true(lambda: bool(placed(shell, "shop") == change["after"]))
+
+
+def test_objects_of_a_file_build_on_the_ones_before(shell: Shell, tmp_path: Path) -> None:
+    policy, workload = OBJECTS.split("---")
+    crd = json.dumps(definition("gizmos", "Gizmo"))
+    gizmo = "{apiVersion: example.io/v1, kind: Gizmo, metadata: {name: one}, spec: {colour: red}}"
+    labelled = workload.replace("labels: {app: web}}\nspec", "labels: {app: web, tier: front}}\nspec")
+    larger = workload.replace("replicas: 9", "replicas: 12")
+    documents = [workload, labelled, larger, policy, crd, gizmo]
+    objects, out = written(tmp_path / "objects.yaml", "\n---\n".join(documents)), tmp_path / "plan.json"
+    (change,) = prediction(shell, "-f", objects, "-o", str(out))["changed"]
+    assert sum(change["after"].values()) == 12
+    assert len(shell("apply", "--plan", str(out)).splitlines()) == 6
+    shell.until_true(lambda: bool(placed(shell) == change["after"]))
+    assert "tier" not in json.loads(shell("get", "deploy", "web", "-o", "json"))["metadata"]["labels"]
+    assert "one" in shell("get", "Gizmo")
+    assert shell("plan", "check", str(out)).splitlines()[-1].startswith("1 of 1 workload is as predicted")
 
 
 def test_change_is_planned_as_of_an_earlier_time(shell: Shell, tmp_path: Path) -> None:

@@ -10,25 +10,28 @@ import msgspec
 
 from engine.cli import failures, output
 from engine.cli.client import Client, Reply
+from engine.cli.plan import planned_changes
 from engine.plans.predictions import Prediction
 from events.json_values import Json, as_object, part
 
 _READS: Final = ("GET", "HEAD")
-_NAMESPACES: Final = "api/v1/namespaces"
-_CREATED: Final = 201
-_NOT_FOUND: Final = 404
 _FIRST_POLL_S: Final = 0.02
 _POLL_S: Final = 0.2
 
 
 class PlanningClient(Client):
-    """A client whose writes to the Kubernetes API are dry runs; ``requests`` are those for the plan, in order."""
+    """A client whose writes to the Kubernetes API are dry runs; ``requests`` are those for the plan, in order.
+
+    Reads see what the requests so far would change. A write that builds on one of them is no dry run, since the server
+    has not what it builds on; the plan itself checks it.
+    """
 
     def __init__(self, directory: Path | None, *, is_local: bool = False) -> None:
         super().__init__(directory, is_local=is_local)
         self.requests: list[Json] = []
         self.generations: dict[str, object] = {}
         """The generations of the objects whose versions requests name, by path: an edit since changes them."""
+        self._changes = planned_changes.PlannedChanges()
 
     def kubernetes(
         self,
@@ -41,12 +44,16 @@ class PlanningClient(Client):
     ) -> Reply:
         """Send a read as it is, and a write as a dry run; see ``Client.kubernetes``."""
         if method in _READS:
-            return super().kubernetes(method, path, body, query=query, headers=headers)
-        reply = super().kubernetes(
-            method, path, body, query={**(query or {}), "dryRun": "All"}, headers=headers
-        )
-        reply = self._in_planned_namespace(reply, body)
+            planned = self._changes.read(path)
+            return planned or self._changes.with_kinds(
+                path, super().kubernetes(method, path, body, query=query, headers=headers)
+            )
+        reply = self._changes.computed(method, path, body)
+        if reply is None:
+            dry_run = {**(query or {}), "dryRun": "All"}
+            reply = super().kubernetes(method, path, body, query=dry_run, headers=headers)
         if not reply.is_refusal:
+            self._changes.take(method, path, reply.body)
             request: Json = {"method": method, "path": f"{path}?{urlencode(query)}" if query else path}
             if headers and "content-type" in headers:
                 request["contentType"] = headers["content-type"]
@@ -56,19 +63,6 @@ class PlanningClient(Client):
                 self.generations[path] = self.generation(path)
             self.requests.append(request)
         return reply
-
-    def _in_planned_namespace(self, reply: Reply, body: object) -> Reply:
-        """Return a success for an object whose namespace an earlier request creates; the plan itself checks it."""
-        details = part(reply.body, "details")
-        if reply.code != _NOT_FOUND or details.get("kind") != "namespaces":
-            return reply
-        created = [
-            request.get("body")
-            for request in self.requests
-            if str(request["path"]).partition("?")[0].strip("/") == _NAMESPACES
-        ]
-        names = [part(as_object(each) or {}, "metadata").get("name") for each in created]
-        return Reply(_CREATED, as_object(body) or {}, []) if details.get("name") in names else reply
 
     def generation(self, path: str) -> object:
         """Return the generation of an object, which a change of its status leaves as it is; None if it has none."""

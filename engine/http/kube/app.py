@@ -4,7 +4,7 @@ Requests are authenticated by token and authorized by RBAC; errors are Status ob
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Final, cast
 
@@ -37,6 +37,7 @@ from engine.http.tracing import Traced
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError, internal
 from engine.log.port import LogCutError, LogError
+from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes
 from projections.port import NotKeptError, ProjectionError
 
@@ -62,7 +63,7 @@ def create_app(
     """
     bounds = limits or Limits()
     meter = Meter(bounds, time.monotonic)
-    plane = ControlPlane(services, authority)
+    plane = ControlPlane(services, authority, _planned_definitions(writes))
     authorizer = Authorizer(services)
     known = Users(plane, authorizer, services.token, clock_ms)
     reviews = Reviews(known, authorizer).answer
@@ -112,6 +113,10 @@ def create_app(
         middleware=[Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host), Middleware(Traced)],
         exception_handlers=_HANDLERS,
     )
+
+
+def _planned_definitions(writes: Writes | None) -> Callable[[], Sequence[bytes]]:
+    return writes.definitions if isinstance(writes, PlannedWrites) else tuple
 
 
 def _write_requests(

@@ -5,7 +5,7 @@ on any replica; with resourceVersion "0" it returns what the views have. Bootstr
 are merged into the results.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 import anyio.to_thread
@@ -46,10 +46,16 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class ControlPlane:
-    """Read objects and kinds for the API."""
+    """Read objects and kinds for the API. ``planned`` returns the CustomResourceDefinitions of a plan so far."""
 
-    def __init__(self, services: Services, authority: bytes = b"") -> None:
+    def __init__(
+        self,
+        services: Services,
+        authority: bytes = b"",
+        planned: Callable[[], Sequence[bytes]] = tuple,
+    ) -> None:
         self._services = services
+        self._planned = planned
         self.events = Events(services)
         self.bootstrap = BootstrapObjects(services, authority)
         self.shown = Showing(services.token, authority)
@@ -196,7 +202,8 @@ class ControlPlane:
         if number != self._refreshed_at:
             await self.peek(self._refresh_kinds)
             self._refreshed_at = number
-        return self._catalogue
+        custom = [kind for definition in self._planned() for kind in _custom(definition)]
+        return self._catalogue.with_custom(custom) if custom else self._catalogue
 
     def _refresh_kinds(self, rows: Rows) -> None:
         (signature,) = rows.select(_SIGNATURE)
