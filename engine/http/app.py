@@ -53,7 +53,7 @@ def create_app(
     ``members`` are the simulated clusters, if any. ``kubernetes`` is the Kubernetes API, the same application
     that is served with TLS on its own port; ``planning`` makes one that only plans its writes.
     """
-    made_plans = jobs.Jobs(services.planner, plan_routes.now_ms)
+    made_plans = jobs.Jobs(services.planner, plan_routes.now_ms, services.asked)
     return Starlette(
         routes=[
             *query_routes.routes(services),

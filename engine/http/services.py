@@ -55,9 +55,9 @@ class Services:
 
     ``token`` is the administrator's token, ``login`` the code that starts a browser session, ``hosts`` are
     further host names to answer for. ``collectors`` provide the metrics of the rest of the process and are
-    called on the event loop. ``drilled`` has the results of the periodic drills, ``compared`` those of the observer,
-    if another control plane is observed. Set ``stopping`` when the process shuts down: live feeds then end with a
-    bookmark.
+    called on the event loop. ``drilled`` has the results of the periodic drills, ``asked`` those of the newest
+    drill of a client, ``compared`` those of the observer, if another control plane is observed. Set ``stopping``
+    when the process shuts down: live feeds then end with a bookmark.
     """
 
     log: NumberedLog
@@ -74,6 +74,7 @@ class Services:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     tunnels: Tunnels = field(default_factory=Tunnels)
     drilled: drills.Latest = field(default_factory=drills.Latest)
+    asked: drills.Latest = field(default_factory=drills.Latest)
     compared: Report | None = None
 
     async def catch_up(self) -> int:

@@ -47,10 +47,21 @@ class Result(Struct, frozen=True, rename="camel"):
 
 
 class Latest(Struct):
-    """The results of the newest drill, and when it ended, in milliseconds since 1970; 0 before the first."""
+    """The results of the newest drill, the number of the log that it started from, and when it ended.
+
+    ``ended_ms`` is in milliseconds since 1970; 0 before the first.
+    """
 
     results: list[Result] = []
     ended_ms: int = 0
+    number: int = 0
+
+    def take(self, result: Result, number: int, ended_ms: int) -> None:
+        """Add a result to a drill; one from another number begins a new drill."""
+        kept = self.results if number == self.number else []
+        place = result.outage.domain, result.outage.name
+        self.results = [*(each for each in kept if (each.outage.domain, each.outage.name) != place), result]
+        self.number, self.ended_ms = number, ended_ms
 
 
 def places(clusters: Iterable[Json]) -> dict[Place, list[str]]:

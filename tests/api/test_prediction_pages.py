@@ -153,6 +153,17 @@ async def test_running_plan_shows_its_progress_and_loads_itself_again() -> None:
         assert '<meta http-equiv="refresh" content="2">' in text
 
 
+async def test_drill_page_shows_the_drill_of_a_client() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        for name in ("member1", "member2"):
+            await planned(http, outage={"domain": "cluster", "name": name, "clusters": [name]}, asOf="8")
+        page = (await http.get("/drills")).text
+        assert ("cluster member1" in page, "cluster member2" in page) == (True, True)
+        await planned(http, outage={"domain": "zone", "name": "z", "clusters": ["member1"]})
+        page = (await http.get("/drills")).text
+        assert ("cluster member1" in page, "zone z" in page) == (False, True), "from another number"
+
+
 async def test_drill_page_shows_failures_that_cost_most_first() -> None:
     told = Story()
     await told.submit(joined("member1"), joined("member2"), capacity("member1", 8), capacity("member2", 2))

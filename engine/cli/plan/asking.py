@@ -97,14 +97,16 @@ def predicted(
     horizon_ms: int,
     show_progress: Callable[[str], None] = output.progress,
     as_of: str = "",
+    **drill: Json,
 ) -> tuple[Json, Prediction]:
     """Return a plan of the server as JSON, and its prediction; shows the progress on a terminal.
 
-    Raises Failure if it can't be made. An interrupted command ends the plan on the server.
+    ``drill`` may have the ``outage`` that is planned. Raises Failure if it can't be made. An interrupted command
+    ends the plan on the server.
     """
     # Each report of a cluster changes its version, and at an earlier point of the log objects had others.
     requests = [_unversioned(each) for each in requests]
-    body: Json = {"requests": requests, "failures": failed, "horizonMs": horizon_ms, "asOf": as_of}
+    body: Json = {"requests": requests, "failures": failed, "horizonMs": horizon_ms, "asOf": as_of, **drill}
     plan = client.post("plans", body)
     path = f"plans/{plan['id']}"
     pause_s = _FIRST_POLL_S

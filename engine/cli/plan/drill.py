@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Final
 
 from cyclopts import Parameter
+from msgspec import structs
 
 from engine.cli import failures, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.plan import asking
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.plans import drills, planning, summaries
-from events.json_values import Json
 
 _SHOWN_MAX: Final = 5
 _ABSORBED: Final = 0
@@ -61,8 +61,9 @@ def _results(
 
     def predicted(outage: drills.Outage, start: str) -> tuple[drills.Result, int]:
         nonlocal done
-        failed: list[Json] = [{"member": name} for name in outage.clusters]
-        _, prediction = asking.predicted(client, [], failed, horizon_ms, lambda _: None, start)
+        _, prediction = asking.predicted(
+            client, [], [], horizon_ms, lambda _: None, start, outage=structs.asdict(outage)
+        )
         done += 1
         output.progress(f"drill: {done} of {len(outages)} failures")
         return drills.result(outage, prediction), prediction.number

@@ -70,7 +70,8 @@ class _Pages:
         return "plan.html", {"plan": plan_values.shown(plan), "is_running": is_running}
 
     def drills(self, _request: Request) -> _Page:
-        return "drills.html", {"drill": plan_values.drill(self._services.drilled)}
+        newest = max(self._services.drilled, self._services.asked, key=lambda drill: drill.ended_ms)
+        return "drills.html", {"drill": plan_values.drill(newest)}
 
     def shadow(self, _request: Request) -> _Page:
         report = self._services.compared

@@ -12,9 +12,10 @@ from msgspec import Struct
 from engine import diagnostics
 from engine.http.errors import RefusalError
 from engine.http.services import Planner
-from engine.plans import planning
+from engine.plans import drills, planning
 from engine.plans.fork import PlanError
 from engine.plans.planning import Question
+from engine.plans.predictions import Prediction
 from events import times
 
 RUNNING_MAX: Final = planning.AT_ONCE_MAX
@@ -45,16 +46,19 @@ class Plan(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
 
 class Jobs:
-    """Start plans, and keep them until newer ones take their place."""
+    """Start plans, and keep them until newer ones take their place; ``drilled`` gets those of outages."""
 
-    def __init__(self, planner: Planner, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, planner: Planner, clock_ms: Callable[[], int], drilled: drills.Latest | None = None
+    ) -> None:
         self._planner = planner
+        self._drilled = drilled or drills.Latest()
         self._clock_ms = clock_ms
         self._plans: dict[str, Plan] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def start(self, question: Question, warnings: list[str]) -> Plan:
-        """Start a plan; raises RefusalError if too many are running."""
+    def start(self, question: Question, warnings: list[str], outage: drills.Outage | None = None) -> Plan:
+        """Start a plan, which may be that of an outage in a drill; raises RefusalError if too many are running."""
         if len(self._tasks) >= RUNNING_MAX:
             reason = f"{RUNNING_MAX} plans are running already"
             raise RefusalError(429, "plans", reason, "wait until one is done, or delete it")
@@ -65,7 +69,7 @@ class Jobs:
             warnings=warnings,
         )
         self._plans[plan.id] = plan
-        task = self._tasks[plan.id] = asyncio.create_task(self._run(plan, question))
+        task = self._tasks[plan.id] = asyncio.create_task(self._run(plan, question, outage))
         task.add_done_callback(lambda _: self._tasks.pop(plan.id, None))
         return plan
 
@@ -89,12 +93,15 @@ class Jobs:
             await asyncio.wait([task])
         self._plans.pop(plan_id, None)
 
-    async def _run(self, plan: Plan, question: Question) -> None:
+    async def _run(self, plan: Plan, question: Question, outage: drills.Outage | None) -> None:
         def progress(passed_ms: int) -> None:
             plan.passed_ms = passed_ms
 
         try:
             prediction = await self._planner.predict(question, progress)
+            if outage is not None:
+                result, number = await asyncio.to_thread(_result, outage, prediction)
+                self._drilled.take(result, number, self._clock_ms())
         except PlanError as error:
             plan.state, plan.reason = State.FAILED, str(error)
         except Exception:  # noqa: BLE001  # a plan that never ends would be worse
@@ -115,3 +122,9 @@ class Jobs:
 
 def _size(plan: Plan) -> int:
     return 0 if plan.prediction is msgspec.UNSET else len(bytes(plan.prediction))
+
+
+def _result(outage: drills.Outage, answer: bytes) -> tuple[drills.Result, int]:
+    """Return what a prediction says about an outage, and the number of the log that it is made from."""
+    prediction = msgspec.json.decode(answer, type=Prediction)
+    return drills.result(outage, prediction), prediction.number

@@ -19,7 +19,7 @@ from engine.http.query import parameters
 from engine.http.query.routes import PREFIX
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
-from engine.plans import planning
+from engine.plans import drills, planning
 from engine.plans.fork import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.stored_objects import StoredViews
@@ -36,8 +36,9 @@ _LOOK_BACK: Final = 2_000
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A change to plan: requests to the Kubernetes API, in order, and failures of simulated members.
 
-    ``horizon_ms`` is the virtual time to look ahead, in milliseconds. With ``as_of`` the change comes at an earlier
-    point of the log, and its requests are computed from the objects of that time.
+    ``outage`` is a failure of a drill: all its clusters fail, and its result is shown with those of the others that
+    start from the same number. ``horizon_ms`` is the virtual time to look ahead, in milliseconds. With ``as_of`` the
+    change comes at an earlier point of the log, and its requests are computed from the objects of that time.
     """
 
     requests: Annotated[
@@ -45,6 +46,7 @@ class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     ] = []
     failures: list[Failure] = []
     horizon_ms: Annotated[int, Meta(ge=0, le=HORIZON_MS_MAX)] = planning.HORIZON_MS
+    outage: drills.Outage | None = None
     as_of: parameters.AsOf = ""
 
 
@@ -129,10 +131,10 @@ class _Plans:
             began_ms=now_ms() if number is None else await self._time_of(number),
             number=number,
             inputs=tuple(Input(record=record) for record in records),
-            failures=tuple(wanted.failures),
+            failures=(*wanted.failures, *(wanted.outage.failures if wanted.outage else ())),
             horizon_ms=wanted.horizon_ms,
         )
-        return _answer(self._jobs.start(question, warnings), 202)
+        return _answer(self._jobs.start(question, warnings, wanted.outage), 202)
 
     @asynccontextmanager
     async def _planned_writes(self, number: int | None) -> AsyncGenerator[PlannedWrites]:
