@@ -16,6 +16,7 @@ from events import codec, rejections, times
 _NOT_EVICTED: Final = (
     "no ClusterTaintPolicy evicts workloads from clusters that fail: they stay assigned to them"
 )
+_NAMED_MAX: Final = 5
 AT_ONCE_MAX: Final = max(2, os.cpu_count() or 1)
 """Maximum number of predictions at a time."""
 
@@ -28,7 +29,8 @@ class Question(Struct, frozen=True, kw_only=True):
 
     ``simulated`` are the simulated members of the installation, ``faults`` the faults that they have now; all other
     clusters are modelled by their last reports. ``began_ms`` is the virtual time of the change, in milliseconds since
-    1970; ``number`` is that of the log to start from, None for its end.
+    1970; ``number`` is that of the log to start from, None for its end. ``autoscaled`` are the keys of the bindings
+    whose replicas autoscalers decide on.
     """
 
     began_ms: int
@@ -38,6 +40,7 @@ class Question(Struct, frozen=True, kw_only=True):
     faults: tuple[Failure, ...] = ()
     number: int | None = None
     horizon_ms: int = HORIZON_MS
+    autoscaled: tuple[str, ...] = ()
 
 
 async def predict(
@@ -80,6 +83,7 @@ async def predict_on(
     before, after = predictions.compared(fork.before, fork.worker.folds, added, failed)
     happened, omitted = predictions.decoded(added)
     listed = happened[: predictions.EVENTS_MAX]
+    changed = predictions.changes(before, after, happened, failed)
     return predictions.Prediction(
         number=number,
         time=times.to_text(began_ms),
@@ -87,16 +91,29 @@ async def predict_on(
         settled_ms=predictions.settled_ms(added, began_ms),
         is_settled=is_settled,
         workloads=count - len(before) + len(after),
-        changed=remedies.located(
-            predictions.changes(before, after, happened, failed), fork.worker.folds, fork.worker.facts, failed
-        ),
+        changed=remedies.located(changed, fork.worker.folds, fork.worker.facts, failed),
         unplaced=predictions.newly_unplaced(before, after),
         clusters=predictions.loads(fork.before.capacity, happened),
         events=predictions.events(listed, began_ms),
         omitted=omitted + len(happened) - len(listed),
         refused=_refused(happened),
-        assumptions=[*fork.assumptions, *_without_eviction(failed, fork)],
+        assumptions=[
+            *fork.assumptions,
+            *_without_eviction(failed, fork),
+            *_autoscaled({each.key for each in changed}.intersection(question.autoscaled)),
+        ],
     )
+
+
+def _autoscaled(keys: Collection[str]) -> list[str]:
+    """Return that autoscalers of changed workloads are not run, if there are any."""
+    if not keys:
+        return []
+    more = len(keys) - _NAMED_MAX
+    names = [*sorted(keys)[:_NAMED_MAX], *([f"{more} more"] if more > 0 else [])]
+    return [
+        f"a HorizontalPodAutoscaler scales {', '.join(names)}: replicas that it would decide on are not predicted"
+    ]
 
 
 def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:

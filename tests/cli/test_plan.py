@@ -46,6 +46,22 @@ spec:
   addOnConditions: [{conditionType: Ready, operator: In, statusValues: ["False", Unknown]}]
   taints: [{key: failing, effect: NoExecute}]
 """
+SCALER: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: scalers, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler}]
+  placement: {}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: default}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 20
+"""
 
 
 @pytest.fixture
@@ -288,6 +304,16 @@ def test_failure_of_a_region_is_planned(shell: Shell, tmp_path: Path) -> None:
     assert planned["changed"] == prediction(shell, "fail", *place["clusters"])["changed"]
     shell("plan", "fail", "--zone", "nowhere", code=1)
     assert "no cluster is in zone nowhere" in shell.errors
+
+
+def test_autoscaled_workload_is_an_assumption(shell: Shell, tmp_path: Path) -> None:
+    run(shell, written(tmp_path / "objects.yaml", OBJECTS))
+    shell("plan", "scale", "deploy/web", "12", code=2)
+    assert "HorizontalPodAutoscaler" not in shell.errors
+    shell("apply", "-f", written(tmp_path / "scaler.yaml", SCALER))
+    shell.until_true(lambda: "web-horizontalpodautoscaler" in shell("get", "rb"))
+    shell("plan", "scale", "deploy/web", "12", code=2)
+    assert "a HorizontalPodAutoscaler scales default/web-deployment" in shell.errors
 
 
 def test_server_drills_periodically_and_exports_the_results(

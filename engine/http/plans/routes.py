@@ -23,8 +23,9 @@ from engine.plans import drills, planning
 from engine.plans.fork import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.stored_objects import StoredViews
-from events import codec, decisions, topics
-from projections.port import Tables
+from events import codec, decisions, keys, topics
+from projections import autoscaling
+from projections.port import Rows, Tables
 
 BODY_BYTES_MAX: Final = 16 << 20
 HORIZON_MS_MAX: Final = 7 * 24 * 3_600_000
@@ -45,8 +46,8 @@ class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
         list[planned_requests.PlannedRequest], Meta(max_length=planned_requests.REQUESTS_MAX)
     ] = []
     failures: list[Failure] = []
-    horizon_ms: Annotated[int, Meta(ge=0, le=HORIZON_MS_MAX)] = planning.HORIZON_MS
     outage: drills.Outage | None = None
+    horizon_ms: Annotated[int, Meta(ge=0, le=HORIZON_MS_MAX)] = planning.HORIZON_MS
     as_of: parameters.AsOf = ""
 
 
@@ -133,6 +134,7 @@ class _Plans:
             inputs=tuple(Input(record=record) for record in records),
             failures=(*wanted.failures, *(wanted.outage.failures if wanted.outage else ())),
             horizon_ms=wanted.horizon_ms,
+            autoscaled=await self._reader.read(number, _autoscaled),
         )
         return _answer(self._jobs.start(question, warnings, wanted.outage), 202)
 
@@ -196,3 +198,9 @@ def _answer(shape: Struct, status: int = 200) -> Response:
 def now_ms() -> int:
     """Return the time, in milliseconds since 1970."""
     return time.time_ns() // _NANOS
+
+
+def _autoscaled(rows: Rows) -> tuple[str, ...]:
+    """Return the keys of the bindings that autoscalers in members scale."""
+    targets = set(autoscaling.scalers(rows, None).values())
+    return tuple(sorted(keys.binding_key(each.kind, each.namespace, each.name) for each in targets))
