@@ -1,4 +1,4 @@
-"""A TCP relay that can be cut off: nothing passes and nothing is closed, as in a partition of the network."""
+"""A TCP relay: cut off, nothing passes and nothing is closed, as in a partition; stopped, it resets connections."""
 
 import asyncio
 import contextlib
@@ -18,6 +18,18 @@ class Relay:
         self.url = ""
         self.passing = asyncio.Event()
         self.passing.set()
+        self._is_stopped = False
+        self._open: set[asyncio.StreamWriter] = set()
+
+    def stop(self) -> None:
+        """Reset all connections, and new ones at once."""
+        self._is_stopped = True
+        for writer in self._open:
+            writer.transport.abort()
+
+    def start(self) -> None:
+        """Serve again."""
+        self._is_stopped = False
 
     async def serve(self) -> asyncio.Server:
         server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
@@ -25,14 +37,22 @@ class Relay:
         return server
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._is_stopped:
+            writer.transport.abort()
+            return
         there, back = await asyncio.open_connection(self._url.hostname, self._url.port)
-        with contextlib.suppress(ConnectionError):
+        self._open |= {writer, back}
+        # Cancelled if a test ends during a partition.
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
             await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
+        self._open -= {writer, back}
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while chunk := await reader.read(_CHUNK):
                 await self.passing.wait()
+                if writer.is_closing():
+                    return
                 writer.write(chunk)
                 await writer.drain()
         finally:

@@ -65,11 +65,11 @@ class Gate:
                 result = await request()
             except ThrottledError as error:
                 self._counts.throttled += 1
-                self._close(max(error.after_s, self._backoff.again_s()))
+                self._close(error.after_s)
                 raise
             except UnreachableError:
                 self._counts.unreachable += 1
-                self._close(self._backoff.again_s())
+                self._close(0)
                 self._set(is_reachable=False)
                 raise
         self.answered()
@@ -80,8 +80,12 @@ class Gate:
         self._backoff.reset()
         self._set(is_reachable=True)
 
-    def _close(self, seconds: float) -> None:
-        self._closed_until_s = max(self._closed_until_s, anyio.current_time() + seconds)
+    def _close(self, at_least_s: float) -> None:
+        """Delay later calls. Of concurrent calls that fail together, the first alone grows the delay."""
+        now_s = anyio.current_time()
+        if now_s >= self._closed_until_s:
+            self._closed_until_s = now_s + self._backoff.again_s()
+        self._closed_until_s = max(self._closed_until_s, now_s + at_least_s)
 
     def _set(self, *, is_reachable: bool) -> None:
         self._counts.is_reachable = is_reachable

@@ -1,6 +1,7 @@
 """List and watch all objects of one kind in a member; resumes after interruptions."""
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Final, Protocol
 
 import anyio
@@ -8,6 +9,7 @@ import anyio
 from engine import diagnostics
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
+from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi, Resource
 from engine.agent.untrusted_json import as_text, at
 from events.json_values import Json
@@ -55,11 +57,22 @@ async def follow(
             await anyio.sleep(backoff.again_s())
         except ExpiredError:
             version = ""
-        except (UnreachableError, ThrottledError):
+        except UnreachableError:
+            await anyio.sleep(backoff.again_s())
+        except ThrottledError as error:
+            await anyio.sleep(max(error.after_s, backoff.again_s()))
+        except KubeconfigError as error:
+            # A token file that is being replaced, or a plugin that failed.
+            _log.warning("watch failed; retrying", resource=resource.plural, error=str(error))
             await anyio.sleep(backoff.again_s())
         except RefusedError as error:
             _log.warning("watch failed; retrying", resource=resource.plural, error=str(error))
-            version = ""
+            if error.code == HTTPStatus.UNAUTHORIZED:
+                # The token expired. A list instead would show only the newest of the changes meanwhile.
+                await anyio.sleep(backoff.again_s())
+                continue
+            if error.code != HTTPStatus.FORBIDDEN:
+                version = ""
             await anyio.sleep(refused.again_s())
 
 

@@ -8,7 +8,7 @@ import asyncio
 import socket
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
@@ -18,7 +18,7 @@ import uvloop
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from engine.kubeapi.patching import patches
 
@@ -180,7 +180,7 @@ class Api:
 
 
 @asynccontextmanager
-async def serving(routes: list[Route]) -> AsyncGenerator[str]:
+async def serving(routes: Sequence[BaseRoute]) -> AsyncGenerator[str]:
     """Serve routes until the block ends; yields the URL."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

@@ -193,12 +193,15 @@ class Decider:
         self._due_after.discard(key)
 
     def due_ms(self) -> int | None:
-        """When the next retry is due; None if none waits."""
+        """When the next retry is due, on the clock of ``elapsed_ms``; None if none waits."""
         return self._retries[0][0] if self._retries else None
 
-    def decide(self, now_ms: int, count: int) -> list[observations.DecisionMade]:
-        """Return decisions on at most ``count`` due bindings, without those that change nothing."""
-        while self._retries and self._retries[0][0] <= now_ms:
+    def decide(self, now_ms: int, elapsed_ms: int, count: int) -> list[observations.DecisionMade]:
+        """Return decisions on at most ``count`` due bindings, without those that change nothing.
+
+        Retries follow ``elapsed_ms``, which no correction of the clock ``now_ms`` moves.
+        """
+        while self._retries and self._retries[0][0] <= elapsed_ms:
             _, key = heapq.heappop(self._retries)
             if key in self._failures:
                 self._due[key] = None
@@ -211,7 +214,7 @@ class Decider:
             binding = self._bindings[key]
             decision, is_retried = self._decide(key, binding, now_ms)
             if is_retried:
-                self._retry(key, decision.reason, now_ms)
+                self._retry(key, decision.reason, elapsed_ms)
             else:
                 self._failures.pop(key, None)
             if writes.next_write(binding, decision) is not None:
@@ -223,13 +226,13 @@ class Decider:
         """Whether bindings wait for a decision."""
         return bool(self._due)
 
-    def _retry(self, key: Key, reason: str, now_ms: int) -> None:
+    def _retry(self, key: Key, reason: str, elapsed_ms: int) -> None:
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         delay_ms = min(RETRY_MS << min(count, 10), RETRY_MS_MAX)
         if reason == failures.UNSCHEDULABLE:
             delay_ms = UNSCHEDULABLE_MS
-        heapq.heappush(self._retries, (now_ms + delay_ms, key))
+        heapq.heappush(self._retries, (elapsed_ms + delay_ms, key))
 
     def _decide(
         self, key: Key, binding: ObservedBinding, now_ms: int

@@ -5,6 +5,7 @@ A decision is in the log before any of it is in the API. After a crash the log h
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -81,7 +82,7 @@ class Scheduler:
             self._decider.begin()
             self._writer.put(self._decider.all_pending())
         while self._decider.has_due or self._is_retry_due():
-            made = self._decider.decide(self._clock_ms(), _DECISIONS_MAX)
+            made = self._decider.decide(self._clock_ms(), _elapsed_ms(), _DECISIONS_MAX)
             if made:
                 await self._log.append([self._record(decision) for decision in made])
                 self.decisions += len(made)
@@ -91,7 +92,7 @@ class Scheduler:
 
     def _is_retry_due(self) -> bool:
         due_ms = self._decider.due_ms()
-        return due_ms is not None and due_ms <= self._clock_ms()
+        return due_ms is not None and due_ms <= _elapsed_ms()
 
     async def _fold(self) -> None:
         """Fold the log up to its end."""
@@ -119,7 +120,7 @@ class Scheduler:
     async def _wait(self) -> None:
         """Wait for records, a change of the leadership, or a retry."""
         due_ms = self._decider.due_ms()
-        limit_s = _IDLE_S if due_ms is None else min(_IDLE_S, max(due_ms - self._clock_ms(), 0) / 1_000)
+        limit_s = _IDLE_S if due_ms is None else min(_IDLE_S, max(due_ms - _elapsed_ms(), 0) / 1_000)
         with contextlib.suppress(TimeoutError):
             # Not ``asyncio.wait_for``, which before Python 3.12 may lose a cancellation.
             async with asyncio.timeout(limit_s):
@@ -129,3 +130,7 @@ class Scheduler:
     def _record(self, decision: observations.DecisionMade) -> Record:
         now_ms = self._clock_ms()
         return observation.record(decision, f"{decision.version}-decided-{now_ms}", self._source, now_ms)
+
+
+def _elapsed_ms() -> int:
+    return int(time.monotonic() * 1_000)

@@ -1,6 +1,7 @@
 """The agent's work queue, its backoff, and the gate in front of a throttled API."""
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from engine.agent.api_errors import ThrottledError, UnreachableError
@@ -84,3 +85,25 @@ async def test_gate_reports_each_change_of_reachability_once() -> None:
     fails = False
     await gate.call(ask)
     assert heard == [False, True]
+
+
+async def test_calls_that_fail_together_grow_the_delay_once() -> None:
+    gate, called = Gate(lambda: None), list[int]()
+
+    async def fail() -> None:
+        await anyio.lowlevel.checkpoint()
+        raise UnreachableError("down")
+
+    async def call() -> None:
+        with pytest.raises(UnreachableError):
+            await gate.call(fail)
+
+    async def succeed() -> None:
+        called.append(1)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(12):
+            tasks.start_soon(call)
+    with anyio.fail_after(0.9):
+        await gate.call(succeed)
+    assert called

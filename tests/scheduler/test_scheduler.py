@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 
 from engine.agent.kubeconfigs import Access
@@ -15,7 +16,7 @@ from engine.bench.karmada_api import binding, cluster, divided
 from engine.log import memory
 from engine.observer.observer import Observer
 from engine.process.replica import clock_ms
-from engine.scheduler.decider import Decider
+from engine.scheduler.decider import UNSCHEDULABLE_MS, Decider
 from engine.scheduler.election import Election, Place
 from engine.scheduler.scheduler import Scheduler
 from engine.scheduler.writer import Writer
@@ -27,10 +28,16 @@ SOURCE = "/observed/test"
 NAME = "reballast"
 LEASE = Place("karmada-system", NAME)
 PARTITION_S = 60
+HOUR_MS = 3_600_000
 
 
 @asynccontextmanager
-async def scheduling(access: Access, log: memory.MemoryLog, identity: str = "a") -> AsyncGenerator[Scheduler]:
+async def scheduling(
+    access: Access,
+    log: memory.MemoryLog,
+    identity: str = "a",
+    clock_ms: Callable[[], int] = clock_ms,
+) -> AsyncGenerator[Scheduler]:
     """A scheduler with its observer."""
     client = MemberApi(access)
     observer = Observer(client, log, SOURCE, clock_ms, 0.001)
@@ -170,6 +177,40 @@ async def test_fault_of_a_write_is_repaired_and_nothing_is_written_twice(fault: 
         assert scheduler.decisions == 1
     assert placed(api, "web") == {"member1": 2, "member2": 2}
     assert writes(api) == {"web-deployment": 2}
+
+
+def test_retry_follows_no_correction_of_the_clock() -> None:
+    api, decider = Api(), Decider(NAME)
+    api.put("clusters", cluster("member1", cpu="0"))
+    api.put("resourcebindings", binding("web", 4, dynamic()))
+    for each in (*api.of_kind("clusters"), *api.of_kind("resourcebindings")):
+        decider.take(observed(each))
+    (failed,) = decider.decide(HOUR_MS, 0, 10)
+    assert failed.reason == "Unschedulable"
+    assert decider.due_ms() == UNSCHEDULABLE_MS
+    assert decider.decide(0, UNSCHEDULABLE_MS - 1, 10) == []
+    assert decider.due_ms() == UNSCHEDULABLE_MS
+    decider.decide(0, UNSCHEDULABLE_MS, 10)
+    assert decider.due_ms() == 2 * UNSCHEDULABLE_MS
+
+
+def dynamic() -> Json:
+    preference = {"dynamicWeight": "AvailableReplicas"}
+    return {
+        **divided("member1"),
+        "replicaScheduling": {**divided()["replicaScheduling"], "weightPreference": preference},
+    }
+
+
+def observed(manifest: Json) -> observations.Observation:
+    metadata = manifest["metadata"]
+    return observations.ObjectObserved(
+        manifest=msgspec.Raw(msgspec.json.encode(manifest)),
+        kind=manifest["kind"],
+        name=metadata["name"],
+        namespace=metadata.get("namespace", ""),
+        version=int(metadata["resourceVersion"]),
+    )
 
 
 LEASE_PLACE = ("karmada-system", NAME)

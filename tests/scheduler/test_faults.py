@@ -1,0 +1,122 @@
+"""The scheduler under each fault of its API, 20 rounds side by side: each decision is written once, nothing else."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine.bench.karmada_api import binding, divided
+from engine.log import memory
+from tests.observer.disturbing import FAULTS, Disturbing
+from tests.relay import Relay, relayed
+from tests.rounds import ROUNDS
+from tests.scheduler.test_scheduler import decided, karmada, placed, scheduled, scheduling, until, writes
+
+pytestmark = pytest.mark.slow
+
+SEEDS: Final = range(20 * ROUNDS)
+BURSTS: Final = 4
+BURST: Final = 3
+WAIT_S: Final = 60
+WRITABLE: Final = {"resourcebindings", "leases", "events"}
+
+
+class Round:
+    """A control plane whose API has faults, and the bindings of our scheduler in it."""
+
+    def __init__(self, seed: int, directory: Path) -> None:
+        self.karmada = karmada()
+        self.api = Disturbing(self.karmada.routes(), seed, directory)
+        self.names: list[str] = []
+
+    def burst(self) -> None:
+        """Create bindings of our scheduler, and one of another scheduler."""
+        for _ in range(BURST):
+            self.names.append(f"web{len(self.names)}")
+            ours = binding(self.names[-1], 4, divided("member1", "member2"))
+            self.karmada.put("resourcebindings", ours)
+        other = binding(f"other{len(self.names)}", 4, divided("member1"), "default-scheduler")
+        self.karmada.put("resourcebindings", other)
+
+    async def written(self) -> None:
+        """Return when all decisions are written."""
+        await until(lambda: all(scheduled(self.karmada, name) == "Success" for name in self.names), WAIT_S)
+
+    def check(self, message: str) -> None:
+        """Check that each binding was written twice, clusters and status, and that nothing else was written."""
+        assert writes(self.karmada) == {f"{name}-deployment": 2 for name in self.names}, message
+        expected = {"member1": 2, "member2": 2}
+        assert all(placed(self.karmada, name) == expected for name in self.names), message
+        assert {plural for plural, *_ in self.karmada.writes} <= WRITABLE, message
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_each_decision_is_written_once(fault: str, tmp_path: Path) -> None:
+    async with asyncio.TaskGroup() as rounds:
+        for seed in SEEDS:
+            rounds.create_task(written_once(fault, seed, tmp_path))
+
+
+async def written_once(fault: str, seed: int, directory: Path) -> None:
+    each, log = Round(seed, directory), memory.MemoryLog()
+    async with (
+        each.api.serving() as relay,
+        scheduling(each.api.access(relay), log, clock_ms=lambda: each.api.clock_ms),
+    ):
+        each.burst()
+        await each.written()
+        for _ in range(BURSTS):
+            disturbance = asyncio.create_task(FAULTS[fault](each.api, relay))
+            await asyncio.sleep(0)
+            each.burst()
+            await each.api.pause()
+            await disturbance
+        each.api.heal()
+        await each.written()
+    each.check(f"{fault} in round {seed}")
+    made = sorted(decision.name for decision in await decided(log))
+    assert made == sorted(f"{name}-deployment" for name in each.names), f"{fault} in round {seed}"
+    assert each.api.happened[fault], f"{fault} did not happen in round {seed}"
+
+
+async def test_one_of_two_schedulers_writes_while_leaders_stop_or_are_cut_off(tmp_path: Path) -> None:
+    async with asyncio.TaskGroup() as rounds:
+        for seed in SEEDS:
+            rounds.create_task(one_writes(seed, tmp_path))
+
+
+async def one_writes(seed: int, directory: Path) -> None:
+    """The leader gives the Lease up, or in odd rounds is cut off until the other one leads."""
+    each = Round(seed, directory)
+    async with (
+        each.api.serving() as mine,
+        relayed(mine.url) as other,
+        AsyncExitStack() as leading,
+    ):
+        await leading.enter_async_context(scheduling(each.api.access(other), memory.MemoryLog(), "a"))
+        each.burst()
+        await each.written()
+        async with scheduling(each.api.access(mine), memory.MemoryLog(), "b"):
+            each.burst()
+            await each.api.pause()
+            if seed % 2:
+                await _cut_off(each, other)
+            else:
+                await leading.aclose()
+            each.burst()
+            await each.written()
+            # What the former leader still had to write would come now.
+            await asyncio.sleep(0.5)
+            (lease,) = each.karmada.of_kind("leases")
+            assert lease["spec"]["holderIdentity"] == "b", f"round {seed}"
+    each.check(f"round {seed}")
+
+
+async def _cut_off(each: Round, relay: Relay) -> None:
+    """Cut the leader off until another one has written."""
+    relay.passing.clear()
+    each.burst()
+    await each.written()
+    relay.passing.set()
