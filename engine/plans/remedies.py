@@ -13,6 +13,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.kubeapi.values import quantity
 from engine.placement import missing_capacity
+from engine.plans import summaries
 from engine.plans.predictions import WorkloadChange
 
 _WORKLOADS_MAX: Final = 1_000
@@ -33,7 +34,7 @@ class Remedy(Struct, frozen=True, rename="camel"):
     def text(self) -> str:
         """The remedy as a phrase."""
         capacity = " and ".join(f"{name} {amount}" for name, amount in self.capacity.items())
-        return f"{self.cluster} needs {capacity or 'capacity'} more for {self.replicas} replicas"
+        return f"{self.cluster} needs {capacity or 'capacity'} more for {summaries.count(self.replicas, 'replica')}"
 
 
 def located(

@@ -42,3 +42,8 @@ def test_workloads_without_a_common_cluster_need_several() -> None:
 
 def test_workload_that_may_run_nowhere_else_has_no_remedy() -> None:
     assert remedies.cheapest([lacking("a", 2, [], "2")]) == []
+
+
+def test_remedy_is_worded_for_one_replica_and_for_several() -> None:
+    assert remedies.Remedy("member1", 1, {"cpu": "1"}).text == "member1 needs cpu 1 more for 1 replica"
+    assert remedies.Remedy("member1", 2, {}).text == "member1 needs capacity more for 2 replicas"

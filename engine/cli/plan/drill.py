@@ -100,7 +100,8 @@ def _show(results: Sequence[drills.Result]) -> None:
         lost = [each for each in result.suffering if each.missing]
         for each in lost[:_SHOWN_MAX]:
             output.print_line(
-                f"{result.outage.domain} {result.outage.name}: {each.key} lacks {each.missing} replicas"
+                f"{result.outage.domain} {result.outage.name}: {each.key} lacks "
+                f"{summaries.count(each.missing, 'replica')}"
             )
         if len(lost) > _SHOWN_MAX:
             output.print_line(
