@@ -94,7 +94,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
     spec = as_object(template.get("spec")) or {}
     containers = [as_object(container) or {} for container in as_list(spec.get("containers")) or []]
     names = [str(container.get("name", "")) for container in containers]
-    nodes = max(sum(group.count for group in state.spec.nodes), 1)
+    places = _Places(state, workload)
     rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
     priority: Json = {} if rank is None else {"priority": rank.value}
     hash_label: Json = {_HASH: workload.template.digest} if workload.ref.kind == "Deployment" else {}
@@ -109,13 +109,57 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
             "labels": {**pod.labels, **hash_label},
             "ownerReferences": [owner_of_pods(state, workload)],
         }
-        placement: Json = {"nodeName": _node_name(state, pod.slot % nodes)} if pod.ready else {}
+        placement: Json = {"nodeName": _node_name(state, places.of(pod))} if pod.ready else {}
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": metadata,
             "spec": {**spec, **priority, **placement},
             "status": _pod_status(pod, names, since),
+        }
+
+
+class _Places:
+    """The nodes of a workload's pods: by their slots, but new pods avoid nodes that were cordoned before."""
+
+    def __init__(self, state: MemberState, workload: Workload) -> None:
+        self._count = max(sum(group.count for group in state.spec.nodes), 1)
+        self._cordoned_ms: dict[str, int] = {}
+        if workload.ref.kind != "DaemonSet":
+            self._cordoned_ms = {
+                item.ref.name: item.changed_ms
+                for item in state.nodes.values()
+                if part(msgspec.json.decode(item.manifest), "spec").get("unschedulable") is True
+            }
+        self._state = state
+
+    def of(self, pod: lists.Pod) -> int:
+        index = pod.slot % self._count
+        for step in range(self._count if self._cordoned_ms else 1):
+            found = (index + step) % self._count
+            since_ms = self._cordoned_ms.get(_node_name(self._state, found))
+            if since_ms is None or pod.created_ms < since_ms:
+                return found
+        return index
+
+
+def node_objects(state: MemberState, created_ms: int) -> Iterator[Json]:
+    """Yield the nodes of a member with the labels, annotations, taints and cordons that its clients wrote."""
+    for value in nodes(state, created_ms):
+        metadata = part(value, "metadata")
+        item = state.nodes.get(str(metadata["name"]))
+        if item is None:
+            yield value
+            continue
+        written: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
+        texts: Json = {
+            field: {**part(metadata, field), **part(written, "metadata", field)}
+            for field in ("labels", "annotations")
+        }
+        yield {
+            **value,
+            "metadata": {**metadata, **texts, "generation": item.generation},
+            "spec": part(written, "spec"),
         }
 
 

@@ -34,12 +34,23 @@ class BudgetIndex(Struct, kw_only=True):
         for place in _places(namespace, labels):
             self.workloads.setdefault(place, {})[key] = None
 
+    def discard_budget(self, key: str, namespace: str) -> None:
+        """Remove a budget of a namespace whose content is unknown, if it is recorded."""
+        for place, budgets in self.budgets.items():
+            if place[0] == namespace:
+                budgets.pop(key, None)
+
     def budgets_of(self, namespace: str, labels: Mapping[str, str]) -> Iterator[str]:
         """Yield the keys of the budgets that select pods with these labels."""
+        for key, _ in self.budgets_with(namespace, labels):
+            yield key
+
+    def budgets_with(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[str, Budget]]:
+        """Yield the budgets that select pods with these labels, with their keys."""
         for place in _places(namespace, labels):
             for key, budget in self.budgets.get(place, {}).items():
                 if budget.selector.matches(labels):
-                    yield key
+                    yield key, budget
 
     def hints(self, namespace: str, selector: LabelSelector) -> dict[str, None]:
         """Return the keys of the workloads that may have selected pods; the caller may remove keys."""

@@ -1,7 +1,7 @@
 """PodDisruptionBudgets of a member: their statuses follow the pods that they select."""
 
 from engine.simulation.budget_index import BudgetIndex
-from engine.simulation.state import MemberState, Workload
+from engine.simulation.state import UNMANAGED, MemberState, Workload
 from engine.works.budgets import Budget
 from events.json_values import Json
 
@@ -29,9 +29,34 @@ def touch(state: MemberState, workload: Workload) -> None:
         state.dirty.update(dict.fromkeys(found))
 
 
+def record_unmanaged(state: MemberState, key: str, namespace: str, budget: Budget | None) -> None:
+    """Record the budget of an object that clients of the member wrote; None if the object is not a budget."""
+    forget_unmanaged(state, key, namespace)
+    if budget is not None:
+        _index(state).add_budget(UNMANAGED + key, namespace, budget)
+
+
+def forget_unmanaged(state: MemberState, key: str, namespace: str) -> None:
+    if state.budgets is not None:
+        state.budgets.discard_budget(UNMANAGED + key, namespace)
+
+
+def allows(state: MemberState, workload: Workload) -> bool:
+    """Whether the budgets that select the pods of a workload allow that one of them is evicted."""
+    namespace = workload.ref.namespace
+    if state.budgets is None:
+        return True
+    budgets = state.budgets.budgets_with(namespace, workload.template.labels)
+    return all(_counts(state, namespace, budget)["disruptionsAllowed"] != 0 for _, budget in budgets)
+
+
 def status(state: MemberState, workload: Workload, budget: Budget) -> Json:
     """Return the status of a budget: the pods of the workloads that it selects, and how many may be disrupted."""
-    selected = _selected(state, workload.ref.namespace, budget)
+    return _counts(state, workload.ref.namespace, budget)
+
+
+def _counts(state: MemberState, namespace: str, budget: Budget) -> Json:
+    selected = _selected(state, namespace, budget)
     expected = sum(each.admitted + each.pending for each in selected)
     healthy, desired = sum(each.ready for each in selected), budget.desired(expected)
     return {

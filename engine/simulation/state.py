@@ -61,7 +61,7 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
     """An object that clients of the member wrote and the control plane does not manage.
 
     ``manifest`` is the object as written, with its status if a client wrote one; ``digest`` that of its spec,
-    whose changes ``generation`` counts.
+    whose changes ``generation`` counts and whose last change was at ``changed_ms``.
     """
 
     ref: shapes.WorkloadRef
@@ -70,6 +70,7 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
     created_ms: int
     digest: str
     generation: int = 1
+    changed_ms: int = 0
 
 
 class Workload(Struct, kw_only=True):
@@ -192,6 +193,7 @@ class MemberState(Struct, kw_only=True):
     - ``budgets``: its PodDisruptionBudgets; None before the first one.
     - ``scalers``: its HorizontalPodAutoscalers with the keys of their targets; ``scaled``: autoscalers by target;
       ``to_scale``: targets that may have other replicas or another load since they were last checked.
+    - ``nodes``: the nodes that its clients edited, by name.
     - ``quotas``: its ResourceQuotas, by namespace.
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
@@ -214,6 +216,7 @@ class MemberState(Struct, kw_only=True):
     scalers: dict[str, tuple[str, Scaler]] = {}
     scaled: dict[str, dict[str, None]] = {}
     to_scale: dict[str, None] = {}
+    nodes: dict[str, Unmanaged] = {}
     quotas: dict[str, NamespaceQuotas] = {}
     ranks: dict[str, Rank] = {}
     is_ranked: bool = False

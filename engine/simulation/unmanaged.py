@@ -16,10 +16,12 @@ from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.simulation import autoscaler_index, disruption_budgets, quotas, replicas, served_kinds
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Unmanaged, Workload
-from engine.works import templates
+from engine.works import budgets, templates
 from events import keys, objects, shapes, works
 from events.json_values import Json, as_object, part
 
+NODE: Final = ("v1", "Node")
+_BUDGET: Final = budgets.KIND[1]
 CONFLICT: Final = "{} {} exists already and is not managed; conflictResolution is Abort"
 
 
@@ -95,12 +97,20 @@ def revised(old: Unmanaged | None, manifest: bytes, uid: str, at_ms: int) -> Unm
     raw = msgspec.Raw(manifest)
     digest = objects.spec_digest(raw)
     new = Unmanaged(
-        ref=objects.read(raw).reference, manifest=manifest, uid=uid, created_ms=at_ms, digest=digest
+        ref=objects.read(raw).reference,
+        manifest=manifest,
+        uid=uid,
+        created_ms=at_ms,
+        digest=digest,
+        changed_ms=at_ms,
     )
     if old is None:
         return new
     generation = old.generation + (digest != old.digest and bool(old.digest))
-    return structs.replace(new, uid=old.uid, created_ms=old.created_ms, generation=generation)
+    changed_ms = old.changed_ms if digest == old.digest else at_ms
+    return structs.replace(
+        new, uid=old.uid, created_ms=old.created_ms, generation=generation, changed_ms=changed_ms
+    )
 
 
 def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:
@@ -226,6 +236,10 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
     if count is None:
         autoscaler_index.record(state, key, ref.namespace, template.scaler)
         quotas.record(state, key, ref, template.quota)
+        if ref.kind == _BUDGET:
+            disruption_budgets.record_unmanaged(state, key, ref.namespace, template.budget)
+        if (ref.api_version, ref.kind) == NODE:
+            state.nodes[ref.name] = item
         return None
     workload = running(state, key) or workload_of(key, item)
     state.workloads[workload.key] = workload
@@ -239,6 +253,8 @@ def _forget(state: MemberState, key: str) -> None:
     if item is not None:
         _count_pod(state, item, -1)
         quotas.forget(state, key, item.ref.namespace)
+        if item.ref.kind == _BUDGET:
+            disruption_budgets.forget_unmanaged(state, key, item.ref.namespace)
     state.definitions.pop(key, None)
     autoscaler_index.forget(state, key)
     for each in (UNMANAGED + key, key):

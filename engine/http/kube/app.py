@@ -90,6 +90,7 @@ def create_app(
             ("serviceaccounts", "token"): AccountTokens(plane, plane.shown.key, clock_ms).answer,
             ("pods", "log"): elsewhere,
             ("pods", "exec"): elsewhere,
+            ("pods", "eviction"): elsewhere,
         },
         reviews=reviews,
         guard=guard,
@@ -136,8 +137,8 @@ def _write_requests(
 
 def _status(error: StatusError) -> Response:
     response = rendering.answer(error.body, error.code)
-    if error.code == HTTPStatus.TOO_MANY_REQUESTS:
-        response.headers["retry-after"] = str((error.details or {}).get("retryAfterSeconds", 1))
+    if error.code == HTTPStatus.TOO_MANY_REQUESTS and error.details is not None:
+        response.headers["retry-after"] = str(error.details.get("retryAfterSeconds", 1))
     return response
 
 

@@ -11,6 +11,7 @@ from typing import Final
 PARTS: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
     "pods.log": ("", "v1", "Pod", ("get",)),
     "pods.exec": ("", "v1", "PodExecOptions", ("create", "get")),
+    "pods.eviction": ("policy", "v1", "Eviction", ("create",)),
     "namespaces.finalize": ("", "v1", "Namespace", ("update",)),
     "serviceaccounts.token": ("authentication.k8s.io", "v1", "TokenRequest", ("create",)),
     "clusters.proxy": (
@@ -32,7 +33,7 @@ namespaces Namespace ns - global,single,status,namespaces.finalize
 nodes Node no - global,status
 persistentvolumeclaims PersistentVolumeClaim pvc - status
 persistentvolumes PersistentVolume pv - global,status
-pods Pod po all status,pods.log,pods.exec
+pods Pod po all status,pods.log,pods.exec,pods.eviction
 podtemplates PodTemplate - - -
 replicationcontrollers ReplicationController rc all status,scale
 resourcequotas ResourceQuota quota - status

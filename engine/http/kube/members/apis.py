@@ -136,7 +136,9 @@ class MemberApis:
                     f"{api_path.name} is simulated in {name}: there is nothing to run in it"
                 )
 
+            writes = MemberWrites(members, name, plane, self._clock_ms)
             parts: dict[tuple[str, str], Verb] = {
+                ("pods", "eviction"): writes.evict,
                 ("pods", "log"): log,
                 ("pods", "exec"): enter,
                 ("serviceaccounts", "token"): AccountTokens(
@@ -146,7 +148,7 @@ class MemberApis:
             api = KubeApi(
                 plane,
                 watches,
-                MemberWrites(members, name, plane, self._clock_ms),
+                writes,
                 self._clock_ms,
                 parts=parts,
                 reviews=self._reviews,

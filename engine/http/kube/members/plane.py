@@ -26,6 +26,7 @@ from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
 from engine.simulation import api_objects, creation_events, services, usage
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
+from engine.writing.stored_objects import StoredViews
 from events import clusters, codec, specs, topics
 from events.json_values import Json, as_object
 from events.validation.known_kinds import CLUSTER_GROUP
@@ -165,10 +166,10 @@ class MemberPlane:
 
     async def _objects(self, resource: Resource) -> Iterable[Json]:
         state = self.state()
-        began_ms = min((workload.created_ms for workload in state.workloads.values()), default=0)
+        began_ms = await self._began_ms()
         match resource.qualified:
             case "nodes":
-                return api_objects.nodes(state, began_ms)
+                return api_objects.node_objects(state, began_ms)
             case "namespaces":
                 written = await self._workloads(state, resource)
                 propagated = await self._read(lambda rows: overridden_namespaces.of(rows, self._name))
@@ -186,6 +187,11 @@ class MemberPlane:
                 return await self._pod_figures(state)
             case _:
                 return await self._workloads(state, resource)
+
+    async def _began_ms(self) -> int:
+        """When the member joined; nodes and built-in namespaces are as old."""
+        cluster = await StoredViews(self._services.views).cluster(self._name)
+        return 0 if cluster is None else cluster.head.created_ms
 
     async def _workloads(self, state: MemberState, resource: Resource) -> list[Json]:
         kept = versions.stored(resource)

@@ -20,7 +20,7 @@ from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.simulation import lists, quotas, unmanaged
+from engine.simulation import disruption_budgets, lists, quotas, unmanaged
 from engine.simulation.api_objects import BUILT_IN_NAMESPACES
 from engine.works import templates
 from engine.writing import object_changes
@@ -29,8 +29,9 @@ from events import clusters, shapes
 from events.json_values import Json, as_list, as_object
 
 _PLAIN: Final = rendering.Form()
-_DERIVED: Final = frozenset({"nodes", "nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
+_DERIVED: Final = frozenset({"nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
 _NAMESPACES: Final = "namespaces"
+_NODES: Final = "nodes"
 _PODS: Final = "pods"
 _IDENTITY: Final = ("resourceVersion", "uid", "generation")
 
@@ -84,6 +85,20 @@ class MemberWrites:
         listed: Json = {"resourceVersion": str(self._plane.last_number())}
         return rendering.answer(rendering.many(resource, fitting, _PLAIN, self._clock_ms(), listed))
 
+    async def evict(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle POST of an Eviction: delete a pod, unless a PodDisruptionBudget does not allow it."""
+        options = await requests.options(request)
+        async with self._lock:
+            found = lists.find_pod(self._plane.state(), api_path.namespace, api_path.name)
+            if found is not None and not disruption_budgets.allows(self._plane.state(), found.workload):
+                message = "Cannot evict pod as it would violate the pod's disruption budget."
+                raise StatusError(429, "TooManyRequests", message)
+            dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
+            await self._remove(resource, api_path.namespace, api_path.name, {}, dry_run=dry_run)
+        return rendering.answer(
+            {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201
+        )
+
     async def _change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         """Carry out an edit; respond with the object as edited."""
         resource, writer = write.resource, write.writer
@@ -135,7 +150,7 @@ class MemberWrites:
             if not dry_run:
                 await self._record(replica)
             return live
-        self._check_writable(resource, namespace, name, live)
+        self._check_writable(resource, namespace, name, None if resource.qualified == _NODES else live)
         if resource.qualified == _NAMESPACES and name in BUILT_IN_NAMESPACES:
             message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": _NAMESPACES})
@@ -172,8 +187,11 @@ class MemberWrites:
         state = self._plane.state()
         key = unmanaged.key_of(_reference(resource, namespace, name))
         # A namespace may exist because objects are in it, and be written nevertheless.
-        is_open = key in state.unmanaged or key in state.workloads or resource.qualified == _NAMESPACES
-        if resource.qualified in _DERIVED or (live is not None and not is_open):
+        is_open = (
+            key in state.unmanaged or key in state.workloads or resource.qualified in (_NAMESPACES, _NODES)
+        )
+        is_new_node = resource.qualified == _NODES and live is None
+        if resource.qualified in _DERIVED or is_new_node or (live is not None and not is_open):
             message = f'{resource.qualified} "{name}" is forbidden: the simulation of {self._name} derives it'
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": resource.plural})
 

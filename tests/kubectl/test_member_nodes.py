@@ -1,0 +1,74 @@
+"""Nodes of members: cordoned and drained with kubectl, within the limits of PodDisruptionBudgets."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from events.json_values import as_objects, part
+from tests.kubectl.commands import Kubectl
+
+NODE = "member3-node-1"
+
+
+@pytest.fixture
+def member(kubectl: Kubectl) -> Iterator[Kubectl]:
+    found = kubectl.on("member3")
+    found.until_true(lambda: kubectl.namespace in found("get", "ns"), lambda: found("get", "ns"))
+    yield found
+    found("uncordon", NODE)
+
+
+def _places(member: Kubectl) -> dict[str, str]:
+    """The nodes of the running pods, by name of the pod."""
+    pods = as_objects(member.json("pods")["items"])
+    return {str(part(pod, "metadata")["name"]): str(part(pod, "spec").get("nodeName", "")) for pod in pods}
+
+
+def test_drained_node_is_left_by_its_pods_and_gets_no_new_ones(member: Kubectl) -> None:
+    member("create", "deployment", "web", "--image=nginx", "--replicas=3")
+    member("rollout", "status", "deploy", "web", "--timeout=60s")
+    before = _places(member)
+    assert NODE in before.values()
+    member("label", "node", NODE, "disk=ssd")
+    member("drain", NODE, "--ignore-daemonsets", "--force", "--timeout=60s", "--pod-selector=app=web")
+    assert "SchedulingDisabled" in member("get", "node", NODE)
+    member("rollout", "status", "deploy", "web", "--timeout=60s")
+    after = _places(member)
+    assert NODE not in after.values()
+    assert {pod: node for pod, node in before.items() if node != NODE}.items() <= after.items()
+    assert member("get", "node", "-l", "disk=ssd", "-o", "name") == f"node/{NODE}\n"
+    member("label", "node", NODE, "disk-")
+    member("delete", "node", NODE, code=1)
+
+
+def test_drain_respects_budgets_of_the_member(member: Kubectl) -> None:
+    member("create", "deployment", "web", "--image=nginx", "--replicas=1")
+    member("create", "pdb", "web", "--selector=app=web", "--min-available=1")
+    member("rollout", "status", "deploy", "web", "--timeout=60s")
+    drain = ("drain", NODE, "--ignore-daemonsets", "--force", "--timeout=3s", "--pod-selector=app=web")
+    member(*drain, code=1)
+    assert "Cannot evict pod as it would violate the pod's disruption budget" in member.errors
+    assert list(_places(member).values()) == [NODE]
+    member("delete", "pdb", "web")
+    member(*drain)
+    assert NODE not in _places(member).values()
+
+
+def test_definition_of_a_member_is_established_and_nodes_are_as_old_as_the_member(member: Kubectl) -> None:
+    member("apply", "-f", "-", given=DEFINITION)
+    member("wait", "--for=condition=Established", "crd/drills.example.com", "--timeout=20s")
+    member("delete", "crd", "drills.example.com")
+    created = member("get", "node", NODE, "-o", "jsonpath={.metadata.creationTimestamp}")
+    assert not created.startswith("1970")
+
+
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: drills.example.com}
+spec:
+  group: example.com
+  names: {kind: Drill, plural: drills, singular: drill, listKind: DrillList}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
