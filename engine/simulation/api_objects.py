@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from engine.domain import marks
 from engine.objects import workloads
-from engine.simulation import addresses, cron_jobs, lists, pod_priorities, statuses, unmanaged
-from engine.simulation.specs import RELEASE, uid
-from engine.simulation.state import MemberState, Unmanaged, Workload
+from engine.simulation import addresses, cron_jobs, lists, nodes, pod_priorities, statuses, unmanaged
+from engine.simulation.specs import uid
+from engine.simulation.state import MemberState, Revision, Unmanaged, Workload
 from engine.works import templates
 from engine.works.manifests import declared_replicas_path
 from events import times
@@ -20,8 +21,8 @@ from events.json_values import Json, as_list, as_object, part
 
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_REVISION: Final = "deployment.kubernetes.io/revision"
 _HASH: Final = "pod-template-hash"
-NODES_MAX: Final = 5_000
 
 
 def workload_object(
@@ -79,6 +80,9 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
     if ref.kind == "Namespace":
         labels = {_NAME_LABEL: ref.name, **(as_object(metadata.get("labels")) or {})}
         metadata["labels"] = labels
+    if item.revisions:
+        revision = {_REVISION: str(item.revisions[-1].number)}
+        metadata["annotations"] = {**part(metadata, "annotations"), **revision}
     result: Json = {**value, "metadata": metadata}
     status = {**(as_object(value.get("status")) or {}), **statuses.status(state, workload)}
     if "observedGeneration" in status and workload.replicas is not None:
@@ -94,7 +98,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
     spec = as_object(template.get("spec")) or {}
     containers = [as_object(container) or {} for container in as_list(spec.get("containers")) or []]
     names = [str(container.get("name", "")) for container in containers]
-    places = _Places(state, workload)
+    places = nodes.Places(state, workload)
     rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
     priority: Json = {} if rank is None else {"priority": rank.value}
     hash_label: Json = {_HASH: workload.template.digest} if workload.ref.kind == "Deployment" else {}
@@ -109,7 +113,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
             "labels": {**pod.labels, **hash_label},
             "ownerReferences": [owner_of_pods(state, workload)],
         }
-        placement: Json = {"nodeName": _node_name(state, places.of(pod))} if pod.ready else {}
+        placement: Json = {"nodeName": nodes.name_of(state, places.of(pod))} if pod.ready else {}
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -117,95 +121,6 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
             "spec": {**spec, **priority, **placement},
             "status": _pod_status(pod, names, since),
         }
-
-
-class _Places:
-    """The nodes of a workload's pods: by their slots, but new pods avoid nodes that were cordoned before."""
-
-    def __init__(self, state: MemberState, workload: Workload) -> None:
-        self._count = max(sum(group.count for group in state.spec.nodes), 1)
-        self._cordoned_ms: dict[str, int] = {}
-        if workload.ref.kind != "DaemonSet":
-            self._cordoned_ms = {
-                item.ref.name: item.changed_ms
-                for item in state.nodes.values()
-                if part(msgspec.json.decode(item.manifest), "spec").get("unschedulable") is True
-            }
-        self._state = state
-
-    def of(self, pod: lists.Pod) -> int:
-        index = pod.slot % self._count
-        for step in range(self._count if self._cordoned_ms else 1):
-            found = (index + step) % self._count
-            since_ms = self._cordoned_ms.get(_node_name(self._state, found))
-            if since_ms is None or pod.created_ms < since_ms:
-                return found
-        return index
-
-
-def node_objects(state: MemberState, created_ms: int) -> Iterator[Json]:
-    """Yield the nodes of a member with the labels, annotations, taints and cordons that its clients wrote."""
-    for value in nodes(state, created_ms):
-        metadata = part(value, "metadata")
-        item = state.nodes.get(str(metadata["name"]))
-        if item is None:
-            yield value
-            continue
-        written: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
-        texts: Json = {
-            field: {**part(metadata, field), **part(written, "metadata", field)}
-            for field in ("labels", "annotations")
-        }
-        yield {
-            **value,
-            "metadata": {**metadata, **texts, "generation": item.generation},
-            "spec": part(written, "spec"),
-        }
-
-
-def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
-    """Yield the nodes of a member, at most ``NODES_MAX``."""
-    index = 0
-    created = times.to_seconds_text(created_ms)
-    for group in state.spec.nodes:
-        for _ in range(group.count):
-            if index >= NODES_MAX:
-                return
-            name = _node_name(state, index)
-            labels: Json = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-            ready = {
-                "type": "Ready",
-                "status": "True",
-                "reason": "KubeletReady",
-                "message": "simulated",
-                "lastTransitionTime": created,
-            }
-            yield {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": {
-                    "name": name,
-                    "uid": _uid(state, "node", name),
-                    "creationTimestamp": created,
-                    "labels": labels,
-                },
-                "spec": {},
-                "status": {
-                    "capacity": group.allocatable,
-                    "allocatable": group.allocatable,
-                    "addresses": [
-                        {"type": "InternalIP", "address": addresses.of_node(state.spec.name, name)},
-                        {"type": "Hostname", "address": name},
-                    ],
-                    "conditions": [ready],
-                    "nodeInfo": {
-                        "kubeletVersion": RELEASE,
-                        "osImage": "simulated",
-                        "operatingSystem": "linux",
-                    },
-                },
-            }
-            index += 1
 
 
 class PropagatedNamespace(NamedTuple):
@@ -291,8 +206,35 @@ def template_of(manifest: bytes) -> Json:
     return as_object((as_object(value.get("spec")) or {}).get("template")) or {}
 
 
-def replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Json:
-    """Return the ReplicaSet that owns a Deployment's pods."""
+def replica_sets(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
+    """Yield the ReplicaSets of a Deployment: the one that owns its pods, and those of earlier revisions."""
+    item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
+    revisions = () if item is None else item.revisions
+    current = _replica_set(state, workload, manifest)
+    for revision in revisions[:-1]:
+        template: Json = msgspec.json.decode(revision.template, type=dict[str, object])
+        earlier = workloads.with_field(msgspec.json.decode(manifest), ("spec", "template"), template)
+        old = structs.replace(
+            workload,
+            template=structs.replace(workload.template, digest=revision.digest),
+            replicas=0,
+            cohorts=[],
+            pending=0,
+            created_ms=revision.created_ms,
+            uid=uid_of(state, workload),
+        )
+        yield _with_revision(_replica_set(state, old, msgspec.json.encode(earlier)), revision)
+    yield _with_revision(current, revisions[-1]) if revisions else current
+
+
+def _with_revision(value: Json, revision: Revision) -> Json:
+    metadata = part(value, "metadata")
+    annotations = {**part(metadata, "annotations"), _REVISION: str(revision.number)}
+    created = times.to_seconds_text(revision.created_ms)
+    return {**value, "metadata": {**metadata, "annotations": annotations, "creationTimestamp": created}}
+
+
+def _replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Json:
     owner = workload_object(state, workload, manifest)
     deployment = as_object(owner["spec"]) or {}
     template = as_object(deployment.get("template")) or {}
@@ -313,7 +255,7 @@ def replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Json
             "generation": 1,
             "creationTimestamp": times.to_seconds_text(workload.created_ms),
             "labels": labels,
-            "annotations": {"deployment.kubernetes.io/revision": "1"},
+            "annotations": {_REVISION: "1"},
             "ownerReferences": [_owned_by(state, workload)],
         },
         "spec": {
@@ -390,10 +332,6 @@ def _owned_by(state: MemberState, workload: Workload) -> Json:
 def uid_of(state: MemberState, workload: Workload) -> str:
     """Return the uid of a workload's object."""
     return workload.uid or _uid(state, workload.object_key, str(workload.created_ms))
-
-
-def _node_name(state: MemberState, index: int) -> str:
-    return f"{state.spec.name}-node-{index + 1}"
 
 
 def _uid(state: MemberState, *parts: str) -> str:

@@ -57,11 +57,21 @@ class Kept(Struct, frozen=True, gc=False):
     replicas: int | None = None
 
 
+class Revision(Struct, frozen=True, gc=False):
+    """A pod template of a Deployment: its number, JSON and digest, and when it was used first."""
+
+    number: int
+    template: bytes
+    digest: str
+    created_ms: int
+
+
 class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
     """An object that clients of the member wrote and the control plane does not manage.
 
     ``manifest`` is the object as written, with its status if a client wrote one; ``digest`` that of its spec,
     whose changes ``generation`` counts and whose last change was at ``changed_ms``.
+    ``revisions`` are the last pod templates of a Deployment, the current one last.
     """
 
     ref: shapes.WorkloadRef
@@ -71,6 +81,7 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
     digest: str
     generation: int = 1
     changed_ms: int = 0
+    revisions: tuple[Revision, ...] = ()
 
 
 class Workload(Struct, kw_only=True):

@@ -15,10 +15,14 @@ from engine.domain import marks, namespaces
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from engine.simulation import autoscaler_index, disruption_budgets, quotas, replicas, served_kinds
-from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Unmanaged, Workload
+from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Revision, Unmanaged, Workload
 from engine.works import budgets, templates
 from events import keys, objects, shapes, works
 from events.json_values import Json, as_object, part
+
+_DEPLOYMENT: Final = "Deployment"
+REVISIONS_MAX: Final = 11
+"""Revisions of a Deployment that are kept: ten beside the current one, as Kubernetes does by default."""
 
 NODE: Final = ("v1", "Node")
 _BUDGET: Final = budgets.KIND[1]
@@ -104,6 +108,10 @@ def revised(old: Unmanaged | None, manifest: bytes, uid: str, at_ms: int) -> Unm
         digest=digest,
         changed_ms=at_ms,
     )
+    if new.ref.kind == _DEPLOYMENT:
+        new = structs.replace(
+            new, revisions=_revisions(() if old is None else old.revisions, manifest, at_ms)
+        )
     if old is None:
         return new
     generation = old.generation + (digest != old.digest and bool(old.digest))
@@ -111,6 +119,18 @@ def revised(old: Unmanaged | None, manifest: bytes, uid: str, at_ms: int) -> Unm
     return structs.replace(
         new, uid=old.uid, created_ms=old.created_ms, generation=generation, changed_ms=changed_ms
     )
+
+
+def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[Revision, ...]:
+    """Return the revisions with a manifest's pod template as the current one; one that was used before moves up."""
+    digest = templates.read(manifest).digest
+    if old and old[-1].digest == digest:
+        return old
+    template = part(msgspec.json.decode(manifest), "spec", "template")
+    first_ms = next((each.created_ms for each in old if each.digest == digest), at_ms)
+    number = old[-1].number + 1 if old else 1
+    current = Revision(number, msgspec.json.encode(template), digest, first_ms)
+    return (*(each for each in old if each.digest != digest), current)[-REVISIONS_MAX:]
 
 
 def replicas_of(ref: shapes.WorkloadRef, manifest: bytes) -> int | None:

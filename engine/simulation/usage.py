@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.kubeapi.values import quantity
-from engine.simulation import api_objects, autoscaling, lists
+from engine.simulation import api_objects, autoscaling, lists, nodes
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json, as_object, as_objects
@@ -44,12 +44,12 @@ def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: i
 
 def node_usage(state: MemberState, now_ms: int) -> Iterator[Json]:
     """Yield the usage of a member's nodes: the total in equal parts."""
-    nodes = list(api_objects.nodes(state, now_ms))
+    found = list(nodes.objects(state, now_ms))
     usage = {
-        name: quantity.of_nano(name, state.capacity.running.get(name, 0) // max(len(nodes), 1))
+        name: quantity.of_nano(name, state.capacity.running.get(name, 0) // max(len(found), 1))
         for name in _RESOURCES
     }
-    for node in nodes:
+    for node in found:
         metadata = as_object(node["metadata"]) or {}
         yield {**_metrics_object(state, "NodeMetrics", str(metadata["name"]), now_ms), "usage": usage}
 

@@ -240,3 +240,24 @@ def test_derived_objects_of_a_member_are_read_only(kubectl: Kubectl) -> None:
     node = member("get", "nodes", "-o", "name").split()[0]
     member("delete", node, code=1)
     assert "the simulation of member1 derives it" in member.errors
+
+
+def test_rollout_of_a_member_can_be_undone(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("create", "deployment", "web", "--image=nginx:1")
+    image = ("get", "deploy", "web", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+    first = member("get", "rs", "-o", "name")
+    member("set", "image", "deploy/web", "nginx=nginx:2")
+    member("set", "image", "deploy/web", "nginx=nginx:3")
+    history = member("rollout", "history", "deploy", "web").split()
+    assert history[-6:] == ["1", "<none>", "2", "<none>", "3", "<none>"]
+    assert "nginx:2" in member("rollout", "history", "deploy", "web", "--revision=2")
+    member("rollout", "undo", "deploy", "web")
+    assert member(*image) == "nginx:2"
+    member("rollout", "undo", "deploy", "web", "--to-revision=1")
+    assert member(*image) == "nginx:1"
+    member("rollout", "status", "deploy", "web", "--timeout=60s")
+    assert [
+        line.split()[:2] for line in member("get", "rs", "--no-headers").splitlines() if " 1 " in line
+    ] == [[first.strip().removeprefix("replicaset.apps/"), "1"]]
+    assert member("rollout", "history", "deploy", "web").split()[-2:] == ["5", "<none>"]

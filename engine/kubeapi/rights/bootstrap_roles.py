@@ -112,7 +112,7 @@ def _edit() -> list[Json]:
     return [
         _rule(("get", "list", "watch"), ("",), ("pods/attach", "pods/exec", "pods/proxy", "secrets")),
         _rule(("impersonate",), ("",), ("serviceaccounts",)),
-        _rule(("create",), ("",), ("serviceaccounts/token",)),
+        _rule(("create",), ("",), ("pods/eviction", "serviceaccounts/token")),
         _rule(_CHANGE, ("",), _EDITED),
         _rule(_CHANGE, ("apps",), _EDITED_APPS),
         _rule(_CHANGE, ("autoscaling",), ("horizontalpodautoscalers",)),

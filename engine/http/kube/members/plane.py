@@ -23,7 +23,7 @@ from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import built_in_shapes, custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
-from engine.simulation import api_objects, creation_events, services, usage
+from engine.simulation import api_objects, creation_events, nodes, services, usage
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from engine.writing.stored_objects import StoredViews
@@ -169,7 +169,7 @@ class MemberPlane:
         began_ms = await self._began_ms()
         match resource.qualified:
             case "nodes":
-                return api_objects.node_objects(state, began_ms)
+                return nodes.objects(state, began_ms)
             case "namespaces":
                 written = await self._workloads(state, resource)
                 propagated = await self._read(lambda rows: overridden_namespaces.of(rows, self._name))
@@ -276,11 +276,10 @@ class MemberPlane:
     async def _replica_sets(self, state: MemberState) -> list[Json]:
         # With defaults like their Deployments: kubectl finds the current one by its equal template.
         return [
-            built_in_defaults.with_defaults(
-                api_objects.replica_set(state, workload, await self._manifest(workload))
-            )
+            built_in_defaults.with_defaults(value)
             for workload in list(state.workloads.values())
             if workload.ref.kind == "Deployment" and workload.replicas is not None
+            for value in api_objects.replica_sets(state, workload, await self._manifest(workload))
         ]
 
     async def _started_jobs(self, state: MemberState) -> list[Json]:

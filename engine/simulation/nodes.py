@@ -1,0 +1,107 @@
+"""Nodes of a member: derived from its configuration, with what clients wrote into them; and which pods they run."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from engine.simulation import addresses, lists
+from engine.simulation.specs import RELEASE, uid
+from engine.simulation.state import MemberState, Workload
+from events import times
+from events.json_values import Json, part
+
+NODES_MAX: Final = 5_000
+
+
+def name_of(state: MemberState, index: int) -> str:
+    return f"{state.spec.name}-node-{index + 1}"
+
+
+class Places:
+    """The nodes of a workload's pods: by their slots, but new pods avoid nodes that were cordoned before."""
+
+    def __init__(self, state: MemberState, workload: Workload) -> None:
+        self._count = max(sum(group.count for group in state.spec.nodes), 1)
+        self._cordoned_ms: dict[str, int] = {}
+        if workload.ref.kind != "DaemonSet":
+            self._cordoned_ms = {
+                item.ref.name: item.changed_ms
+                for item in state.nodes.values()
+                if part(msgspec.json.decode(item.manifest), "spec").get("unschedulable") is True
+            }
+        self._state = state
+
+    def of(self, pod: lists.Pod) -> int:
+        index = pod.slot % self._count
+        for step in range(self._count if self._cordoned_ms else 1):
+            found = (index + step) % self._count
+            since_ms = self._cordoned_ms.get(name_of(self._state, found))
+            if since_ms is None or pod.created_ms < since_ms:
+                return found
+        return index
+
+
+def objects(state: MemberState, created_ms: int) -> Iterator[Json]:
+    """Yield the nodes of a member with the labels, annotations, taints and cordons that its clients wrote."""
+    for value in _derived(state, created_ms):
+        metadata = part(value, "metadata")
+        item = state.nodes.get(str(metadata["name"]))
+        if item is None:
+            yield value
+            continue
+        written: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
+        texts: Json = {
+            field: {**part(metadata, field), **part(written, "metadata", field)}
+            for field in ("labels", "annotations")
+        }
+        yield {
+            **value,
+            "metadata": {**metadata, **texts, "generation": item.generation},
+            "spec": part(written, "spec"),
+        }
+
+
+def _derived(state: MemberState, created_ms: int) -> Iterator[Json]:
+    """Yield the nodes of a member, at most ``NODES_MAX``."""
+    index = 0
+    created = times.to_seconds_text(created_ms)
+    for group in state.spec.nodes:
+        for _ in range(group.count):
+            if index >= NODES_MAX:
+                return
+            name = name_of(state, index)
+            labels: Json = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+            ready = {
+                "type": "Ready",
+                "status": "True",
+                "reason": "KubeletReady",
+                "message": "simulated",
+                "lastTransitionTime": created,
+            }
+            yield {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": name,
+                    "uid": uid(state.spec.name, "node", name),
+                    "creationTimestamp": created,
+                    "labels": labels,
+                },
+                "spec": {},
+                "status": {
+                    "capacity": group.allocatable,
+                    "allocatable": group.allocatable,
+                    "addresses": [
+                        {"type": "InternalIP", "address": addresses.of_node(state.spec.name, name)},
+                        {"type": "Hostname", "address": name},
+                    ],
+                    "conditions": [ready],
+                    "nodeInfo": {
+                        "kubeletVersion": RELEASE,
+                        "osImage": "simulated",
+                        "operatingSystem": "linux",
+                    },
+                },
+            }
+            index += 1
