@@ -261,3 +261,36 @@ def test_rollout_of_a_member_can_be_undone(kubectl: Kubectl) -> None:
         line.split()[:2] for line in member("get", "rs", "--no-headers").splitlines() if " 1 " in line
     ] == [[first.strip().removeprefix("replicaset.apps/"), "1"]]
     assert member("rollout", "history", "deploy", "web").split()[-2:] == ["5", "<none>"]
+
+
+STATEFUL = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: main, image: postgres}]}}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+
+
+def test_deleted_pod_of_a_stateful_set_keeps_its_name_and_its_claim(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("apply", "-f", "-", given=STATEFUL)
+    member("rollout", "status", "statefulset", "db", "--timeout=60s")
+    before = _uids(member)
+    assert before.keys() == {"db-0", "db-1"}
+    size = "jsonpath={range .items[*]}{.metadata.name} {.status.phase} {.status.capacity.storage},{end}"
+    assert member("get", "pvc", "-o", size) == "data-db-0 Bound 1Gi,data-db-1 Bound 1Gi,"
+    member("delete", "pod", "db-0")
+    member("rollout", "status", "statefulset", "db", "--timeout=60s")
+    after = _uids(member)
+    assert (after.keys(), after["db-1"]) == (before.keys(), before["db-1"])
+    assert after["db-0"] != before["db-0"]
+    assert member("get", "pvc", "-o", size) == "data-db-0 Bound 1Gi,data-db-1 Bound 1Gi,"
+    member("delete", "statefulset", "db", "--cascade=orphan")
+    assert "simulated members keep no orphans" in member.errors

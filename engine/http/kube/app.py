@@ -88,9 +88,7 @@ def create_app(
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
             ("serviceaccounts", "token"): AccountTokens(plane, plane.shown.key, clock_ms).answer,
-            ("pods", "log"): elsewhere,
-            ("pods", "exec"): elsewhere,
-            ("pods", "eviction"): elsewhere,
+            **{("pods", part): elsewhere for part in ("log", "exec", "eviction")},
         },
         reviews=reviews,
         guard=guard,

@@ -23,7 +23,7 @@ from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import built_in_shapes, custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
-from engine.simulation import api_objects, creation_events, nodes, services, usage
+from engine.simulation import api_objects, claims, creation_events, nodes, services, usage
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from engine.writing.stored_objects import StoredViews
@@ -179,7 +179,7 @@ class MemberPlane:
                 return await self._all_pods(state)
             case "services" | "endpoints" | "endpointslices.discovery.k8s.io":
                 return await self._services_or_addresses(state, resource)
-            case "replicasets.apps" | "jobs.batch" | "events":
+            case "replicasets.apps" | "jobs.batch" | "events" | "persistentvolumeclaims":
                 return [*await self._workloads(state, resource), *await self._derived(state, resource)]
             case "nodes.metrics.k8s.io":
                 return usage.node_usage(state, self._clock_ms())
@@ -218,8 +218,10 @@ class MemberPlane:
     def _shown(self, resource: Resource, value: Json) -> Json:
         if resource.qualified == "secrets" and value.get("type") == TOKEN_SECRET:
             value = self._showing.with_token(value, self._name)
-        if resource.kind == "CustomResourceDefinition":
+        elif resource.kind == "CustomResourceDefinition":
             value = {**value, "status": custom_kinds.established(value)}
+        elif resource.qualified == "persistentvolumeclaims":
+            value = claims.bound(value)
         return versions.shown(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
 
     async def _all_pods(self, state: MemberState) -> list[Json]:
@@ -270,8 +272,18 @@ class MemberPlane:
                 return await self._started_jobs(state)
             case "ReplicaSet":
                 return await self._replica_sets(state)
+            case "PersistentVolumeClaim":
+                return await self._claims(state, resource)
             case _:
                 return creation_events.events(state)
+
+    async def _claims(self, state: MemberState, resource: Resource) -> list[Json]:
+        return [
+            self._shown(resource, value)
+            for workload in list(state.workloads.values())
+            if workload.ref.kind == "StatefulSet"
+            for value in claims.claims(state, workload, await self._manifest(workload))
+        ]
 
     async def _replica_sets(self, state: MemberState) -> list[Json]:
         # With defaults like their Deployments: kubectl finds the current one by its equal template.

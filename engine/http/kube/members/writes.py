@@ -33,6 +33,7 @@ _DERIVED: Final = frozenset({"nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
 _NAMESPACES: Final = "namespaces"
 _NODES: Final = "nodes"
 _PODS: Final = "pods"
+_ORPHANS: Final = "simulated members keep no orphans: pods and ReplicaSets are deleted with their owner"
 _IDENTITY: Final = ("resourceVersion", "uid", "generation")
 
 
@@ -68,7 +69,8 @@ class MemberWrites:
             removed = await self._remove(
                 resource, api_path.namespace, api_path.name, conditions, dry_run=dry_run
             )
-        return rendering.answer(removed)
+        is_orphaning = options.get("propagationPolicy") == "Orphan" or options.get("orphanDependents") is True
+        return rendering.answer(removed, warnings=(_ORPHANS,) if is_orphaning else ())
 
     async def delete_all(
         self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[Json]
