@@ -164,3 +164,22 @@ def test_apply_of_a_missing_object_needs_the_create_permission(kubectl: Kubectl)
     kubectl("create", "configmap", "one")
     kubectl("apply", "--server-side", "-f", "-", robot, given=given)
     assert kubectl("get", "configmap", "one", "-o", "jsonpath={.data.a}") == "1"
+
+
+def test_roles_in_a_member_apply_behind_its_proxy_only(kubectl: Kubectl) -> None:
+    robot, here = _robot(kubectl), kubectl.namespace
+    proxy = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy/api/v1/nodes"
+    account = f"--serviceaccount={here}:robot"
+    kubectl("create", "clusterrole", here, "--verb=*", "--resource=clusters.cluster.karmada.io/proxy")
+    kubectl("create", "clusterrolebinding", here, f"--clusterrole={here}", account)
+    member = kubectl.on("member1")
+    try:
+        kubectl("get", robot, "--raw", proxy.format("member1"), code=1)
+        member("create", "clusterrole", here, "--verb=list", "--resource=nodes")
+        member("create", "clusterrolebinding", here, f"--clusterrole={here}", account)
+        assert '"kind":"NodeList"' in kubectl("get", robot, "--raw", proxy.format("member1"))
+        kubectl("get", robot, "--raw", proxy.format("member2"), code=1)
+        kubectl("get", robot, "nodes", code=1)
+    finally:
+        member("delete", "clusterrole,clusterrolebinding", here, "--ignore-not-found")
+        kubectl("delete", "clusterrole,clusterrolebinding", here)

@@ -13,8 +13,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from engine.domain import namespaces
-from engine.http.kube import paths, requests
+from engine.http.kube import authentication, paths, requests
 from engine.http.kube.account_tokens import AccountTokens
+from engine.http.kube.authorizer import act_at
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.members.plane import MemberPlane, Members
@@ -26,6 +27,7 @@ from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.http.services import Services
 from engine.http.tunnels import Call, NotReachableError
 from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.rights.rbac import Rights
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import faults, unmanaged
@@ -35,6 +37,7 @@ from events.json_values import Json
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import object_tables
 
+_FORBIDDEN: Final = 403
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 
 
@@ -152,7 +155,7 @@ class MemberApis:
                 self._clock_ms,
                 parts=parts,
                 reviews=self._reviews,
-                guard=self._guard,
+                guard=None if self._guard is None else _with_members_roles(self._guard, plane),
             )
             self._apis[name] = api
             self._planes[name] = plane
@@ -200,6 +203,20 @@ class MemberApis:
             except status_objects.StatusError:
                 continue  # this member does not answer; report the others
         return found
+
+
+def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
+    """A guard that also admits what the roles and bindings in the member grant, to users of the control plane too."""
+
+    async def check(request: Request, api_path: ApiPath | None, path: str) -> None:
+        try:
+            await guard(request, api_path, path)
+        except StatusError as refusal:
+            user, act = authentication.of(request), act_at(request, api_path, path)
+            if refusal.code != _FORBIDDEN or not (await rights_in(plane)).may(user, act):
+                raise
+
+    return check
 
 
 def _is_simulated(members: Members, name: str) -> bool:
