@@ -17,7 +17,8 @@ SUCCESS: Final = "Success"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """The ``schedulerName`` of policies that set none."""
 
-SCHEDULERS: Final = (DEFAULT_SCHEDULER, "reballast")
+OURS: Final = "reballast"
+SCHEDULERS: Final = (DEFAULT_SCHEDULER, OURS)
 """Values of ``schedulerName`` for which the engine schedules; it leaves the bindings of others unscheduled."""
 
 _DIGEST_BYTES: Final = 8

@@ -110,6 +110,11 @@ def placed(shell: Shell, name: str) -> dict[str, int]:
     return {each["name"]: each["replicas"] for each in found["spec"].get("clusters", ())}
 
 
+def replicas(shell: Shell, name: str) -> int:
+    """The replicas that a binding asks for."""
+    return json.loads(shell("get", "rb", f"{name}-deployment", "-o", "json"))["spec"]["replicas"]
+
+
 def test_import_leaves_every_workload_where_it_is(shell: Shell, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "karmada.config"
     with served(karmada(), kubeconfig):
@@ -145,6 +150,46 @@ def test_import_reports_what_is_not_as_before(shell: Shell, tmp_path: Path) -> N
     assert [(each["binding"], each["after"]) for each in found["moved"]] == [
         ("default/gone-deployment", None)
     ]
+
+
+def test_older_placement_under_a_lazy_policy_stays_until_the_template_changes(
+    shell: Shell, tmp_path: Path
+) -> None:
+    api, kubeconfig = karmada(), tmp_path / "karmada.config"
+    newer = {**PLACEMENT, "clusterAffinity": {"clusterNames": ["west"]}}
+    api.change("propagationpolicies", "default", "all", activationPreference="Lazy", placement=newer)
+    claim = {"propagationpolicy.karmada.io/name": "all", "propagationpolicy.karmada.io/namespace": "default"}
+    for found in api.of_kind("resourcebindings"):
+        api.put("resourcebindings", {**found, "metadata": {**found["metadata"], "annotations": claim}})
+    with served(api, kubeconfig):
+        report = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+    assert report["moved"] == []
+    shell("taint", "east", "maintenance:NoSchedule")
+    shell("label", "cluster", "west", "disk=ssd")
+    assert {name: placed(shell, name) for name in PLACED} == PLACED
+    shell("scale", "deploy/web", "--replicas", "8")
+    shell.until_true(lambda: placed(shell, "web") == {"west": 8})
+    assert placed(shell, "api") == PLACED["api"]
+
+
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_policies_of_another_scheduler_are_reported_or_taken_over(
+    shell: Shell, tmp_path: Path, taken_over: bool
+) -> None:
+    api, kubeconfig = karmada(), tmp_path / "karmada.config"
+    api.change("propagationpolicies", "default", "all", schedulerName="team")
+    options = ("--scheduler", "team") if taken_over else ()
+    with served(api, kubeconfig):
+        report = json.loads(shell("import", "--kubeconfig", str(kubeconfig), *options, "--json"))
+    assert (report["refused"], report["moved"]) == ([], [])
+    noted = [note for note in report["notes"] if "--scheduler team" in note and "default/all" in note]
+    assert len(noted) == (not taken_over)
+    shell("scale", "deploy/web", "--replicas", "8")
+    shell.until_true(lambda: replicas(shell, "web") == 8)
+    if taken_over:
+        shell.until_true(lambda: sum(placed(shell, "web").values()) == 8)
+    else:
+        assert placed(shell, "web") == PLACED["web"]
 
 
 def test_malformed_placement_is_refused(shell: Shell, tmp_path: Path) -> None:

@@ -53,6 +53,9 @@ def import_karmada(
     place: serving.Source,
     *,
     dry_run: Annotated[bool, Parameter(name="--dry-run", negative=(), help="Check, write nothing.")] = False,
+    scheduler: Annotated[
+        str, Parameter(help="Decide for the policies with this schedulerName, as for reballast.")
+    ] = "",
     server: options.Server = options.SERVER,
 ) -> int:
     """Copy clusters, policies, templates and their placements into the running server."""
@@ -62,6 +65,8 @@ def import_karmada(
         raise failures.Failure(
             f"Karmada's API: {error}", "use a kubeconfig whose user can list its objects"
         ) from None
+    if scheduler:
+        state = states.taken_over(state, scheduler)
     with server.client() as client:
         report = copied(KubeObjects(client), state, dry_run=dry_run)
         report.notes += _without_agents(state)

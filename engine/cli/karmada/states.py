@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi, Resource, group_kind
-from engine.domain import marks
+from engine.domain import bindings, marks
 from engine.log import port
 from engine.observer import observation
 from events import codec, imported_placements, observations, shapes, topics
@@ -33,6 +33,7 @@ _OWN_NAMESPACES: Final = ("kube-", "karmada-")
 _OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
 """Names of the objects that every Kubernetes API has."""
 
+_SCHEDULER: Final = "schedulerName"
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 _READ: Final = 1_000
 
@@ -143,9 +144,9 @@ def _policy_of(binding: Json) -> shapes.PolicyRef | None:
 
 def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
     """Arrange all objects of a control plane, by group and kind."""
-    bindings = [value for kind in _BINDINGS for value in found.get(kind, ())]
-    placements = {place_of(value): placement_of(value) for value in bindings}
-    bound = {_template_of(value): place_of(value) for value in bindings}
+    bound_values = [value for kind in _BINDINGS for value in found.get(kind, ())]
+    placements = {place_of(value): placement_of(value) for value in bound_values}
+    bound = {_template_of(value): place_of(value) for value in bound_values}
     kinds = _template_kinds(found)
     copied = [value for kind in _KINDS for value in found.get(kind, ())]
     for value in found.get(_DEFINITIONS, ()):
@@ -157,7 +158,9 @@ def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
             binding = bound.get((kind, place_of(value)))
             copied.append(value if binding is None else _with_placement(value, placements[binding]))
     copied = [value for value in copied if not _is_own(value)]
-    return State(copied, placements, _running(bindings), _notes(bindings))
+    policies = [value for kind in _POLICIES for value in found.get(kind, ())]
+    notes = _notes(bound_values) + _undecided(policies)
+    return State(copied, placements, _running(bound_values), notes)
 
 
 def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]]) -> set[_GroupKind]:
@@ -175,10 +178,10 @@ def _template_of(binding: Json) -> tuple[_GroupKind, Binding]:
     return _group_kind(resource), (str(resource.get("namespace", "")), str(resource.get("name")))
 
 
-def _running(bindings: Iterable[Json]) -> dict[str, dict[Binding, Running]]:
+def _running(bound: Iterable[Json]) -> dict[str, dict[Binding, Running]]:
     """Return what runs in each cluster, as Karmada aggregated it from the members' reports."""
     found: dict[str, dict[Binding, Running]] = {}
-    for value in bindings:
+    for value in bound:
         for item in as_objects(part(value, "status").get("aggregatedStatus")):
             status, cluster = part(item, "status"), str(item.get("clusterName"))
             healthy = item.get("health") != "Unhealthy"
@@ -189,24 +192,52 @@ def _running(bindings: Iterable[Json]) -> dict[str, dict[Binding, Running]]:
     return found
 
 
-def _notes(bindings: Sequence[Json]) -> list[str]:
+def _notes(bound: Sequence[Json]) -> list[str]:
     """Return what can't be taken over."""
     evicting = [
         "/".join(filter(None, place_of(value)))
-        for value in bindings
+        for value in bound
         if part(value, "spec").get("gracefulEvictionTasks")
     ]
     placements: dict[shapes.PolicyRef | None, set[bytes]] = {}
-    for value in bindings:
+    for value in bound:
         text = msgspec.json.encode(part(value, "spec").get("placement"), order="sorted")
         placements.setdefault(_policy_of(value), set()).add(text)
     held = [
-        f"{ref.kind} {ref.name}: templates that have an older placement of it get the new one"
+        f"{ref.kind} {ref.name}: templates that have an older placement of it stay where they are until they are "
+        "decided again, and then get the new one"
         for ref, texts in placements.items()
         if ref is not None and len(texts) > 1
     ]
     ended = [f"evictions end without a trace here: {', '.join(evicting)}"] if evicting else []
     return ended + held
+
+
+def taken_over(state: State, scheduler: str) -> State:
+    """Return the state with the policies that name a scheduler as policies of the engine."""
+    policies = {kind for _, kind in _POLICIES}
+    objects = [
+        {**value, "spec": {**part(value, "spec"), _SCHEDULER: bindings.OURS}}
+        if value["kind"] in policies and part(value, "spec").get(_SCHEDULER) == scheduler
+        else value
+        for value in state.objects
+    ]
+    notes = [note for note in state.notes if note not in _undecided(state.objects)]
+    return structs.replace(state, objects=objects, notes=notes + _undecided(objects))
+
+
+def _undecided(objects: Iterable[Json]) -> list[str]:
+    """Return the policies whose workloads the engine leaves to another scheduler."""
+    named: dict[str, list[str]] = {}
+    for value in objects:
+        scheduler = part(value, "spec").get(_SCHEDULER)
+        if isinstance(scheduler, str) and scheduler and scheduler not in bindings.SCHEDULERS:
+            named.setdefault(scheduler, []).append("/".join(filter(None, place_of(value))))
+    return [
+        f"workloads of {', '.join(sorted(names))} are not decided here and stay where they are: their policies name "
+        f"the scheduler {scheduler}; import with --scheduler {scheduler} to have them decided"
+        for scheduler, names in sorted(named.items())
+    ]
 
 
 async def _listed(api: MemberApi, resource: Resource | None) -> list[Json]:
