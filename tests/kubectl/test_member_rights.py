@@ -1,9 +1,13 @@
 """Service accounts of members: their tokens open the member only, as far as the member's roles allow."""
 
 import base64
+import json
+from typing import Final
 
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.test_rights import OF_ROBOT
+
+_ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles"
 
 
 def _member(kubectl: Kubectl) -> Kubectl:
@@ -47,3 +51,41 @@ def test_token_secret_of_a_member_is_filled_and_ends_with_the_secret(kubectl: Ku
     assert member("get", "configmaps", f"--token={token}", "-o", "name") == "configmap/settings\n"
     member("delete", "secret", "robot-token")
     member("get", "configmaps", f"--token={token}", code=1)
+
+
+def test_account_of_a_member_grants_no_rights_that_it_lacks(kubectl: Kubectl) -> None:
+    member, here = _member(kubectl), kubectl.namespace
+    member("create", "serviceaccount", "robot")
+    robot = f"--token={member('create', 'token', 'robot').strip()}"
+    member("create", "rolebinding", "robots", "--clusterrole=admin", f"--serviceaccount={here}:robot")
+    member("create", "role", "fine", "--verb=get", "--resource=pods", robot)
+    member("create", "rolebinding", "down", "--clusterrole=view", "--user=eve", robot)
+    member("create", "role", "wild", "--verb=*", "--resource=*.*", robot, code=1)
+    assert "is attempting to grant RBAC permissions not currently held" in member.errors
+    member("create", "rolebinding", "up", "--clusterrole=cluster-admin", "--user=eve", robot, code=1)
+    assert "is attempting to grant RBAC permissions not currently held" in member.errors
+    member("create", "rolebinding", "up", "--clusterrole=cluster-admin", "--user=eve")
+
+
+def test_user_of_the_control_plane_grants_in_a_member_what_it_may_here_or_there(kubectl: Kubectl) -> None:
+    member, here = _member(kubectl), kubectl.namespace
+    kubectl("create", "serviceaccount", "robot")
+    robot = f"--token={kubectl('create', 'token', 'robot').strip()}"
+    account = f"--serviceaccount={here}:robot"
+    kubectl("create", "clusterrole", here, "--verb=*", "--resource=clusters.cluster.karmada.io/proxy")
+    kubectl("create", "clusterrolebinding", here, f"--clusterrole={here}", account)
+    kubectl("create", "rolebinding", "views", "--clusterrole=view", account)
+    try:
+        member("create", "role", "roles", "--verb=create", "--resource=roles.rbac.authorization.k8s.io")
+        member("create", "role", "leases", "--verb=get", "--resource=leases.coordination.k8s.io")
+        for role in ("roles", "leases"):
+            member("create", "rolebinding", role, f"--role={role}", account)
+        proxy = f"/apis/cluster.karmada.io/v1alpha1/clusters/member2/proxy{_ROLES.format(here)}"
+        for resources, code in (("pods", 0), ("leases", 0), ("secrets", 1)):
+            group = "coordination.k8s.io" if resources == "leases" else ""
+            role = {"rules": [{"verbs": ["get"], "apiGroups": [group], "resources": [resources]}]}
+            role |= {"metadata": {"name": f"get-{resources}"}}
+            kubectl("create", robot, "--raw", proxy, "-f", "-", given=json.dumps(role), code=code)
+        assert "is attempting to grant RBAC permissions not currently held" in kubectl.errors
+    finally:
+        kubectl("delete", "clusterrole,clusterrolebinding", here)

@@ -72,7 +72,7 @@ def create_app(
         if path not in _OPEN and not (user := authentication.of(request)).may_all:
             await authorizer.check(user, act_at(request, api_path, path))
 
-    proxied = MemberApis(members, services, clock_ms, plane.shown, guard_member, reviews)
+    proxied = MemberApis(members, services, clock_ms, plane.shown, guard_member, reviews, authorizer.rights)
     plane.figures, known.member_plane = proxied.figures, proxied.plane
     authorizer.member_rights = proxied.rights
 

@@ -17,7 +17,7 @@ from engine.http.kube import (
 )
 from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.edits.authorized import AuthorizedEdit
+from engine.http.kube.edits.authorized import AuthorizedEdit, Permission
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
 from engine.http.kube.edits.writer import AheadError, RequestedEdit
@@ -261,10 +261,12 @@ class WriteRequests:
         reserved_objects.check(target, write.user)
         authorized = AuthorizedEdit(
             edit=edit,
-            user=write.user,
-            rights=None if write.user.is_master else await self._authorizer.rights(),
+            permission=Permission(
+                user=write.user,
+                rights=None if write.user.is_master else await self._authorizer.rights(),
+                creates=write.method == "POST",
+            ),
             bootstrap=await self._plane.bootstrap.get(resource, target.namespace, target.name),
-            creates=write.method == "POST",
         )
         try:
             answer = await self._changed(write, target, authorized)

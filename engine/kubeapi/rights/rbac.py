@@ -5,6 +5,7 @@ Members of ``system:masters`` may do everything. Pure: roles and bindings are re
 user is known by name and groups.
 """
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -171,7 +172,7 @@ class Grant(Struct, frozen=True, kw_only=True):
 class Rights:
     """All roles and bindings, indexed by namespace; immutable."""
 
-    __slots__ = ("_bound", "_roles")
+    __slots__ = ("_bound", "_roles", "others")
 
     def __init__(self, roles: Iterable[Role], bindings: Iterable[Binding]) -> None:
         held = {(each.namespace, each.name): each for each in roles}
@@ -179,6 +180,13 @@ class Rights:
         self._bound: dict[str, list[Binding]] = {}
         for each in sorted(bindings, key=lambda binding: (binding.namespace, binding.name)):
             self._bound.setdefault(each.namespace, []).append(each)
+        self.others: tuple[Rights, ...] = ()
+
+    def with_grants_of(self, other: "Rights") -> "Rights":
+        """Return the same roles, with the grants of ``other`` beside these."""
+        both = copy.copy(self)
+        both.others = (*self.others, other)
+        return both
 
     def grants(self, user: User, namespace: str) -> Iterator[Grant]:
         """Yield the grants of a user that hold in a namespace; an empty namespace means cluster scope."""
@@ -189,6 +197,8 @@ class Rights:
                 if subject is not None and role is not None:
                     for rule in role:
                         yield Grant(rule=rule, binding=binding, subject=subject)
+        for other in self.others:
+            yield from other.grants(user, namespace)
 
     def allows(self, user: User, act: Act) -> Grant | None:
         """Return the first grant that allows the act, or None. Does not consider ``system:masters``."""

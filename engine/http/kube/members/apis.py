@@ -4,7 +4,7 @@ Those of simulated members are served here, those of real ones through their age
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -19,7 +19,7 @@ from engine.http.kube.authorizer import act_at
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.members.plane import MemberPlane, Members
-from engine.http.kube.members.rights import rights_in
+from engine.http.kube.members.rights import rights_in, rights_of
 from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.members.writes import MemberWrites
 from engine.http.kube.paths import ApiPath
@@ -28,7 +28,7 @@ from engine.http.services import Services
 from engine.http.tunnels import Call, NotReachableError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.kubeapi.rights.rbac import Rights
+from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import faults, unmanaged
 from engine.simulation.state import MemberState
@@ -44,7 +44,7 @@ _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 class MemberApis:
     """The APIs of all members; ``answer`` handles the subresource ``clusters/NAME/proxy``.
 
-    Without a ``guard``, every authenticated request may read everything.
+    ``guard`` checks requests by the ``rights`` in the control plane.
     """
 
     def __init__(
@@ -53,8 +53,9 @@ class MemberApis:
         services: Services,
         clock_ms: Callable[[], int],
         showing: Showing,
-        guard: Guard | None = None,
-        reviews: Verb | None = None,
+        guard: Guard,
+        reviews: Verb,
+        rights: Callable[[], Awaitable[Rights]],
     ) -> None:
         self._members = members
         self._services = services
@@ -62,6 +63,7 @@ class MemberApis:
         self._showing = showing
         self._guard = guard
         self._reviews = reviews
+        self._control_plane_rights = rights
         self._apis: dict[str, KubeApi] = {}
         self._requests: dict[str, int] = {}
         self._planes: dict[str, MemberPlane] = {}
@@ -95,8 +97,7 @@ class MemberApis:
 
     async def _through_agent(self, request: Request, name: str, path: str) -> Response:
         """Send a request through the cluster's agent, whose rights in the member apply beside those of the user."""
-        if self._guard is not None:
-            await self._guard(request, paths.parse(path), path)
+        await self._guard(request, paths.parse(path), path)
         if request.headers.get("upgrade"):
             raise status_objects.bad_request(
                 f"cluster {name} is reached through its agent, which passes no connections to pods on"
@@ -139,7 +140,10 @@ class MemberApis:
                     f"{api_path.name} is simulated in {name}: there is nothing to run in it"
                 )
 
-            writes = MemberWrites(members, name, plane, self._clock_ms)
+            async def rights(user: User) -> Rights | None:
+                return await rights_of(user, plane, self._control_plane_rights)
+
+            writes = MemberWrites(members, name, plane, self._clock_ms, rights)
             parts: dict[tuple[str, str], Verb] = {
                 ("pods", "eviction"): writes.evict,
                 ("pods", "log"): log,
@@ -155,7 +159,7 @@ class MemberApis:
                 self._clock_ms,
                 parts=parts,
                 reviews=self._reviews,
-                guard=None if self._guard is None else _with_members_roles(self._guard, plane),
+                guard=_with_members_roles(self._guard, plane),
             )
             self._apis[name] = api
             self._planes[name] = plane

@@ -1,7 +1,7 @@
 """Write requests of a simulated member's API, carried out by the member and recorded in the log."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from engine import loop_share
 from engine.http.kube import rendering, requests
+from engine.http.kube.edits.authorized import Permission
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.writer import STATUS, RequestedEdit
 from engine.http.kube.members import object_edits
@@ -19,6 +20,7 @@ from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import disruption_budgets, lists, quotas, unmanaged
 from engine.simulation.api_objects import BUILT_IN_NAMESPACES
@@ -38,13 +40,24 @@ _IDENTITY: Final = ("resourceVersion", "uid", "generation")
 
 
 class MemberWrites:
-    """Carry out writes in one member, one after the other. All public methods raise StatusError."""
+    """Carry out writes in one member, one after the other. All public methods raise StatusError.
 
-    def __init__(self, members: Members, name: str, plane: MemberPlane, clock_ms: Callable[[], int]) -> None:
+    ``rights`` returns the rights of a user there, None if it may do everything.
+    """
+
+    def __init__(
+        self,
+        members: Members,
+        name: str,
+        plane: MemberPlane,
+        clock_ms: Callable[[], int],
+        rights: Callable[[User], Awaitable[Rights | None]],
+    ) -> None:
         self._members = members
         self._name = name
         self._plane = plane
         self._clock_ms = clock_ms
+        self._rights = rights
         self._parsing = Parsing(clock_ms, plane.last_number)
         self._lock = asyncio.Lock()
 
@@ -110,6 +123,10 @@ class MemberWrites:
             if live is None:
                 await self._check_namespace(writer.namespace)
             edited = await loop_share.apart(write.body_bytes, edit.apply, live)
+            permission = Permission(
+                user=write.user, rights=await self._rights(write.user), creates=write.method == "POST"
+            )
+            permission.check(writer, edited.value, live)
             if live is None:
                 self._check_quota(write, edited.value)
             if not write.query.dry_run and edited.value is not live:
