@@ -32,7 +32,8 @@ class ReportedCapacity(Struct, frozen=True, array_like=True):
 class Cluster(Struct, array_like=True):
     """The facts of a cluster; ``number`` is that of the last record that changed them.
 
-    ``leaving_ms`` is the time of its deletion request; 0 if there is none.
+    ``written`` is the number of the last record that was no report. ``leaving_ms`` is the time of its deletion
+    request; 0 if there is none.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Cluster(Struct, array_like=True):
     health: domain.Health | None = None
     leaving_ms: int = 0
     conditions: tuple[events.ClusterCondition, ...] = ()
+    written: int = 0
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -94,8 +96,11 @@ class Clusters:
                 cluster.spec = domain.edited(cluster.spec, taken.data, taken.at_ms)
             case _:
                 return
+        is_write = taken.head is not None and taken.head.version == taken.record.offset + 1
         cluster.head = taken.head or cluster.head
         cluster.number = taken.record.number
+        if is_write and not isinstance(taken.data, events.ClusterApisReported):
+            cluster.written = taken.record.number
         self._documents.put(key_id, cluster)
 
     def flush(self, rows: Rows) -> None:

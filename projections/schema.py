@@ -36,7 +36,7 @@ _VIEWS: Final = (
     rejections,
     steps,
 )
-_BODIES: Final = 11
+_BODIES: Final = 12
 """Increase this when the encoding of a document in a row changes; older tables are then rebuilt from the log."""
 
 STATEMENTS: Final = _OWN + "".join(view.SCHEMA for view in _VIEWS)

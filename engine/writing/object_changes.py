@@ -57,7 +57,7 @@ class Change(Struct, frozen=True, kw_only=True):
         return _mutated(Action.CONFIGURED, value, edited, object_events.applied(self.target, raw, version))
 
     def _apply_to_cluster(self, stored: Cluster | None) -> Mutated:
-        edited = self.edit.apply(None if stored is None else cluster_document(stored, managed=True))
+        edited = self.edit.apply(None if stored is None else _live_cluster(stored))
         if stored is not None and cluster_changes.is_released(stored, edited.value):
             return _mutated(Action.DELETED, edited.value, edited, cluster_changes.left(stored))
         status = as_object(edited.value.get("status")) or {}
@@ -79,7 +79,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
     def apply(self, stored: StoredState) -> Mutated | Problem:
         """Return the object with its edited status, and the events that write it."""
         if isinstance(stored, Cluster):
-            edited = self.edit.apply(cluster_document(stored, managed=True))
+            edited = self.edit.apply(_live_cluster(stored))
             return cluster_status.mutated(self.target, stored, edited)
         if stored is None or not _is_same(self.target, stored):
             self.edit.apply(None)
@@ -193,6 +193,11 @@ def live_object(target: Target, stored: StoredObject) -> Json:
     if label := marks.POLICY_IDS.get(target.kind):
         metadata["labels"] = {**(as_object(metadata.get("labels")) or {}), label: head.uid}
     return {**value, "metadata": metadata}
+
+
+def _live_cluster(stored: Cluster) -> Json:
+    """The Cluster with the resourceVersion of its last write: clients do not conflict with reports."""
+    return cluster_document(msgspec.structs.replace(stored, number=stored.written), managed=True)
 
 
 def _with_status_owners(live: Json, stored: StoredObject) -> Json:

@@ -8,8 +8,8 @@ import pytest
 
 from engine.http.services import Services
 from engine.log import port
-from events import codec, envelope, keys, partitioning, records, topics
-from tests.api.test_departing import MERGE, api
+from events import clusters, codec, envelope, keys, partitioning, records, topics
+from tests.api.test_departing import CLUSTERS, MERGE, api, made
 from tests.builders import log_records
 from tests.builders.inputs import applied, deleted
 from tests.builders.manifests import deployment
@@ -116,3 +116,25 @@ async def test_watch_from_a_number_known_only_to_the_views_is_accepted(
         monkeypatch.setattr(log, "newest", asked)
         query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "1"}
         assert (await kube.get(DEPLOYMENTS, params=query)).status_code == 200
+
+
+async def test_report_of_a_cluster_does_not_conflict_with_a_replacement() -> None:
+    async with api() as (kube, services):
+        await made(kube)
+        seen = (await kube.get(f"{CLUSTERS}/edge")).json()
+        reports = (
+            clusters.CapacityReported(name="edge", allocatable={"cpu": "8"}),
+            clusters.ClusterHealthChanged(name="edge", ready=True),
+            clusters.ClusterApisReported(name="edge", apis=()),
+        )
+        for index, report in enumerate(reports):
+            head = envelope.Envelope(id=str(index), source="/r", type="t", time="2024-05-25T09:50:00Z")
+            await services.log.append([codec.encode(report, head, partition=0, key="edge")])
+        shown = (await kube.get(f"{CLUSTERS}/edge")).json()
+        assert int(shown["metadata"]["resourceVersion"]) > int(seen["metadata"]["resourceVersion"])
+        changed = {**seen, "spec": {**seen["spec"], "region": "west"}}
+        answer = await kube.put(f"{CLUSTERS}/edge", json=changed)
+        assert answer.status_code == 200, answer.text
+        # Now a client has written it.
+        changed["spec"]["region"] = "east"
+        assert (await kube.put(f"{CLUSTERS}/edge", json=changed)).status_code == 409
