@@ -24,6 +24,11 @@ from events.validation import clusters as validation_clusters
 READ: Final = 500
 """Number of records to read and fold before other tasks run."""
 
+_WRITES: Final = frozenset(
+    codec.catalogue.BY_STRUCT[struct].type
+    for struct in (clusters.MemberObjectApplied, clusters.MemberObjectDeleted, clusters.MemberPodDeleted)
+)
+
 
 class Contents(NamedTuple):
     """The content of works: their templates, and the results of their overrides."""
@@ -96,6 +101,14 @@ def write_in(record: StoredRecord, decoded: codec.Decoded) -> recovery.ObjectWri
     )
 
 
+def undecoded_write_in(record: StoredRecord) -> recovery.ObjectWrite | None:
+    """Return ``write_in`` of a record; other types of events are not decoded."""
+    if record.headers.get("ce_type") not in _WRITES:
+        return None
+    decoded = codec.decode(record)
+    return write_in(record, decoded) if isinstance(decoded, codec.Decoded) else None
+
+
 def cause_of(record: StoredRecord, head: envelope.Envelope) -> ReportCause:
     """Return the cause of a report, from the work's record and envelope."""
     return ReportCause(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid, head.trace)
@@ -108,7 +121,7 @@ async def _read(
     async for record in _records(log, topics.CLUSTERS, 0, ends):
         history = histories.get(record.key)
         if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
-            recovery.take_cluster(history, decoded.data, record.number)
+            recovery.take_cluster(history, decoded.data, record.number, decoded.envelope.source)
             if (write := write_in(record, decoded)) is not None:
                 history.writes.append(write)
     behind = await _take_works(log, histories, ends, counting)

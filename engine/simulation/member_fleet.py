@@ -38,9 +38,6 @@ from events.records import StoredRecord
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
 
-SOURCE: Final = "/reballast/members/"
-"""Prefix of the CloudEvents source of all member reports."""
-
 _WORKS_MAX: Final = 1_000
 """Maximum number of works per partition and turn; bounds how long a report waits for its append."""
 
@@ -48,10 +45,7 @@ _TYPES: Final = {
     codec.catalogue.BY_STRUCT[struct].type: struct is clusters.ClusterJoined
     for struct in (clusters.ClusterJoined, clusters.ClusterLeft)
 }
-_WRITES: Final = frozenset(
-    codec.catalogue.BY_STRUCT[struct].type
-    for struct in (clusters.MemberObjectApplied, clusters.MemberObjectDeleted, clusters.MemberPodDeleted)
-)
+_HEALTH: Final = codec.catalogue.BY_STRUCT[clusters.ClusterHealthChanged].type
 _AFTER_FAILURE_S: Final = 1.0
 _ANY: Final = selectors.LabelSelector()
 _log = diagnostics.logger(__name__)
@@ -316,7 +310,7 @@ class Members:
         self._reported += 1
         envelope = Envelope(
             id=f"{self._ids}-{self._reported}",
-            source=SOURCE + name,
+            source=reports.SOURCE + name,
             type="",
             subject=report.key,
             time=times.to_text(now_ms),
@@ -405,15 +399,29 @@ class Members:
             start = self._clusters_taken
             batch = await self._log.read(topics.CLUSTERS, 0, start, min(log_reading.READ, end - start))
             for record in batch:
-                joined = _TYPES.get(record.headers.get("ce_type", ""))
+                kind = record.headers.get("ce_type", "")
+                joined = _TYPES.get(kind)
                 state = self._states.get(record.key)
                 if joined is not None and state is not None:
                     reports.set_joined(state, joined=joined)
                     self._follow_address(state, record)
                     self._touched[record.key] = None
-                if state is not None and (write := _write_in(record)) is not None:
+                if kind == _HEALTH and state is not None:
+                    self._follow_health(state, record)
+                if state is not None and (write := log_reading.undecoded_write_in(record)) is not None:
                     self._writes.setdefault(record.key, deque()).append(write)
             self._clusters_taken = port.behind(batch, end)
+
+    def _follow_health(self, state: MemberState, record: StoredRecord) -> None:
+        """Let a member report again what another reporter has overwritten."""
+        decoded = codec.decode(record)
+        if not isinstance(decoded, codec.Decoded) or not isinstance(
+            decoded.data, clusters.ClusterHealthChanged
+        ):
+            return
+        if decoded.data.ready != state.reported_ready:
+            state.reported_ready = decoded.data.ready
+            self._touched[record.key] = None
 
     def _follow_address(self, state: MemberState, record: StoredRecord) -> None:
         decoded = codec.decode(record)
@@ -467,10 +475,3 @@ class Members:
 
     def _count_workloads(self) -> int:
         return sum(len(state.workloads) for state in self._states.values())
-
-
-def _write_in(record: StoredRecord) -> recovery.ObjectWrite | None:
-    if record.headers.get("ce_type") not in _WRITES:
-        return None
-    decoded = codec.decode(record)
-    return log_reading.write_in(record, decoded) if isinstance(decoded, codec.Decoded) else None

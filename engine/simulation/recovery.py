@@ -107,8 +107,8 @@ class History(Struct):
     apis: tuple[clusters.ApiKind, ...] | None = None
 
 
-def take_cluster(history: History, data: object, number: int) -> None:
-    """Fold an event about the member's own cluster."""
+def take_cluster(history: History, data: object, number: int, source: str) -> None:
+    """Fold an event about the member's own cluster; only its own report shows that it is down."""
     match data:
         case clusters.ClusterJoined():
             history.joined = history.was_joined = True
@@ -122,7 +122,8 @@ def take_cluster(history: History, data: object, number: int) -> None:
             history.capacity = report
         case clusters.ClusterHealthChanged(ready=ready):
             history.ready = ready
-            history.down_since = 0 if ready else number
+            if source.startswith(reports.SOURCE):
+                history.down_since = 0 if ready else number
         case _:
             pass
 

@@ -16,6 +16,9 @@ from engine.simulation import capacity, disruption_budgets, quotas, served_kinds
 from engine.simulation.state import MemberState, ReportCause, Workload
 from events import clusters, health, shapes, status_values
 
+SOURCE: Final = "/reballast/members/"
+"""Prefix of the CloudEvents source of all member reports."""
+
 RETRY_MS: Final = 1_000
 """Milliseconds after a loss at which the report is sent again."""
 

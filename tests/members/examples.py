@@ -4,7 +4,7 @@ from typing import Final
 
 from engine.log.memory import MemoryLog
 from engine.simulation import member_fleet, specs, state
-from engine.simulation.reports import SHIFT_MS
+from engine.simulation.reports import SHIFT_MS, SOURCE
 from engine.works import templates
 from events import clusters, codec, health, keys, records, shapes, times, topics, works
 from events.envelope import Envelope
@@ -186,6 +186,6 @@ def shown(stage: Stage) -> dict[tuple[str, str], tuple[int, int]]:
 
 def _said(record: records.StoredRecord) -> shapes.Event | None:
     decoded = codec.decode(record)
-    if not isinstance(decoded, codec.Decoded) or not decoded.envelope.source.startswith(member_fleet.SOURCE):
+    if not isinstance(decoded, codec.Decoded) or not decoded.envelope.source.startswith(SOURCE):
         return None
     return decoded.data

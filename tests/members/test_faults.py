@@ -35,6 +35,33 @@ async def test_member_that_goes_down_is_reported_unready_and_stays_silent() -> N
     assert stage.members.next_timer_ms() is None
 
 
+async def test_member_reports_again_what_another_reporter_has_overwritten() -> None:
+    stage = await _stage()
+    foreign = clusters.ClusterHealthChanged(name="member1", ready=False, reason="Foreign")
+    await stage.submit(foreign, "member1")
+    (said,) = await stage.turn()
+    assert isinstance(said, clusters.ClusterHealthChanged)
+    assert (said.ready, said.reason) == (True, "ClusterReady")
+    assert await stage.turn() == []
+
+    await stage.members.fault("member1", "down")
+    await stage.submit(clusters.ClusterHealthChanged(name="member1", ready=True), "member1")
+    (said,) = await stage.turn()
+    assert isinstance(said, clusters.ClusterHealthChanged)
+    assert said.reason == "ClusterNotReachable"
+
+
+async def test_member_is_not_down_after_a_restart_because_another_reporter_wrote_so() -> None:
+    stage = await _stage()
+    await stage.submit(clusters.ClusterHealthChanged(name="member1", ready=False), "member1")
+    stage = stage.restarted()
+    await stage.work(examples.applied("nginx", 1))
+    said = await stage.turn()
+    assert isinstance(said[0], clusters.ClusterHealthChanged)
+    assert said[0].ready
+    assert examples.ready(said) == {("member1", NGINX): (0, 1)}
+
+
 async def test_healed_member_catches_up_with_missed_works() -> None:
     stage = await _stage()
     await stage.work(examples.applied("nginx", 1))

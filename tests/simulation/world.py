@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from engine.log import memory, port
 from engine.reconcilers import snapshot_storage, worker
-from engine.simulation import defaults, member_fleet, specs
+from engine.simulation import defaults, member_fleet, reports, specs
 from events import clusters, codec, health, shapes
 from events.envelope import Envelope
 from events.records import Record, StoredRecord
@@ -92,7 +92,7 @@ class FaultyLog(memory.MemoryLog):
         await super().append(arrived)
 
     def _is_late(self, record: Record) -> bool:
-        member = record.headers.get("ce_source", "").removeprefix(member_fleet.SOURCE)
+        member = record.headers.get("ce_source", "").removeprefix(reports.SOURCE)
         return member in self.slow and record.headers["ce_type"] in _DELAYED
 
 
