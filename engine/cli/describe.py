@@ -30,9 +30,9 @@ def describe(
 ) -> None:
     """Show one object with its decisions and events."""
     kind, name = set_properties.split(kind, name)
-    known_kind = server_reads.kind_of(kind)
-    templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
     with server.client() as client:
+        known_kind = server_reads.kind_of(kind, client)
+        templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
         (document,) = server_reads.documents(
             client, known_kind, namespace=place.namespace, name=name, as_of=as_of
         )

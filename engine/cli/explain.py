@@ -35,8 +35,8 @@ def explain(
 ) -> None:
     """Explain where a workload is placed and why; beside an observer, why the observed Karmada placed it there."""
     kind, name = set_properties.split(kind, name)
-    key = server_reads.key_of(server_reads.kind_of(kind), place.namespace, name)
     with server.client() as client:
+        key = server_reads.key_of(server_reads.kind_of(kind, client), place.namespace, name)
         explanation = client.find(f"explain/{key}", asOf=as_of)
     if (
         explanation is None
@@ -69,8 +69,8 @@ def timeline(
 ) -> None:
     """List all events that touched a workload, with their causes."""
     kind, name = set_properties.split(kind, name)
-    key = server_reads.key_of(server_reads.kind_of(kind), place.namespace, name)
     with server.client() as client:
+        key = server_reads.key_of(server_reads.kind_of(kind, client), place.namespace, name)
         entries = read_timeline(client, key, as_of)
     if server.json:
         output.json(entries)

@@ -144,7 +144,7 @@ def _found(client: Client, selection: _Selection, *, is_awaited: bool = False) -
     if kind_name in pod_tables.WORKS:
         works = list(server_reads.pages(client, "works", asOf=selection.as_of))
         return _Shown(works, pod_tables.work_table(works))
-    kind = server_reads.kind_of(selection.kind_text)
+    kind = server_reads.kind_of(selection.kind_text, client)
     documents = server_reads.documents(
         client,
         kind,

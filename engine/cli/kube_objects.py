@@ -5,10 +5,10 @@ A refused write is a result with ``problems``, as ``results.tell`` prints them; 
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple, cast
-from urllib.parse import quote
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote
 
-from engine.cli import failures, server_reads, table_rows
+from engine.cli import failures, server_reads
 from engine.cli.client import Client, Reply
 from engine.objects import manifests
 from events.json_values import Json, as_objects, part
@@ -41,10 +41,10 @@ _REMEDIES: Final = {
     LATE: "read it again, then retry",
     UNKNOWN: "check whether the change was made, then retry",
 }
+_NAMESPACED: Final = 2
+"""More words than so many after the version name an object in a namespace: namespaces/shop/pods."""
+
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
-_DISCOVERY: Final = {
-    "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-}
 
 
 class Resource(NamedTuple):
@@ -133,12 +133,20 @@ class KubeObjects:
 
     def target(self, kind_name: str, namespace: str, name: str) -> Target:
         """The object of a kind in any of kubectl's names, such as ``deploy``; raises Failure if the kind is unknown."""
-        known = kinds.find(kind_name)
-        if known is not None:
-            resource = Resource(known.api_version, known.kind, known.plural, known.namespaced)
-        else:
-            resource = self._discovered(kind_name)
+        found = kinds.find(kind_name) or server_reads.discovered(self.client, kind_name)
+        if found is None:
+            raise server_reads.unknown_kind(kind_name)
+        resource = Resource(found.api_version, found.kind, found.plural, found.namespaced)
         return Target(resource, namespace if resource.namespaced else "", name)
+
+    def at(self, path: str, name: str = "") -> Target:
+        """The object at an API path, or with this name in the collection there; raises Failure for an unknown kind."""
+        root, *words = path.split("/")
+        group = words[0] if root == "apis" else ""
+        words = words[1 + bool(group) :]
+        namespace = unquote(words[1]) if words[0] == "namespaces" and len(words) > _NAMESPACED else ""
+        words = words[2:] if namespace else words
+        return self.target(f"{words[0]}.{group}" if group else words[0], namespace, name or unquote(words[1]))
 
     def get(self, target: Target) -> Json | None:
         """The current object; None if it does not exist. Raises Failure if it may not be read."""
@@ -187,26 +195,6 @@ class KubeObjects:
             tries += 1
             if verdict(reply) != LATE or tries == TRIES:
                 return result(target, action, reply)
-
-    def _discovered(self, kind_name: str) -> Resource:
-        """Find a custom kind by discovery; raises Failure if there is none."""
-        name, _dot, group = kind_name.lower().partition(".")
-        reply = self.client.kubernetes("GET", "apis", headers=_DISCOVERY)
-        for api_group in as_objects(reply.body.get("items")):
-            group_name = table_rows.named(api_group)
-            for version in as_objects(api_group.get("versions")):
-                for resource in as_objects(version.get("resources")):
-                    kind = str(part(resource, "responseKind").get("kind", ""))
-                    short = cast("list[object]", resource.get("shortNames") or [])
-                    names = {kind.lower(), resource.get("resource"), resource.get("singularResource"), *short}
-                    if name in names and group in {"", group_name}:
-                        return Resource(
-                            f"{group_name}/{version.get('version')}",
-                            kind,
-                            str(resource.get("resource")),
-                            namespaced=resource.get("scope") == "Namespaced",
-                        )
-        raise server_reads.unknown_kind(kind_name)
 
 
 def named(target: Target, action: str, warnings: list[str] | None = None) -> Json:

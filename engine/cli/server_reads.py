@@ -1,5 +1,6 @@
 """Reading of objects from the server: queries by kind, and pages joined together."""
 
+import contextlib
 import difflib
 import time
 from collections.abc import Iterator
@@ -13,12 +14,41 @@ from events.validation import known_kinds as kinds
 
 _PAGE_ITEMS: Final = 500
 _CLOSE: Final = 0.6
+_DISCOVERY: Final = {
+    "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+}
 _BINDING_KINDS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 
 
-def kind_of(name: str) -> kinds.Kind:
-    """The kind of a name; an unknown name is taken as a namespaced custom kind."""
-    return kinds.find(name) or kinds.Kind(api_version="", kind=name, plural=name.lower())
+def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
+    """The kind of a name, also of a custom kind that the server serves; another name is taken as a namespaced kind."""
+    served = kinds.find(name)
+    if served is None and client is not None:
+        # The server of an observer has no Kubernetes API; queries take the name as it is.
+        with contextlib.suppress(failures.Failure):
+            served = discovered(client, name)
+    return served or kinds.Kind(api_version="", kind=name, plural=name.lower())
+
+
+def discovered(client: Client, name: str) -> kinds.Kind | None:
+    """The custom kind of this name, plural, short name or ``plural.group``; None if the server serves none."""
+    word, _dot, group = name.lower().partition(".")
+    reply = client.kubernetes("GET", "apis", headers=_DISCOVERY)
+    for api_group in as_objects(reply.body.get("items")):
+        group_name = table_rows.named(api_group)
+        for version in as_objects(api_group.get("versions")) if group in {"", group_name} else ():
+            for resource in as_objects(version.get("resources")):
+                short = cast("list[str]", resource.get("shortNames") or [])
+                kind = str(part(resource, "responseKind").get("kind", ""))
+                if word in {kind.lower(), resource.get("resource"), resource.get("singularResource"), *short}:
+                    return kinds.Kind(
+                        api_version=f"{group_name}/{version.get('version')}",
+                        kind=kind,
+                        plural=str(resource.get("resource")),
+                        short=tuple(short),
+                        namespaced=resource.get("scope") == "Namespaced",
+                    )
+    return None
 
 
 def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
@@ -133,5 +163,10 @@ def _all(
             if document.get("kind") == kind.kind and name in {"", table_rows.named(document)}:
                 yield document
     else:
-        query = {"kind": kind.kind, "apiVersion": kind.api_version, "namespace": namespace, "name": name}
-        yield from pages(client, "objects", **query, labelSelector=labels, asOf=as_of)
+        # Objects of a custom kind are stored in the version in which they were written.
+        is_known = kinds.known(kind.api_version, kind.kind) is not None
+        version = kind.api_version if is_known else ""
+        query = {"kind": kind.kind, "apiVersion": version, "namespace": namespace, "name": name}
+        for document in pages(client, "objects", **query, labelSelector=labels, asOf=as_of):
+            if not kind.group or str(document.get("apiVersion")).startswith(f"{kind.group}/"):
+                yield document

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from tests.builders.manifests import definition
 from tests.cli.servers import Shell
 from tests.cli.test_commands import APP, applied
 
@@ -67,3 +68,22 @@ def test_invalid_document_is_reported_with_its_line_and_the_others_are_applied(
     )
     shell("apply", "-f", str(path), "--validate", "warn")
     assert 'Warning: unknown field "spec.placement.clusterAffinity.clusterName"' in shell.errors
+
+
+def test_custom_kind_is_found_by_all_its_names(shell: Shell, tmp_path: Path) -> None:
+    crd = definition("gizmos", "Gizmo")
+    crd["spec"]["names"] |= {"singular": "gizmo", "shortNames": ["gz"]}  # type: ignore[index]  # of JSON
+    gizmo = "{apiVersion: example.io/v1, kind: Gizmo, metadata: {name: one}}"
+    path = tmp_path / "gizmo.yaml"
+    path.write_text(f"{json.dumps(crd)}\n---\n{gizmo}")
+    shell("apply", "-f", str(path))
+    rows = [shell("get", word).splitlines()[1].split()[0] for word in ("Gizmo", "gizmo", "gizmos", "gz")]
+    assert rows == ["one"] * 4
+    assert "kind: Gizmo" in shell("describe", "gz", "one")
+    assert "template-applied" in shell("timeline", "gizmos.example.io", "one")
+    shell("delete", "gz", "one")
+    assert "one" not in shell("get", "gizmo")
+    shell("get", "gizmo", "one", code=1)
+    assert 'gizmo.example.io "one" not found' in shell.errors
+    shell("get", "gadget", code=1)
+    assert 'unknown kind "gadget"' in shell.errors
