@@ -77,10 +77,15 @@ def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
     ):
         binding = bindings.decode(body)
         if _group(api_version) == _GROUP and binding.claim is not None and binding.template_uid == uid:
-            reference = part(decoded(manifest), "spec", "scaleTargetRef")
-            group, kind, name = (str(reference.get(field, "")) for field in ("apiVersion", "kind", "name"))
-            found[key_id] = ScaleTarget(_group(group), kind, namespace, name)
+            found[key_id] = scaled(manifest, namespace)
     return found
+
+
+def scaled(manifest: bytes, namespace: str) -> ScaleTarget:
+    """Return the target of an autoscaler."""
+    reference = part(decoded(manifest), "spec", "scaleTargetRef")
+    group, kind, name = (str(reference.get(field, "")) for field in ("apiVersion", "kind", "name"))
+    return ScaleTarget(_group(group), kind, namespace, name)
 
 
 def changed(rows: Rows, span: Span) -> set[int]:

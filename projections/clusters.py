@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine.domain import clusters as domain
 from events import clusters as events
+from events import shapes
 from events.validation.verdicts import Head, Taken
 from projections.port import Row, Rows
 from projections.working_set import WorkingSet
@@ -68,39 +69,17 @@ class Clusters:
             self._documents.put(key_id, None)
             return
         cluster = self._documents.get(key_id)
-        match taken.data:
-            case events.ClusterJoined() if taken.head is not None:
-                spec = domain.joined(taken.data, taken.at_ms)
-                if cluster is None:
-                    cluster = Cluster(taken.data.name, 0, taken.head, spec)
-                cluster.spec = spec
-            case events.ClusterLeaving() if cluster is not None:
-                cluster.leaving_ms = cluster.leaving_ms or taken.at_ms
-            case events.CapacityReported() if cluster is not None:
-                data = taken.data
-                capacity = (data.allocatable, data.allocated, data.allocating, data.modelings)
-                cluster.room = ReportedCapacity(*capacity, data.nodes, data.nodes_ready)
-            case events.ClusterHealthChanged() if cluster is not None:
-                health = domain.health_after(cluster.health, taken.data, taken.at_ms)
-                if health is None:
-                    return
-                previous, cluster.health = cluster.health, health
-                if _is_same(previous, health):
-                    # A heartbeat changes only heard_ms; it must not produce a new resourceVersion or a watch
-                    # event.
-                    self._documents.put(key_id, cluster)
-                    return
-            case events.ClusterConditionsReported() if cluster is not None:
-                cluster.conditions = domain.conditions_after(cluster.conditions, taken.data, taken.at_ms)
-            case _ if cluster is not None:
-                cluster.spec = domain.edited(cluster.spec, taken.data, taken.at_ms)
-            case _:
-                return
-        is_write = taken.head is not None and taken.head.version == taken.record.offset + 1
-        cluster.head = taken.head or cluster.head
-        cluster.number = taken.record.number
-        if is_write and not isinstance(taken.data, events.ClusterApisReported):
-            cluster.written = taken.record.number
+        if isinstance(taken.data, events.ClusterJoined) and cluster is None and taken.head is not None:
+            cluster = Cluster(taken.data.name, 0, taken.head, domain.joined(taken.data, taken.at_ms))
+        if cluster is None:
+            return
+        # A heartbeat changes only heard_ms; it must not produce a new resourceVersion or a watch event.
+        if apply(cluster, taken.data, taken.at_ms):
+            is_write = taken.head is not None and taken.head.version == taken.record.offset + 1
+            cluster.head = taken.head or cluster.head
+            cluster.number = taken.record.number
+            if is_write and not isinstance(taken.data, events.ClusterApisReported):
+                cluster.written = taken.record.number
         self._documents.put(key_id, cluster)
 
     def flush(self, rows: Rows) -> None:
@@ -119,6 +98,27 @@ class Clusters:
         return decode(rows[0][0]) if rows else None
 
 
+def apply(cluster: Cluster, data: shapes.Event, at_ms: int) -> bool:
+    """Apply an event to a cluster that it does not end; return whether more changes than the time of a heartbeat."""
+    match data:
+        case events.ClusterJoined():
+            cluster.spec = domain.joined(data, at_ms)
+        case events.ClusterLeaving():
+            cluster.leaving_ms = cluster.leaving_ms or at_ms
+        case events.CapacityReported():
+            capacity = (data.allocatable, data.allocated, data.allocating, data.modelings)
+            cluster.room = ReportedCapacity(*capacity, data.nodes, data.nodes_ready)
+        case events.ClusterHealthChanged():
+            previous = cluster.health
+            cluster.health = domain.health_after(previous, data, at_ms) or previous
+            return not _is_same(previous, cluster.health)
+        case events.ClusterConditionsReported():
+            cluster.conditions = domain.conditions_after(cluster.conditions, data, at_ms)
+        case _:
+            cluster.spec = domain.edited(cluster.spec, data, at_ms)
+    return True
+
+
 def stored_heads(rows: Rows) -> Iterator[tuple[str, Head]]:
     """Yield the heads of all clusters, by name."""
     for (body,) in rows.select("SELECT body FROM clusters ORDER BY id"):
@@ -126,5 +126,7 @@ def stored_heads(rows: Rows) -> Iterator[tuple[str, Head]]:
         yield cluster.name, cluster.head
 
 
-def _is_same(previous: domain.Health | None, current: domain.Health) -> bool:
-    return previous is not None and msgspec.structs.replace(previous, heard_ms=current.heard_ms) == current
+def _is_same(previous: domain.Health | None, current: domain.Health | None) -> bool:
+    if previous is None or current is None:
+        return previous is current
+    return msgspec.structs.replace(previous, heard_ms=current.heard_ms) == current

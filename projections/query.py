@@ -58,6 +58,12 @@ class Filter(Struct, frozen=True, kw_only=True):
 ANY: Final = Filter()
 
 
+def key_of(rows: Rows, key_id: int) -> str:
+    """Return the key with an id in the table of keys."""
+    ((key,),) = rows.select("SELECT key FROM keys WHERE id = ?", (key_id,))
+    return str(key)
+
+
 def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
     """Return bindings; ``cluster`` filters by assigned cluster, ``labels`` by the template's labels."""
     statement = f"{_BINDING} WHERE key > ?"

@@ -1,7 +1,7 @@
 """Plan a change: fork the log, apply the change, run the fork until it rests, and compare."""
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -29,8 +29,8 @@ class Question(Struct, frozen=True, kw_only=True):
 
     ``simulated`` are the simulated members of the installation, ``faults`` the faults that they have now; all other
     clusters are modelled by their last reports. ``began_ms`` is the virtual time of the change, in milliseconds since
-    1970; ``number`` is that of the log to start from, None for its end. ``autoscaled`` are the keys of the bindings
-    whose replicas autoscalers decide on.
+    1970; ``number`` is that of the log to start from, None for its end. ``autoscaled`` has the keys of the bindings
+    of autoscalers, with those of the workloads whose replicas they decide on.
     """
 
     began_ms: int
@@ -40,7 +40,7 @@ class Question(Struct, frozen=True, kw_only=True):
     faults: tuple[Failure, ...] = ()
     number: int | None = None
     horizon_ms: int = HORIZON_MS
-    autoscaled: tuple[str, ...] = ()
+    autoscaled: Mapping[str, str] = {}
 
 
 async def predict(
@@ -100,9 +100,17 @@ async def predict_on(
         assumptions=[
             *fork.assumptions,
             *_without_eviction(failed, fork),
-            *_autoscaled({each.key for each in changed}.intersection(question.autoscaled)),
+            *_autoscaled({each.key for each in changed} & set(_scaled(question.autoscaled, fork))),
         ],
     )
+
+
+def _scaled(autoscaled: Mapping[str, str], fork: Fork) -> Iterator[str]:
+    """Yield the workloads whose autoscalers a policy propagates in the end."""
+    for scaler, key in autoscaled.items():
+        bindings = (fold.state.bindings.get(scaler) for fold in fork.worker.folds)
+        if any(binding is not None and binding.claim is not None for binding in bindings):
+            yield key
 
 
 def _autoscaled(keys: Collection[str]) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import structs
 
+from engine.domain.clusters import joined
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
@@ -14,7 +15,9 @@ from engine.writing.mutations import Action, Mutated, Mutation, Problem, Written
 from engine.writing.stored_objects import StoredObject, Views
 from engine.writing.targets import Target
 from events import json_values, objects, shapes
+from events.clusters import ClusterJoined, ClusterLeft
 from events.records import Record
+from events.validation.known_kinds import CLUSTER_GROUP
 from events.validation.verdicts import Head
 from projections import clusters
 
@@ -22,7 +25,7 @@ from projections import clusters
 class PlannedWrites:
     """A ``write_api.Writes`` for one plan; ``records`` are those that its changes would append, in order.
 
-    Each change sees the objects as stored, and as the changes before it leave them; a Cluster as it is stored.
+    Each change sees the objects as stored, and as the changes before it leave them.
     """
 
     def __init__(
@@ -34,9 +37,9 @@ class PlannedWrites:
         self._execution = WriteExecution(log, self._views, appending)
         self._appending = appending
 
-    def definitions(self) -> list[bytes]:
-        """Return the CustomResourceDefinitions that the changes so far create or replace, as JSON."""
-        return self._views.definitions()
+    def manifests(self, kind: str) -> list[tuple[Target, bytes]]:
+        """Return the objects of a kind that the changes so far create or replace, as JSON."""
+        return self._views.manifests(kind)
 
     async def change(
         self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
@@ -59,17 +62,23 @@ class _PlannedViews:
     def __init__(self, views: Views) -> None:
         self._views = views
         self._planned: dict[str, StoredObject | None] = {}
+        self._targets: dict[str, Target] = {}
+        self._clusters: dict[str, clusters.Cluster | None] = {}
 
-    def definitions(self) -> list[bytes]:
+    def manifests(self, kind: str) -> list[tuple[Target, bytes]]:
         return [
-            stored.manifest
-            for stored in self._planned.values()
-            if stored is not None and stored.head.kind == "CustomResourceDefinition"
+            (self._targets[key], stored.manifest)
+            for key, stored in self._planned.items()
+            if stored is not None and stored.head.kind == kind
         ]
 
     async def take(self, target: Target, mutated: Mutated) -> None:
         """Remember how a change leaves its object, if it writes or deletes it."""
+        if target.route == "cluster":
+            self._clusters[target.name] = _changed(await self.cluster(target.name), mutated)
+            return
         for event in mutated.events:
+            self._targets[target.key] = target
             if mutated.action == Action.DELETED:
                 self._planned[target.key] = None
             elif isinstance(manifest := getattr(event, "manifest", None), msgspec.Raw):
@@ -85,7 +94,24 @@ class _PlannedViews:
         return stored | {key: each for key, each in planned.items() if each is not None}
 
     async def cluster(self, name: str) -> clusters.Cluster | None:
-        return await self._views.cluster(name)
+        return self._clusters[name] if name in self._clusters else await self._views.cluster(name)
+
+
+def _changed(cluster: clusters.Cluster | None, mutated: Mutated) -> clusters.Cluster | None:
+    """Return a cluster after a planned change; its version, uid and times are not known yet."""
+    for event in mutated.events:
+        match event:
+            case ClusterLeft():
+                return None
+            case ClusterJoined() if cluster is None:
+                head = Head(0, 1, "", 0, "", CLUSTER_GROUP, "Cluster", event.name)
+                cluster = clusters.Cluster(event.name, 0, head, joined(event, 0))
+            case _ if cluster is not None:
+                cluster = structs.replace(cluster)
+                clusters.apply(cluster, event, 0)
+            case _:
+                pass
+    return cluster
 
 
 def _stored(target: Target, manifest: bytes, mutated: Mutated, before: StoredObject | None) -> StoredObject:

@@ -77,6 +77,34 @@ async def test_requests_build_on_the_ones_before() -> None:
         assert 'deployments.apps "web" already exists' in answer.json()["error"]["reason"]
 
 
+async def test_changes_of_one_cluster_build_on_the_ones_before() -> None:
+    clusters = "apis/cluster.karmada.io/v1alpha1/clusters"
+    member = manifest("cluster.karmada.io/v1alpha1", "Cluster", "extra", spec={"syncMode": "Pull"})
+    patch = {
+        "method": "PATCH",
+        "path": f"{clusters}/extra",
+        "contentType": "application/merge-patch+json",
+    }
+    requests = [
+        {"method": "POST", "path": clusters, "body": member},
+        {**patch, "body": {"metadata": {"annotations": {"owner": "ann"}}}},
+        {**patch, "body": {"metadata": {"labels": {"tier": "gold"}}, "spec": {"region": "north"}}},
+    ]
+    async with running() as caller:
+        plan = await finished(caller, await make(caller, requests=requests))
+        assert (plan["state"], plan["prediction"]["refused"]) == ("done", [])
+        joined = [each["data"] for each in plan["prediction"]["events"] if "joined" in each["type"]]
+        assert len(joined) == 3
+        last = joined[-1]
+        assert (last["annotations"], last["labels"], last["region"]) == (
+            {"owner": "ann"},
+            {"tier": "gold"},
+            "north",
+        )
+        answer = await make(caller, requests=[requests[0], requests[0]])
+        assert 'clusters.cluster.karmada.io "extra" already exists' in answer.json()["error"]["reason"]
+
+
 async def test_request_that_the_api_refuses_is_named() -> None:
     async with running() as caller:
         wrong = deployment("other", 3, "default")

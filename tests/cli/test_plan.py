@@ -178,8 +178,8 @@ def test_saved_plan_is_applied(shell: Shell, tmp_path: Path) -> None:
     (change,) = json.loads(out.read_bytes())["prediction"]["changed"]
     shell("apply", "-f", written(tmp_path / "other.yaml", CONFIG_MAP))
     assert shell("apply", "--plan", str(out)).splitlines() == [
-        "propagationpolicy/all created",
-        "deployment/web created",
+        "propagationpolicy.policy.karmada.io/all created",
+        "deployment.apps/web created",
     ]
     shell.until_true(lambda: bool(placed(shell) == change["after"]))
 
@@ -215,11 +215,20 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
 
 def test_plan_without_effect_is_checked(shell: Shell, tmp_path: Path) -> None:
     out = str(tmp_path / "plan.json")
-    # Members that join are described by themselves, which edits their Clusters.
-    shell.until_true(lambda: shell("get", "clusters").count("True") == 3)
     shell("plan", "taint", "member1", "maintenance:NoExecute", "-o", out)
-    shell("apply", "--plan", out)
+    assert shell("apply", "--plan", out) == "cluster/member1 configured\n"
     assert shell("plan", "check", out) == "Nothing moved, as predicted.\n"
+
+
+def test_only_edits_of_what_a_plan_was_computed_from_count(shell: Shell, tmp_path: Path) -> None:
+    out = str(tmp_path / "plan.json")
+    shell("plan", "taint", "member1", "maintenance:NoExecute", "-o", out)
+    shell("label", "cluster", "member1", "tier=gold")
+    shell("taint", "member1", "other:NoSchedule")
+    shell("apply", "--plan", out, code=1)
+    assert "the plan no longer holds: member1 was edited since" in shell.errors
+    shell("untaint", "member1", "other")
+    assert shell("apply", "--plan", out) == "cluster/member1 configured\n"
 
 
 def test_plan_that_no_longer_holds_is_refused(shell: Shell, tmp_path: Path) -> None:
@@ -235,7 +244,7 @@ def test_plan_that_no_longer_holds_is_refused(shell: Shell, tmp_path: Path) -> N
     assert "changed since the plan: cluster-tainted of member1 at number " in shell.errors
     assert sum(placed(shell).values()) == 9
     shell("plan", "scale", "deploy/web", "--replicas", "30", "-o", str(out), code=2)
-    assert shell("apply", "--plan", str(out)) == "scale/web configured\n"
+    assert shell("apply", "--plan", str(out)) == "deployment.apps/web configured\n"
     shell.until_true(lambda: sum(placed(shell).values()) == 30)
 
 
@@ -314,6 +323,18 @@ def test_autoscaled_workload_is_an_assumption(shell: Shell, tmp_path: Path) -> N
     shell.until_true(lambda: "web-horizontalpodautoscaler" in shell("get", "rb"))
     shell("plan", "scale", "deploy/web", "12", code=2)
     assert "a HorizontalPodAutoscaler scales default/web-deployment" in shell.errors
+
+
+def test_workload_of_an_autoscaler_that_the_plan_creates_is_an_assumption(
+    shell: Shell, tmp_path: Path
+) -> None:
+    policy, scaler = SCALER.split("---")
+    propagated = written(tmp_path / "propagated.yaml", f"{OBJECTS}---{scaler}---{policy}")
+    assumed = " ".join(prediction(shell, "-f", propagated)["assumptions"])
+    assert "a HorizontalPodAutoscaler scales default/web-deployment" in assumed
+    # An autoscaler that no policy propagates scales nothing in members.
+    alone = written(tmp_path / "alone.yaml", f"{OBJECTS}---{scaler}")
+    assert "HorizontalPodAutoscaler" not in " ".join(prediction(shell, "-f", alone)["assumptions"])
 
 
 def test_server_drills_periodically_and_exports_the_results(

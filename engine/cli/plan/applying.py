@@ -1,7 +1,8 @@
 """Save a plan, and apply it later if it still holds."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -9,6 +10,7 @@ from msgspec import Struct
 from engine import private_files
 from engine.cli import failures, kube_objects, options, results
 from engine.cli.client import Reply
+from engine.cli.kube_objects import KubeObjects
 from engine.cli.plan import asking, changes_since
 from engine.domain import bindings
 from engine.plans.predictions import Prediction
@@ -16,22 +18,30 @@ from events import tracing
 from events.json_values import Json, part
 
 _SHOWN_MAX = 5
+_ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
 _REMEDY = "make the plan again, and look at it"
 
 
 class SavedPlan(Struct, frozen=True, rename="camel"):
     """The requests to the Kubernetes API and the failures of a plan, its prediction, and its id (a UUID).
 
-    ``generations`` are those of the objects whose resourceVersions the requests name, by path. The versions of
-    clusters change with each report; a plan depends on their generations only.
+    ``bases`` are the fields that each request was computed from: the versions of clusters change with each report.
     """
 
     requests: list[Json]
+    bases: list[Json]
     failures: list[Json]
     horizon_ms: int
     prediction: Prediction
     id: str = ""
-    generations: dict[str, object] = {}
+
+    def __post_init__(self) -> None:
+        if len(self.bases) != len(self.requests):
+            raise ValueError("each request needs its basis")
+
+    def based_requests(self) -> Iterator[tuple[Json, Json]]:
+        """Yield each request with its basis."""
+        yield from zip(self.requests, self.bases, strict=True)
 
 
 class _Outcome(NamedTuple):
@@ -60,8 +70,9 @@ def apply(path: Path, server: options.Server) -> int:
     if saved.failures:
         raise failures.Failure("a plan of failing clusters can't be applied", "plan a change of objects")
     with asking.PlanningClient(server.data) as client:
-        requests = [_refreshed(client, saved, request) for request in saved.requests]
-        _, prediction = asking.predicted(client, requests, [], saved.horizon_ms)
+        for request, basis in saved.based_requests():
+            _check_unedited(client, request, basis)
+        _, prediction = asking.predicted(client, saved.requests, [], saved.horizon_ms)
         if differing := _differences(saved.prediction, prediction):
             reason = "; ".join(_shortened(list(differing.values())))
             since = changes_since.changes_since(
@@ -70,7 +81,7 @@ def apply(path: Path, server: options.Server) -> int:
             if since:
                 reason += f"; changed since the plan: {', '.join(_shortened(since))}"
             raise failures.Failure(f"the plan no longer holds: {reason}", _REMEDY)
-        made = [_made(client, saved, request) for request in saved.requests]
+        made = _make_all(client, saved)
     return results.print_results(made, as_json=server.json)
 
 
@@ -118,27 +129,41 @@ def _clusters(clusters: dict[str, int]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in sorted(clusters.items())) or "no cluster"
 
 
-def _refreshed(client: asking.PlanningClient, saved: SavedPlan, request: Json) -> Json:
-    """Return a request that names the object's present version; raises Failure if the object was edited since."""
+def _check_unedited(client: asking.PlanningClient, request: Json, basis: Json) -> None:
+    """Raise Failure if another client edited what a request was computed from."""
+    if basis != client.basis(request):
+        name = str(request["path"]).partition("?")[0].rpartition("/")[2]
+        raise failures.Failure(f"the plan no longer holds: {name} was edited since", _REMEDY)
+
+
+def _make_all(client: asking.PlanningClient, saved: SavedPlan) -> list[Json]:
+    """Make the requests of a plan; return their results."""
+    objects, written = KubeObjects(client), set[str]()
+    made: list[Json] = []
+    for request, basis in saved.based_requests():
+        path = str(request["path"]).partition("?")[0]
+        reply, tries = None, 0
+        while reply is None or (
+            kube_objects.verdict(reply) == kube_objects.LATE and tries < kube_objects.TRIES
+        ):
+            if path not in written:
+                _check_unedited(client, request, basis)
+            reply, tries = _sent(client, _refreshed(client, request), saved.id), tries + 1
+        written.add(path)
+        action = _ACTIONS.get(str(request["method"]), "configured")
+        name = str(part(request, "body", "metadata").get("name", "")) if request["method"] == "POST" else ""
+        made.append(kube_objects.result(objects.at(path, name), action, reply))
+    return made
+
+
+def _refreshed(client: asking.PlanningClient, request: Json) -> Json:
+    """Return a request that names the object's present version if it named one."""
     if not asking.named_version(request):
         return request
-    path = str(request["path"]).partition("?")[0]
-    live = client.kubernetes("GET", path).body
-    if part(live, "metadata").get("generation") != saved.generations.get(path):
-        raise failures.Failure(
-            f"the plan no longer holds: {path.rpartition('/')[2]} was edited since", _REMEDY
-        )
+    live = client.kubernetes("GET", str(request["path"]).partition("?")[0]).body
     body = part(request, "body")
     version = {"resourceVersion": part(live, "metadata").get("resourceVersion")}
     return {**request, "body": {**body, "metadata": {**part(body, "metadata"), **version}}}
-
-
-def _made(client: asking.PlanningClient, saved: SavedPlan, planned: Json) -> Json:
-    """Make a request, in the trace of its plan; return its result."""
-    reply, tries = _sent(client, _refreshed(client, saved, planned), saved.id), 1
-    while kube_objects.verdict(reply) == kube_objects.LATE and tries < kube_objects.TRIES:
-        reply, tries = _sent(client, _refreshed(client, saved, planned), saved.id), tries + 1
-    return _result(planned, reply)
 
 
 def _sent(client: asking.PlanningClient, request: Json, plan_id: str) -> Reply:
@@ -148,14 +173,3 @@ def _sent(client: asking.PlanningClient, request: Json, plan_id: str) -> Reply:
         trace = tracing.of_plan(plan_id)
         headers |= {"traceparent": trace.parent, "tracestate": trace.state}
     return client.make(str(request["method"]), path, request.get("body"), query=query, headers=headers)
-
-
-def _result(request: Json, reply: Reply) -> Json:
-    details = part(reply.body, "details")
-    kind = str(details.get("kind") or reply.body.get("kind")).lower()
-    name = str(details.get("name") or part(reply.body, "metadata").get("name", ""))
-    result: Json = {"resource": kind, "name": name}
-    if reply.is_refusal:
-        return {**result, "problems": [{"reason": str(reply.body.get("message", ""))}]}
-    action = {"POST": "created", "DELETE": "deleted"}.get(str(request["method"]), "configured")
-    return {**result, "action": action, "warnings": reply.warnings}

@@ -29,8 +29,9 @@ class PlanningClient(Client):
     def __init__(self, directory: Path | None, *, is_local: bool = False) -> None:
         super().__init__(directory, is_local=is_local)
         self.requests: list[Json] = []
-        self.generations: dict[str, object] = {}
-        """The generations of the objects whose versions requests name, by path: an edit since changes them."""
+        self.bases: list[Json] = []
+        """For each request the fields that it was computed from, as ``basis`` returns them."""
+
         self._changes = planned_changes.PlannedChanges()
 
     def kubernetes(
@@ -59,14 +60,22 @@ class PlanningClient(Client):
                 request["contentType"] = headers["content-type"]
             if body is not None:
                 request["body"] = body
-            if named_version(request):
-                self.generations[path] = self.generation(path)
             self.requests.append(request)
+            self.bases.append(self.basis(request))
         return reply
 
-    def generation(self, path: str) -> object:
-        """Return the generation of an object, which a change of its status leaves as it is; None if it has none."""
-        return part(super().kubernetes("GET", path).body, "metadata").get("generation")
+    def basis(self, request: Json) -> Json:
+        """Return what a request that names a version was computed from, as stored; {} for others.
+
+        That are the fields that a patch sets, and the generation of an object that is replaced. Members describe
+        themselves in the other fields of their Clusters.
+        """
+        if not named_version(request):
+            return {}
+        live = super().kubernetes("GET", str(request["path"]).partition("?")[0]).body
+        if request["method"] != "PATCH":
+            return {"metadata": {"generation": part(live, "metadata").get("generation")}}
+        return _set_fields(part(_unversioned(request), "body"), live)
 
     def make(
         self, method: str, path: str, body: object, *, query: str, headers: Mapping[str, str] | None
@@ -79,6 +88,15 @@ def named_version(request: Json) -> str:
     """Return the resourceVersion that a request names; empty if it names none."""
     body = as_object(request.get("body")) or {}
     return str(part(body, "metadata").get("resourceVersion", ""))
+
+
+def _set_fields(patch: Json, value: Json) -> Json:
+    """Return the fields of an object that a merge patch sets; None for those that are absent."""
+    fields: Json = {}
+    for name, item in patch.items():
+        inner, present = as_object(item), as_object(value.get(name))
+        fields[name] = value.get(name) if inner is None or present is None else _set_fields(inner, present)
+    return fields
 
 
 def _unversioned(request: Json) -> Json:

@@ -231,7 +231,7 @@ def _planned(
         answer, prediction = asking.predicted(client, client.requests, failed, horizon_ms, as_of=opened.as_of)
         if asked.out is not None:
             saved = applying.SavedPlan(
-                client.requests, failed, horizon_ms, prediction, str(answer["id"]), client.generations
+                client.requests, client.bases, failed, horizon_ms, prediction, str(answer["id"])
             )
             applying.save(asked.out, saved)
     warnings = [*opened.notes, *map(str, cast("list[object]", answer.get("warnings") or []))]

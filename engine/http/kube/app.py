@@ -115,7 +115,9 @@ def create_app(
 
 
 def _planned_definitions(writes: Writes | None) -> Callable[[], Sequence[bytes]]:
-    return writes.definitions if isinstance(writes, PlannedWrites) else tuple
+    if not isinstance(writes, PlannedWrites):
+        return tuple
+    return lambda: [manifest for _, manifest in writes.manifests("CustomResourceDefinition")]
 
 
 def _write_requests(

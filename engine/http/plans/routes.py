@@ -24,7 +24,7 @@ from engine.plans.fork import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.stored_objects import StoredViews
 from events import codec, decisions, keys, topics
-from projections import autoscaling
+from projections import autoscaling, query
 from projections.port import Rows, Tables
 
 BODY_BYTES_MAX: Final = 16 << 20
@@ -134,7 +134,7 @@ class _Plans:
             inputs=tuple(Input(record=record) for record in records),
             failures=(*wanted.failures, *(wanted.outage.failures if wanted.outage else ())),
             horizon_ms=wanted.horizon_ms,
-            autoscaled=await self._reader.read(number, _autoscaled),
+            autoscaled=await self._reader.read(number, _autoscaled) | _planned_autoscaled(writes),
         )
         return _answer(self._jobs.start(question, warnings, wanted.outage), 202)
 
@@ -200,7 +200,19 @@ def now_ms() -> int:
     return time.time_ns() // _NANOS
 
 
-def _autoscaled(rows: Rows) -> tuple[str, ...]:
-    """Return the keys of the bindings that autoscalers in members scale."""
-    targets = set(autoscaling.scalers(rows, None).values())
-    return tuple(sorted(keys.binding_key(each.kind, each.namespace, each.name) for each in targets))
+def _autoscaled(rows: Rows) -> dict[str, str]:
+    """Return the keys of the bindings of autoscalers that policies propagate, with those that they scale."""
+    targets = autoscaling.scalers(rows, None)
+    return {query.key_of(rows, key_id): _binding_key(target) for key_id, target in targets.items()}
+
+
+def _planned_autoscaled(writes: PlannedWrites) -> dict[str, str]:
+    """Return the same of the autoscalers that a plan creates or replaces."""
+    return {
+        target.key: _binding_key(autoscaling.scaled(manifest, target.namespace))
+        for target, manifest in writes.manifests(autoscaling.SCALER)
+    }
+
+
+def _binding_key(target: autoscaling.ScaleTarget) -> str:
+    return keys.binding_key(target.kind, target.namespace, target.name)
