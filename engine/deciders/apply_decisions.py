@@ -5,10 +5,12 @@ the same state.
 """
 
 import hashlib
+from sys import intern
 
 import msgspec
 
 from engine.deciders import eviction_rules, needs
+from engine.deciders.sharing import NOTHING
 from engine.deciders.state import (
     Binding,
     Declared,
@@ -249,13 +251,13 @@ def _apply_dispatch(
                 generation = previous.generation if previous else 0
             else:
                 generation = binding.declared.generation if binding.declared else 0
-            binding.works[work.cluster] = Dispatched(
+            binding.works[intern(work.cluster)] = Dispatched(
                 digest,
                 work.replicas,
                 *version,
                 suspended,
                 work.overrides,
-                work.labels,
+                work.labels or NOTHING,
                 work.reading,
                 first,
                 work.overwrites,

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from engine.deciders import sharing
 from engine.deciders.member_facts import READY
 from engine.deciders.state import Binding, Cause, Template, Watch
 from engine.objects import selector_index
@@ -179,7 +180,7 @@ def _entry(binding: Binding) -> _Entry:
     claim = binding.claim
     # Positional arguments: this runs twice for each decision, and keywords are slower.
     return _Entry(
-        frozenset(clusters),
+        sharing.shared(frozenset(clusters)),
         claim.policy if claim else None,
         (claim.placement, binding.affinity) if claim else None,
         binding.template,

@@ -7,11 +7,12 @@ they were touched: keys left over from an earlier step come first.
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator
+from sys import intern
 from typing import Final
 
 import msgspec
 
-from engine.deciders import apply_decisions, needs
+from engine.deciders import apply_decisions, needs, sharing
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
 from engine.domain import marks
@@ -153,7 +154,7 @@ def _apply_template(
         generation=head.generation,
         offset=taken.record.offset,
         digest=hashlib.blake2b(raw, digest_size=8).hexdigest(),
-        size=workloads.size(manifest.api_version, manifest.kind, raw),
+        size=sharing.shared(workloads.size(manifest.api_version, manifest.kind, raw)),
         custom=b"" if built_in or not _may_be_custom(manifest.api_version) else bytes(raw),
         dependencies=dependencies.dependencies(
             manifest.api_version, manifest.kind, manifest.metadata.namespace, raw
@@ -235,7 +236,7 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
     applied = previous.template_generation if previous else 0
     if version == (work.term, work.step) and not report.fault:
         applied = work.generation
-    binding.reports[report.cluster] = Report(
+    binding.reports[intern(report.cluster)] = Report(
         report.term,
         report.step,
         report.replicas,
@@ -245,7 +246,7 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
         report.healthy,
         previous.unhealthy_ms if previous and not report.healthy else 0,
         report.fault,
-        report.values,
+        report.values or sharing.NOTHING,
         report.generation,
         report.observed_generation,
         applied,

@@ -21,6 +21,7 @@ from engine.deciders import (
     preemption_victims,
     priority_resolution,
     rebalance,
+    sharing,
     step_outputs,
 )
 from engine.deciders import state as states
@@ -73,6 +74,8 @@ class ShardFold:
     def __init__(
         self, state: ShardState, ends: dict[str, int], inputs: Iterable[verdicts.PartitionState]
     ) -> None:
+        for binding in state.bindings.values():
+            sharing.compact(binding)
         self.state = state
         self.ends = ends
         self.indexes = Indexes(state.bindings.values(), state.watches.values())
@@ -313,6 +316,7 @@ class ShardFold:
         binding = state.bindings.get(key)
         if binding is not None:
             self._set_timer(binding, binding_decision.due_ms(state, binding, facts, self.placements))
+            sharing.compact(binding)
         self.indexes.update(key, binding)
 
     def _set_timer(self, holder: "_Holder", due_ms: int) -> None:

@@ -7,6 +7,7 @@ Whether an input takes effect depends only on earlier records of its own partiti
 
 import hashlib
 from collections.abc import Callable
+from sys import intern
 from typing import Final
 
 import msgspec
@@ -294,7 +295,16 @@ class PartitionFold:
         else:
             uid, created_ms = old.uid, old.created_ms
             generation = old.generation + (digest != old.digest)
-        new = Head(offset + 1, generation, uid, created_ms, digest, manifest.api_version, manifest.kind, name)
+        new = Head(
+            offset + 1,
+            generation,
+            uid,
+            created_ms,
+            digest,
+            intern(manifest.api_version),
+            intern(manifest.kind),
+            name,
+        )
         self.state.heads[record.key] = new
         return new
 
