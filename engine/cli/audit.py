@@ -11,6 +11,7 @@ from engine.karmada import defaults
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.objects import manifests
+from engine.overrides import policies as override_policies
 from engine.process import proofs
 from engine.proof import audit as audits
 from engine.proof import rules, verification
@@ -46,8 +47,10 @@ def audit(
     server: options.Server = options.SERVER,
 ) -> int:
     """Decide every recorded step again with other rules, and show what differs."""
+    specs = _specs(policy)
     changed = rules.Rules(
-        specs=_specs(policy),
+        specs={ref: spec for ref, spec in specs.items() if ref.kind in _POLICIES},
+        overrides={ref: spec for ref, spec in specs.items() if ref.kind in override_policies.KINDS},
         tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
     )
     try:
@@ -69,7 +72,7 @@ def audit(
         output.json(found)
     else:
         _show(found)
-    return _DIFFERENT if found.differing else _SAME
+    return _DIFFERENT if found.differing or found.manifests else _SAME
 
 
 def _specs(names: list[str]) -> dict[PolicyRef, Json]:
@@ -86,9 +89,9 @@ def _specs(names: list[str]) -> dict[PolicyRef, Json]:
 
 def _policy(file: str, value: Json) -> tuple[PolicyRef, Json]:
     kind, metadata = str(value.get("kind")), part(value, "metadata")
-    if kind not in _POLICIES:
+    if kind not in (*_POLICIES, *override_policies.KINDS):
         raise failures.Failure(f"{file}: {kind} is not a policy", f"write a {_POLICIES[0]}")
-    namespace = str(metadata.get("namespace") or "default") if kind == _POLICIES[0] else ""
+    namespace = "" if kind.startswith("Cluster") else str(metadata.get("namespace") or "default")
     named = {**metadata, "namespace": namespace} if namespace else metadata
     filled = defaults.with_defaults({**value, "metadata": named})
     raw = msgspec.Raw(msgspec.json.encode(filled))
@@ -105,9 +108,28 @@ def _policy(file: str, value: Json) -> tuple[PolicyRef, Json]:
 
 def _show(found: audits.Audit) -> None:
     output.print_line(f"{found.steps:,} steps with {found.decisions:,} decisions decided again")
-    if not found.differing:
+    if found.differing:
+        _show_decisions(found)
+    else:
         output.print_line("all decisions are the same")
-        return
+    if found.manifests:
+        _show_manifests(found)
+
+
+def _show_manifests(found: audits.Audit) -> None:
+    output.print_line("")
+    rows = [(group.works, group.reason) for group in found.manifests]
+    output.table(("MANIFESTS", "DIFFERENCE"), rows)
+    for group in found.manifests:
+        output.print_line("")
+        output.print_line(output.clean(group.reason))
+        for example in group.examples:
+            output.print_line(output.clean(f"  {example.key} in {example.cluster}"))
+            for line in example.diff:
+                output.print_line(output.clean(f"    {line}"))
+
+
+def _show_decisions(found: audits.Audit) -> None:
     output.print_line(f"{found.differing:,} differ, in {found.differing_steps:,} steps:")
     output.print_line("")
     output.table(

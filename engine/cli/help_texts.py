@@ -411,8 +411,9 @@ policies, as if they had always been so. Nothing is written, no server is needed
     reballast audit --log copy/log.sqlite --from 120000
     reballast audit --toleration-default 300    # as if policies tolerated failing clusters
     reballast audit --policy policy.yaml        # as if this policy had stood there
+    reballast audit --policy override.yaml      # manifests that would differ by these overrides
 
-Exit code: 0 all decisions are the same, 2 some differ, 1 error.
+Exit code: 0 all is the same, 2 something differs, 1 error.
 """
 
 REPLAY: Final = """Compute what the log says again, from the first event on.

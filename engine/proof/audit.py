@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from engine.deciders import shard_fold
 from engine.log import port
+from engine.proof import override_audit, verification
 from engine.proof import rules as audit_rules
-from engine.proof import verification
 from engine.reconcilers import explanation, recovery, replay
 from events import catalogue, codec, decisions, records, shapes, times, topics
 from events.json_values import Json
@@ -53,13 +53,17 @@ class Group(Struct, rename="camel"):
 
 
 class Audit(Struct, rename="camel", kw_only=True):
-    """The result: steps and decisions that were decided again, and those that differ, by reason."""
+    """The result: steps and decisions that were decided again, and those that differ, by reason.
+
+    ``manifests`` are those that clusters would have got otherwise.
+    """
 
     steps: int = 0
     decisions: int = 0
     differing_steps: int = 0
     differing: int = 0
     groups: list[Group] = []
+    manifests: list[override_audit.ManifestGroup] = []
     unreadable: dict[int, str] = {}
 
 
@@ -82,11 +86,13 @@ async def audit(
     changed = audit_rules.ChangedLog(log, rules)
     found = Audit()
     groups: dict[str, _Collected] = {}
+    overridden = override_audit.OverrideAudit(log, rules)
     replayed = replay.Replay(changed, shards, doubled=True)
     async for step in replayed.steps():
         recorded, taken = step.recorded, step.recorded.taken
         number = recorded.record.number
         if last is not None and number > last:
+            await overridden.close(step.fold, step.facts)
             replayed.leave_out(taken.shard)
             continue
         second = cast("shard_fold.ShardFold", step.second)
@@ -99,6 +105,7 @@ async def audit(
             replayed.copy_to_second(taken.shard)
         if number < first:
             continue
+        await overridden.take(step.fold, step.facts, recorded)
         found.steps += 1
         found.decisions += len(recorded.data)
         found.differing_steps += bool(differences)
@@ -111,6 +118,9 @@ async def audit(
                 group.examples.append(difference)
         if progress is not None:
             progress(number, found.steps)
+    for fold, facts in replayed.shards.values():
+        await overridden.close(fold, facts)
+    found.manifests = overridden.groups
     found.unreadable = {shard: str(error) for shard, error in replayed.unreadable.items()}
     found.groups = [
         Group(reason, group.count, len(group.keys), group.examples) for reason, group in groups.items()
@@ -122,6 +132,8 @@ def merged(audits: Iterable[Audit]) -> Audit:
     """Return one result of a log whose shards were audited apart."""
     total = Audit()
     groups: dict[str, Group] = {}
+    audits = list(audits)
+    total.manifests = override_audit.merged(each.manifests for each in audits)
     for each in audits:
         total.steps += each.steps
         total.decisions += each.decisions

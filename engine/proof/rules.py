@@ -12,6 +12,8 @@ from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.objects import policies as policy_objects
+from engine.overrides import policies as override_policies
+from engine.overrides import selection
 from events import catalogue, codec, decisions, policies, records, topics
 from events.json_values import Json, as_object
 from events.records import Record, StoredRecord
@@ -21,9 +23,13 @@ _POLICY: Final = msgspec.json.Decoder(policy_objects.Policy)
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """Changes of policies: ``specs`` replaces those of the named ones, with defaults set; ``tolerated`` adds to all."""
+    """Changes of policies: ``specs`` replaces those of the named ones, with defaults set; ``tolerated`` adds to all.
+
+    ``overrides`` replaces the specs of override policies, which count for manifests only.
+    """
 
     specs: Mapping[PolicyRef, Json] = {}
+    overrides: Mapping[PolicyRef, Json] = {}
     tolerated: TolerationSeconds = TolerationSeconds()
 
     @property
@@ -37,6 +43,15 @@ class Rules(Struct, frozen=True, kw_only=True):
         spec = self.specs.get(ref, as_object(value.get("spec")) or {})
         changed = {**value, "spec": default_tolerations.with_tolerations(spec, self.tolerated)}
         return manifest if changed == value else msgspec.Raw(msgspec.json.encode(changed))
+
+    def override(self, policy: override_policies.OverridePolicy) -> override_policies.OverridePolicy:
+        """Return an override policy as it would have been."""
+        ref = selection.reference(policy)
+        if ref not in self.overrides:
+            return policy
+        head = {"name": ref.name, "namespace": ref.namespace}
+        value: Json = {"kind": ref.kind, "metadata": head, "spec": self.overrides[ref]}
+        return override_policies.decode(msgspec.json.encode(value))
 
     def claim(self, claim: decisions.BindingClaimed) -> decisions.BindingClaimed:
         """Return a recorded claim as it would have been made."""

@@ -134,6 +134,15 @@ spec:
   placement: {clusterAffinity: {clusterNames: [%s]}}
 """
 
+OVERRIDE: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata: {name: tier, namespace: default}
+spec:
+  overrideRules:
+  - overriders: {labelsOverrider: [{operator: add, value: {tier: %s}}]}
+"""
+
 
 def test_audit_shows_what_another_policy_would_have_decided(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -141,9 +150,14 @@ def test_audit_shows_what_another_policy_would_have_decided(
     shell = Shell(tmp_path / "data", capsys)
     with servers.running(tmp_path / "data"):
         apply(shell, tmp_path, DEPLOYMENT % "member1")
-        shell("describe", "deploy", "web")
+        apply(shell, tmp_path, OVERRIDE % "front")
+        shell.until_true(lambda: "tier" in shell("describe", "deploy", "web"))
     assert "all decisions are the same" in shell("audit")
     other = tmp_path / "other.yaml"
+    other.write_text(OVERRIDE % "back")
+    shown = shell("audit", "--policy", str(other), code=2)
+    assert "1 OverridePolicy default/tier would apply otherwise" in " ".join(shown.split())
+    assert [line.split()[0] for line in shown.splitlines() if '"tier"' in line] == ["-", "+"]
     other.write_text(DEPLOYMENT.rpartition("---")[2] % "member2")
     shown = shell("audit", "--policy", str(other), code=2)
     assert "schedule-decided: available, clusters" in shown

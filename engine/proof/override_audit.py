@@ -1,0 +1,180 @@
+"""Audit of override rules: which manifests in members would have been others with changed override policies."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.deciders.facts import Facts
+from engine.deciders.shard_fold import ShardFold
+from engine.deciders.state import Binding, Dispatched
+from engine.log import port
+from engine.overrides import policies, selection
+from engine.proof.rules import Rules
+from engine.reconcilers import recovery
+from engine.works import manifests, template_loading
+from events import codec, decisions, keys, specs, topics
+from events.shapes import OverrideRef, PolicyRef
+
+_EXAMPLES_MAX: Final = 3
+_DIFF_LINES_MAX: Final = 20
+_NO_REPLICAS: Final = -1
+
+
+class ManifestDifference(Struct, kw_only=True):
+    """A manifest that would have been another one in a cluster; ``diff`` is cut after 20 lines."""
+
+    key: str
+    cluster: str
+    diff: list[str]
+
+
+class ManifestGroup(Struct):
+    """Works whose manifests differ for one reason, as (key, cluster) pairs, with the first examples."""
+
+    reason: str
+    works: int
+    examples: list[ManifestDifference]
+
+
+class OverrideAudit:
+    """Compares the works of shards; its memory is that of the works that differ, however long the history."""
+
+    def __init__(self, log: port.Log, rules: Rules) -> None:
+        self._log = log
+        self._rules = rules
+        self._renderer = manifests.Renderer(log)
+        self._changed = selection.Overrides()
+        self._policies: dict[PolicyRef, policies.OverridePolicy] = {}
+        self._basis: tuple[Facts, int] | None = None
+        self._works: dict[str, set[tuple[str, str]]] = {}
+        self._examples: dict[str, list[ManifestDifference]] = {}
+
+    @property
+    def groups(self) -> list[ManifestGroup]:
+        """The differences so far, by reason."""
+        return [
+            ManifestGroup(reason, len(works), self._examples[reason]) for reason, works in self._works.items()
+        ]
+
+    async def take(self, fold: ShardFold, facts: Facts, recorded: recovery.RecordedStep) -> None:
+        """Compare the works that a recorded step dispatched; the fold has taken the step."""
+        for data in recorded.data:
+            binding = fold.state.bindings.get(data.subject)
+            if isinstance(data, decisions.BindingDispatched) and binding is not None:
+                for work in data.works:
+                    if work.told == "applied":
+                        await self._compare(binding, work.cluster, work, work.overrides, facts)
+
+    async def close(self, fold: ShardFold, facts: Facts) -> None:
+        """Compare the works that a shard has in the end: changed policies may select what no policy selected."""
+        for binding in fold.state.bindings.values() if self._rules.overrides else ():
+            for cluster, work in binding.works.items():
+                if not work.suspended:
+                    now = _selected(facts.overrides, binding, cluster, facts)
+                    await self._compare(binding, cluster, work, now, facts)
+
+    async def _compare(
+        self,
+        binding: Binding,
+        cluster: str,
+        work: decisions.DispatchedWork | Dispatched,
+        recorded: tuple[OverrideRef, ...],
+        facts: Facts,
+    ) -> None:
+        if binding.declared is None or facts.fleet.get(cluster) is None:
+            return
+        overrides = self._overrides(facts)
+        refs = _selected(overrides, binding, cluster, facts)
+        if selection.are_equal(recorded, refs):
+            return
+        before = manifests.RenderInput(
+            keys.shard_of(binding.key),
+            binding.declared.offset,
+            None if work.replicas == _NO_REPLICAS else work.replicas,
+            recorded,
+            manifests.sorted_labels(work.labels),
+            manifests.declared_replicas_path(work.reading),
+        )
+        template = await self._template(before)
+        if template is None:
+            return
+        rules = [(ref, self._overriders(ref)) for ref in refs]
+        old, new = await self._renderer.render(before), manifests.render(template, before, rules)
+        if (old.manifest, old.fault) == (new.manifest, new.fault):
+            return
+        reason = new.fault or "; ".join(_reasons(recorded, refs))
+        self._works.setdefault(reason, set()).add((binding.key, cluster))
+        examples = self._examples.setdefault(reason, [])
+        if len(examples) < _EXAMPLES_MAX and all(
+            (each.key, each.cluster) != (binding.key, cluster) for each in examples
+        ):
+            diff = [] if old.fault or new.fault else _diff(old.manifest, new.manifest)
+            examples.append(ManifestDifference(key=binding.key, cluster=cluster, diff=diff))
+
+    def _overrides(self, facts: Facts) -> selection.Overrides:
+        """Return the override policies as they would have been, of those that exist now."""
+        basis = facts, facts.ends[topics.POLICIES]
+        if self._basis != basis:
+            self._basis, self._changed, self._policies = basis, selection.Overrides(), {}
+            for known in facts.overrides:
+                policy = self._rules.override(known.policy)
+                self._policies[selection.reference(policy)] = policy
+                self._changed.put(selection.KnownOverride(policy, known.offset))
+        return self._changed
+
+    def _overriders(self, ref: OverrideRef) -> list[msgspec.Raw]:
+        rules = self._policies[_policy(ref)].rules
+        return [rules[index].overriders for index in ref.rules]
+
+    async def _template(self, wanted: manifests.RenderInput) -> bytes | None:
+        found = await template_loading.read_at(self._log, topics.SPECS, wanted.shard, [wanted.offset])
+        for record in found.values():
+            decoded = codec.decode(record)
+            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
+                return bytes(decoded.data.manifest)
+        return None
+
+
+def merged(parts: Iterable[Sequence[ManifestGroup]]) -> list[ManifestGroup]:
+    """Return the groups of a log whose shards were audited apart, the largest first."""
+    total: dict[str, ManifestGroup] = {}
+    for group in (group for part in parts for group in part):
+        same = total.setdefault(group.reason, ManifestGroup(group.reason, 0, []))
+        same.works += group.works
+        same.examples = [*same.examples, *group.examples][:_EXAMPLES_MAX]
+    return sorted(total.values(), key=lambda group: (-group.works, group.reason))
+
+
+def _selected(
+    overrides: selection.Overrides, binding: Binding, cluster: str, facts: Facts
+) -> tuple[OverrideRef, ...]:
+    selecting = overrides.policies_for(binding.template) if binding.template else ()
+    return overrides.rules_for(selecting, cluster, facts.fleet)
+
+
+def _policy(ref: OverrideRef) -> PolicyRef:
+    return PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
+
+
+def _reasons(before: Iterable[OverrideRef], after: Iterable[OverrideRef]) -> Iterator[str]:
+    """Say which policies differ."""
+    old, new = ({_policy(ref): ref for ref in refs} for refs in (before, after))
+    for policy in {**old, **new}:
+        name = f"{policy.kind} {policy.namespace}/{policy.name}".replace(" /", " ")
+        if policy not in new:
+            yield f"{name} would not apply"
+        elif policy not in old:
+            yield f"{name} would apply too"
+        elif not selection.are_equal((old[policy],), (new[policy],)):
+            yield f"{name} would apply otherwise"
+
+
+def _diff(before: bytes, after: bytes) -> list[str]:
+    """Return the lines that differ, each with one line around it."""
+    old, new = (msgspec.json.format(each, indent=2).decode().splitlines() for each in (before, after))
+    # The first two lines name files.
+    lines = list(difflib.unified_diff(old, new, n=1, lineterm=""))[2:]
+    return [*lines[:_DIFF_LINES_MAX], *(["…"] if len(lines) > _DIFF_LINES_MAX else [])]
