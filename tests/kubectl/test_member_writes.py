@@ -1,5 +1,7 @@
 """Simulated members are clusters of their own: what clients write there, and how propagation meets it."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from events.json_values import Json, as_objects, part
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
@@ -233,6 +235,19 @@ def test_writes_with_conflicting_versions_are_refused(kubectl: Kubectl) -> None:
     assert "the object has been modified" in member.errors
     member("create", "configmap", "settings", code=1)
     assert "already exists" in member.errors
+
+
+def test_simultaneous_patches_of_an_object_do_not_conflict(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("create", "configmap", "settings")
+
+    def label(name: str) -> str:
+        return member("label", "configmap", "settings", f"{name}=1")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(label, "abcdefgh"))
+    labels = part(member.json("configmap", "settings"), "metadata", "labels")
+    assert sorted(labels) == list("abcdefgh")
 
 
 def test_derived_objects_of_a_member_are_read_only(kubectl: Kubectl) -> None:

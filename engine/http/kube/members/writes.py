@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -122,6 +123,9 @@ class MemberWrites:
             self._check_writable(resource, writer.namespace, writer.name, live)
             if live is None:
                 await self._check_namespace(writer.namespace)
+            # The object may have changed since the request was parsed, so its version may be newer than ``newest``.
+            newest = structs.replace(writer, newest=self._plane.last_number())
+            edit = structs.replace(edit, writer=newest)
             edited = await loop_share.apart(write.body_bytes, edit.apply, live)
             permission = Permission(
                 user=write.user, rights=await self._rights(write.user), creates=write.method == "POST"
