@@ -8,6 +8,7 @@ from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
 
 IN_MEMBER1 = POLICY.replace("[member1, member2]", "[member1]")
 OVERWRITING = IN_MEMBER1.replace("spec:\n", "spec:\n  conflictResolution: Overwrite\n", 1)
+_BUILT_IN = ["configmap/kube-root-ca.crt", "serviceaccount/default"]
 READY = ["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"]
 
 
@@ -38,9 +39,32 @@ def test_objects_can_be_created_changed_and_deleted_in_a_member(kubectl: Kubectl
     assert member("get", "configmap", "settings", "-o", "jsonpath={.data.color}") == "blue"
     member("create", "serviceaccount", "robot")
     member("delete", "configmap", "settings")
-    assert member("get", "configmaps,serviceaccounts", "-o", "name") == "serviceaccount/robot\n"
+    assert member("get", "configmaps,serviceaccounts", "-o", "name").split() == [
+        *_BUILT_IN,
+        "serviceaccount/robot",
+    ]
     kubectl("get", "serviceaccount", "robot", code=1)
-    assert member("delete", "serviceaccounts", "--all") == 'serviceaccount "robot" deleted\n'
+    member("delete", "serviceaccount", "robot")
+    assert member("get", "serviceaccounts", "-o", "name").split() == _BUILT_IN[1:]
+
+
+def test_namespaces_of_a_member_contain_an_account_and_the_authority(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    assert member("get", "configmaps,serviceaccounts", "-o", "name").split() == _BUILT_IN
+    certificate = ("get", "configmap", "kube-root-ca.crt", "-o", "jsonpath={.data.ca\\.crt}")
+    assert member(*certificate) == kubectl(*certificate)
+    assert member("auth", "whoami", f"--token={member('create', 'token', 'default').strip()}")
+    member("create", "serviceaccount", "default", code=1)
+    assert "already exists" in member.errors
+    member("patch", "serviceaccount", "default", "-p", '{"imagePullSecrets":[{"name":"registry"}]}')
+    secret = ("get", "serviceaccount", "default", "-o", "jsonpath={.imagePullSecrets[0].name}")
+    assert member(*secret) == "registry"
+    before = part(member.json("configmap", "kube-root-ca.crt"), "metadata")["uid"]
+    for _ in range(2):
+        member("delete", "configmaps,serviceaccounts", "--all")
+    assert member("get", "configmaps,serviceaccounts", "-o", "name").split() == _BUILT_IN
+    assert part(member.json("configmap", "kube-root-ca.crt"), "metadata")["uid"] != before
+    assert (member(*secret), member(*certificate)) == ("", kubectl(*certificate))
 
 
 def test_clusters_report_quotas_limits_volumes_and_classes(kubectl: Kubectl) -> None:

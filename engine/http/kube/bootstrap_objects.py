@@ -18,7 +18,7 @@ from engine.log.port import LogCutError
 from engine.objects import dependencies
 from engine.writing.execution import BUILT_IN_NAMESPACES
 from events import ids, times
-from events.json_values import Json, as_object
+from events.json_values import Json, as_object, part
 from projections import object_tables
 from projections.port import Rows
 
@@ -32,10 +32,11 @@ OF_NAMESPACES: Final = (ACCOUNT, CONFIG_MAP)
 ROOT_AUTHORITY: Final = "kube-root-ca.crt"
 _SOURCE: Final = "/reballast/given"
 _MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
-_NAMES: Final[dict[object_tables.Kind, str]] = {
+NAMES: Final[dict[object_tables.Kind, str]] = {
     ACCOUNT: dependencies.DEFAULT_ACCOUNT,
     CONFIG_MAP: ROOT_AUTHORITY,
 }
+"""Names of the objects that every namespace contains."""
 
 
 def _roles() -> dict[tuple[str, str], Json]:
@@ -70,7 +71,7 @@ class BootstrapObjects:
         if kind == NAMESPACE:
             return await self._namespace(name)
         if kind in OF_NAMESPACES:
-            is_named = name == _NAMES[kind] and self.has(kind)
+            is_named = name == NAMES[kind] and self.has(kind)
             return await self._of_namespace(kind, namespace) if is_named else None
         role = _ROLES.get((resource.kind, name))
         return None if role is None else await self._role(role)
@@ -94,21 +95,9 @@ class BootstrapObjects:
 
     def of_namespace(self, kind: object_tables.Kind, namespace: Json) -> Json:
         """The object of this kind that a namespace contains."""
-        owner = as_object(namespace.get("metadata")) or {}
-        name, namespace_name = _NAMES[kind], str(owner.get("name", ""))
-        metadata: Json = {
-            "name": name,
-            "namespace": namespace_name,
-            "uid": ids.object_uid(_SOURCE, str(owner.get("uid", "")), name),
-            "resourceVersion": owner.get("resourceVersion", "1"),
-        }
-        if "creationTimestamp" in owner:
-            metadata["creationTimestamp"] = owner["creationTimestamp"]
-        head: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
-        if kind == ACCOUNT:
-            return head
-        metadata["annotations"] = {"kubernetes.io/description": "By which clients know the servers here."}
-        return {**head, "data": {"ca.crt": self._authority}}
+        value = object_of_namespace(kind, namespace, self._authority)
+        version = part(namespace, "metadata").get("resourceVersion", "1")
+        return {**value, "metadata": {**part(value, "metadata"), "resourceVersion": version}}
 
     async def _namespace(self, name: str) -> Json | None:
         if name in BUILT_IN_NAMESPACES or name in await self._read(_works_namespaces):
@@ -167,6 +156,23 @@ class BootstrapObjects:
     def _within(self, query: Callable[[Rows], _Answer]) -> _Answer:
         with self._services.views.store.reading() as rows:
             return query(rows)
+
+
+def object_of_namespace(kind: object_tables.Kind, namespace: Json, authority: str) -> Json:
+    """The object of this kind that a namespace contains, in the control plane or in a member; without a version."""
+    owner = part(namespace, "metadata")
+    metadata: Json = {
+        "name": NAMES[kind],
+        "namespace": str(owner.get("name", "")),
+        "uid": ids.object_uid(_SOURCE, str(owner.get("uid", "")), NAMES[kind]),
+    }
+    if "creationTimestamp" in owner:
+        metadata["creationTimestamp"] = owner["creationTimestamp"]
+    head: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+    if kind == ACCOUNT:
+        return head
+    metadata["annotations"] = {"kubernetes.io/description": "By which clients know the servers here."}
+    return {**head, "data": {"ca.crt": authority}}
 
 
 def has_bootstrap_objects(resource: Resource) -> bool:

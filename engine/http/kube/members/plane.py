@@ -13,6 +13,7 @@ import msgspec
 
 from engine.domain import marks
 from engine.http import overridden_namespaces
+from engine.http.kube import bootstrap_objects
 from engine.http.kube.control_plane import Listed
 from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
 from engine.http.kube.list_filters import Fitting
@@ -37,6 +38,9 @@ _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 _LOOK_SECONDS: Final = 0.25
 _LOOKS_KEPT: Final = 512
 _MANIFESTS_KEPT: Final = 4_096
+_PARTLY_DERIVED: Final = frozenset(
+    {"configmaps", "events", "jobs.batch", "persistentvolumeclaims", "replicasets.apps", "serviceaccounts"}
+)
 
 Name = tuple[str, str]
 _Answer = TypeVar("_Answer")
@@ -179,14 +183,25 @@ class MemberPlane:
                 return await self._all_pods(state)
             case "services" | "endpoints" | "endpointslices.discovery.k8s.io":
                 return await self._services_or_addresses(state, resource)
-            case "replicasets.apps" | "jobs.batch" | "events" | "persistentvolumeclaims":
-                return [*await self._workloads(state, resource), *await self._derived(state, resource)]
+            case kind if kind in _PARTLY_DERIVED:
+                # What clients wrote replaces a derived object of its name.
+                return [*await self._derived(state, resource), *await self._workloads(state, resource)]
             case "nodes.metrics.k8s.io":
                 return usage.node_usage(state, self._clock_ms())
             case "pods.metrics.k8s.io":
                 return await self._pod_figures(state)
             case _:
                 return await self._workloads(state, resource)
+
+    async def built_in(self, resource: Resource) -> list[Json]:
+        """The objects of a kind that the namespaces of the member contain from the start."""
+        kind, authority = object_tables.Kind(resource.api_version, resource.kind), self._showing.authority
+        namespaces = await self._objects(self._core_kind("namespaces"))
+        return [
+            bootstrap_objects.object_of_namespace(kind, each, authority.decode())
+            for each in namespaces
+            if authority or kind != bootstrap_objects.CONFIG_MAP
+        ]
 
     async def _began_ms(self) -> int:
         """When the member joined; nodes and built-in namespaces are as old."""
@@ -272,6 +287,8 @@ class MemberPlane:
                 return await self._started_jobs(state)
             case "ReplicaSet":
                 return await self._replica_sets(state)
+            case "ServiceAccount" | "ConfigMap":
+                return await self.built_in(resource)
             case "PersistentVolumeClaim":
                 return await self._claims(state, resource)
             case _:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine import loop_share
-from engine.http.kube import rendering, requests
+from engine.http.kube import bootstrap_objects, rendering, requests
 from engine.http.kube.edits.authorized import Permission
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.writer import STATUS, RequestedEdit
@@ -29,7 +29,8 @@ from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.mutations import Edited
 from events import clusters, shapes
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, part
+from projections import object_tables
 
 _PLAIN: Final = rendering.Form()
 _DERIVED: Final = frozenset({"nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
@@ -191,7 +192,15 @@ class MemberWrites:
             return await self._plane.get(resource, namespace, name) or live
         if not dry_run:
             await self._record(clusters.MemberObjectDeleted(name=self._name, object=ref))
+            if _is_built_in(resource, name) and unmanaged.managed(state, key) is None:
+                await self._create_built_in(resource, namespace)
         return status_objects.deleted(resource, name, str(metadata.get("uid", "")))
+
+    async def _create_built_in(self, resource: Resource, namespace: str) -> None:
+        """Create an object that a namespace always contains again, as a new one."""
+        for value in await self._plane.built_in(resource):
+            if part(value, "metadata")["namespace"] == namespace:
+                await self._record(object_edits.written(self._name, None, value, has_status=False))
 
     async def _record(self, data: clusters.MemberWrite) -> None:
         if not self._plane.state().joined:
@@ -211,7 +220,10 @@ class MemberWrites:
         key = unmanaged.key_of(_reference(resource, namespace, name))
         # A namespace may exist because objects are in it, and be written nevertheless.
         is_open = (
-            key in state.unmanaged or key in state.workloads or resource.qualified in (_NAMESPACES, _NODES)
+            key in state.unmanaged
+            or key in state.workloads
+            or resource.qualified in (_NAMESPACES, _NODES)
+            or _is_built_in(resource, name)
         )
         is_new_node = resource.qualified == _NODES and live is None
         if resource.qualified in _DERIVED or is_new_node or (live is not None and not is_open):
@@ -261,6 +273,11 @@ class MemberWrites:
             return rendering.answer(scales.scale_of(resource, value), warnings=warnings)
         code = 201 if live is None else 200
         return rendering.answer(rendering.one(resource, value, write.form, self._clock_ms()), code, warnings)
+
+
+def _is_built_in(resource: Resource, name: str) -> bool:
+    """Whether each namespace contains an object of this kind and name."""
+    return bootstrap_objects.NAMES.get(object_tables.Kind(resource.api_version, resource.kind)) == name
 
 
 def _reference(resource: Resource, namespace: str, name: str) -> shapes.WorkloadRef:
