@@ -349,6 +349,7 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     ``message`` is the reason why the newest work is not applied. ``values`` are the status values that the
     work requested, by path. ``generation`` and ``observed_generation`` are as reported; ``template_generation`` is
     that of the template in the newest work that the cluster has applied, 0 if no generation was reported.
+    ``status`` is the whole status as reported; empty if those of all clusters together would be too long.
     """
 
     cluster: str
@@ -363,6 +364,7 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     generation: shapes.Count = 0
     observed_generation: shapes.Count = 0
     template_generation: shapes.Count = 0
+    status: str = ""
 
 
 class StatusAggregated(BindingDecision, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     an older version than a known one is ignored. ``fault`` is the reason why the work could not be applied;
     the previous version keeps running. ``values`` are the status values that the work requested, as far as
     they exist. ``generation`` is that of the member's object, ``observed_generation`` the one that its status
-    describes; both are 0 for kinds whose status has no generation.
+    describes; both are 0 for kinds whose status has no generation. ``status`` is the whole status of an object
+    of a custom kind whose work requested no values, as JSON, unless it is too long.
     """
 
     cluster: str
@@ -32,6 +33,7 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     values: shapes.Values = {}
     generation: shapes.Count = 0
     observed_generation: shapes.Count = 0
+    status: shapes.Status = ""
 
     @property
     def record_key(self) -> str:

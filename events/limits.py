@@ -52,6 +52,12 @@ STATUS_VALUES_MAX: Final = 64
 """Most status values in a report; above the sum of all lists of rules."""
 
 STATUS_VALUE_CHARS_MAX: Final = 256
+
+STATUS_CHARS_MAX: Final = 8_192
+"""Characters of the whole status that a member reports of a custom kind; a longer one is not reported."""
+
+STATUSES_CHARS_MAX: Final = 262_144
+"""Characters of all members' whole statuses in one aggregated status; a decision must fit into a record."""
 """Longest status value, in characters; the reporter cuts longer ones. A label holds at most 63."""
 
 RULES_MAX: Final = 1_000

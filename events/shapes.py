@@ -146,6 +146,10 @@ Values = Annotated[
 """Status values as text, by JSON path."""
 
 
+Status = Annotated[str, Meta(max_length=limits.STATUS_CHARS_MAX)]
+"""The whole status of an object of a custom kind, as JSON; empty for other kinds, and for a longer one."""
+
+
 class TargetCluster(Shape, frozen=True, kw_only=True):
     """A cluster and the replicas assigned to it; 0 for workloads without replicas."""
 

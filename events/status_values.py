@@ -43,3 +43,9 @@ COUNTS: Final = {
 
 LAST_SCHEDULED: Final = ".lastScheduleTime"
 LAST_SUCCESSFUL: Final = ".lastSuccessfulTime"
+
+
+def is_custom(api_version: str) -> bool:
+    """Whether a kind is a custom one, by its group; of such kinds members report the whole status."""
+    group = api_version.rpartition("/")[0]
+    return "." in group and not group.endswith(".k8s.io")

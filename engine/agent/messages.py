@@ -123,6 +123,7 @@ class WorkloadReport(Shape, frozen=True, kw_only=True, tag="workload"):
     values: shapes.Values = {}
     generation: shapes.Count = 0
     observed_generation: shapes.Count = 0
+    status: shapes.Status = ""
 
 
 class GoneReport(Shape, frozen=True, kw_only=True, tag="gone"):

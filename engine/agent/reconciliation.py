@@ -182,6 +182,7 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
         values=how.values,
         generation=how.generation,
         observed_generation=how.observed_generation,
+        status=how.status,
     )
 
 

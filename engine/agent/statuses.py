@@ -13,7 +13,7 @@ from events.json_values import Json, as_objects
 
 
 class ObjectState(Struct, frozen=True, kw_only=True):
-    """Replicas by state, health, the status values that an interpreter asks for, and generations.
+    """Replicas by state, health, the status values that an interpreter asks for or the whole status, and generations.
 
     ``generation`` and ``observed_generation`` are 0 for kinds whose reported status has no generation.
     """
@@ -26,6 +26,7 @@ class ObjectState(Struct, frozen=True, kw_only=True):
     values: dict[str, str] = {}
     generation: int = 0
     observed_generation: int = 0
+    status: str = ""
 
 
 def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectState:
@@ -37,9 +38,12 @@ def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectSt
             generation=as_count(at(value, "metadata", "generation")),
             observed_generation=as_count(at(value, "status", "observedGeneration")),
         )
+    status = as_object(value.get("status"))
+    state = structs.replace(
+        state, status=status_fields.whole(as_text(value.get("apiVersion")), status, reading)
+    )
     if reading is None:
         return state
-    status = as_object(value.get("status"))
     return structs.replace(
         state,
         healthy=status_fields.is_well(status, reading, otherwise=state.healthy),

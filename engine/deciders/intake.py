@@ -250,6 +250,7 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
         report.generation,
         report.observed_generation,
         applied,
+        report.status,
     )
     touch(shard, report.key, states.HEALTH, taken)
 

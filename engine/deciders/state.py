@@ -77,7 +77,7 @@ class Report(Struct, frozen=True, gc=False):
     ``unhealthy_ms`` is the time of the first step that saw the workload unhealthy (0: healthy). ``fault`` is
     the reason why the work could not be applied. ``values`` maps the JSON paths that the work requested to
     their values. ``generation`` and ``observed_generation`` are the object's, ``template_generation`` is that of the
-    template in the newest work that the member has applied.
+    template in the newest work that the member has applied. ``status`` is the whole status, as JSON, of a custom kind.
     """
 
     term: int
@@ -93,6 +93,7 @@ class Report(Struct, frozen=True, gc=False):
     generation: int = 0
     observed_generation: int = 0
     template_generation: int = 0
+    status: str = ""
 
 
 class Dispatched(Struct, frozen=True, gc=False):

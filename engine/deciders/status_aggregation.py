@@ -3,11 +3,13 @@
 import re
 from typing import Final
 
+from msgspec import structs
+
 from engine.deciders import apply_decisions, required_bindings, step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Report
 from engine.objects import interpreters
-from events import decisions, enums, shapes
+from events import decisions, enums, limits, shapes
 
 _COUNT: Final = re.compile(r"-?[0-9]{1,15}")
 _LARGEST: Final = 2**63 - 1
@@ -27,6 +29,8 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
         for name in sorted(binding.works)
         if name in targets or name in binding.reports
     )
+    if sum(len(member.status) for member in members) > limits.STATUSES_CHARS_MAX:
+        members = tuple(structs.replace(member, status="") for member in members)
     aggregated = decisions.StatusAggregated(
         key=binding.key,
         members=members,
@@ -80,6 +84,7 @@ def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
         generation=report.generation,
         observed_generation=report.observed_generation,
         template_generation=report.template_generation if report.generation else 0,
+        status=report.status,
     )
 
 

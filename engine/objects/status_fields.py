@@ -1,6 +1,8 @@
 """Values and health that a work requests from the status of its object."""
 
-from events import json_paths, limits, shapes
+import msgspec
+
+from events import json_paths, limits, shapes, status_values
 from events.json_values import Json
 
 
@@ -10,6 +12,17 @@ def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:
         return {}
     found = {path: json_paths.text(status, path) for path in reading.values}
     return {path: text[: limits.STATUS_VALUE_CHARS_MAX] for path, text in found.items() if text is not None}
+
+
+def whole(api_version: str, status: Json, reading: shapes.Reading | None) -> str:
+    """Return the whole status as JSON for a custom kind of which no values are requested; empty if it is too long."""
+    if not status or not status_values.is_custom(api_version) or (reading is not None and reading.values):
+        return ""
+    try:
+        text = msgspec.json.encode(status, order="deterministic").decode()
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return ""
+    return text if len(text) <= limits.STATUS_CHARS_MAX else ""
 
 
 def is_well(status: Json, reading: shapes.Reading | None, *, otherwise: bool) -> bool:

@@ -108,10 +108,11 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
         count = ready = 1
     else:
         count, ready = workload.admitted + workload.pending, workload.ready
-    shown = statuses.status(state, workload) if workload.reading else {}
+    kind = workload.ref.api_version, workload.ref.kind
+    is_read = workload.reading is not None or status_values.is_custom(workload.ref.api_version)
+    shown = statuses.status(state, workload) if is_read else {}
     # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
     reading = workload.reading if shown else None
-    kind = workload.ref.api_version, workload.ref.kind
     is_ready = ready == count and not quotas.is_short(state, workload)
     if workload.template.budget is not None and shown:
         is_ready = disruption_budgets.is_met(shown)
@@ -130,6 +131,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
         values=status_fields.values(shown, reading),
         generation=generation,
         observed_generation=generation,
+        status=status_fields.whole(workload.ref.api_version, shown, workload.reading),
     )
 
 

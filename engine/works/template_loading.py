@@ -8,7 +8,7 @@ from engine import loop_share
 from engine.log import port
 from engine.works import autoscalers, quotas, templates
 from engine.works.templates import EMPTY, Template
-from events import codec, records, specs, topics, works
+from events import codec, records, specs, status_values, topics, works
 
 TemplatePosition = tuple[int, int]
 """Position of a template in ``engine/simulation/specs``: shard and offset."""
@@ -23,6 +23,7 @@ def needs_template(work: works.WorkApplied) -> bool:
     has_content = (
         work.replicas is not None
         or work.reading is not None
+        or status_values.is_custom(work.template.api_version)
         or work.template.kind
         in {
             templates.PRIORITY_CLASS,

@@ -18,7 +18,7 @@ from engine.writing import cluster_changes, cluster_status, object_events
 from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, not_found
 from engine.writing.stored_objects import StoredObject
 from engine.writing.targets import Target, encode
-from events import json_values, limits, objects, shapes, times
+from events import json_values, limits, objects, shapes, status_values, times
 from events.json_values import Json, as_list, as_object
 from projections.clusters import Cluster
 from projections.documents import field_owners
@@ -274,14 +274,9 @@ def manifest(value: Json) -> bytes:
     manifest = {**{name: item for name, item in value.items() if name != "status"}, "metadata": metadata}
     raw = _encoded(manifest)
     # Kubernetes drops null fields; in custom resources null may have a meaning. Few objects have any.
-    if _NULL in raw and not _is_custom(value):
+    if _NULL in raw and not status_values.is_custom(str(value.get("apiVersion", ""))):
         raw = _encoded(json_values.without_nulls(manifest))
     return _within_limit(raw)
-
-
-def _is_custom(value: Json) -> bool:
-    group = str(value.get("apiVersion", "")).partition("/")[0]
-    return "." in group and not group.endswith(".k8s.io")
 
 
 def _encoded(value: object) -> bytes:

@@ -7,8 +7,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain import marks
 from engine.domain.bindings import SUCCESS, Claim, EvictionTask
-from events import decisions, json_paths, keys, shapes, status_values
+from events import decisions, json_paths, keys, limits, shapes, status_values
 from events.json_values import Json
+from events.validation import depths
 from events.validation.known_kinds import WORK_GROUP
 from projections.bindings import Binding, Status
 from projections.documents import field_owners, kind_statuses
@@ -294,7 +295,9 @@ def _has_reported(member: decisions.MemberStatus) -> bool:
 def member_status(
     member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
 ) -> _Numbers | Json | UnsetType:
-    """The reported part of the status: replica counts, and the values that the work requested."""
+    """The reported part of the status: the whole one, or replica counts and the values that the work requested."""
+    if member.status and (whole := _whole(member.status)) is not None:
+        return whole
     numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
     status = _plain(_Generations(member.generation, member.observed_generation, member.template_generation))
     if not member.values:
@@ -307,3 +310,13 @@ def member_status(
     if kind_status is not None:
         return status | kind_status
     return status | (_plain(numbers) if has_replicas and kind != kind_statuses.JOB else {})
+
+
+def _whole(text: str) -> Json | None:
+    """Return a whole status; None for one that another producer reported and that is no JSON object."""
+    if depths.is_deeper(text.encode(), limits.RECORD_DEPTH_MAX):
+        return None
+    try:
+        return msgspec.json.decode(text, type=Json)
+    except (msgspec.MsgspecError, ValueError):
+        return None

@@ -75,8 +75,9 @@ READY = [{"type": "Ready", "status": "True"}]
         (value("v1", "ConfigMap", {}, {}), ObjectState()),
         (
             value("example.io/v1", "Thing", {"replicas": 4}, {"readyReplicas": 4}),
-            ObjectState(ready=4, available=4),
+            ObjectState(ready=4, available=4, status='{"readyReplicas":4}'),
         ),
+        (value("example.io/v1", "Thing", {}, {"text": "x" * 9_000}), ObjectState()),
         ({"status": "odd", "spec": [1], "kind": 7}, ObjectState()),
     ],
 )
@@ -184,7 +185,7 @@ def test_reading_returns_requested_values_and_health() -> None:
     assert not found.healthy
     flink["status"]["job"]["state"] = "RUNNING"
     assert statuses.object_state(flink, reading).healthy
-    assert statuses.object_state(flink) == ObjectState()
+    assert statuses.object_state(flink) == ObjectState(status='{"job":{"id":"a1","n":3,"state":"RUNNING"}}')
 
 
 def test_long_values_are_truncated() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from events import clusters, decisions, health, policies, shapes, works
+from events import clusters, decisions, health, limits, policies, shapes, works
 from events.json_values import Json
 from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, joined, key, policy, policy_deleted
@@ -295,6 +295,22 @@ async def test_member_statuses_are_aggregated(story: Story) -> None:
     whole = (await story.recorded(decisions.StatusAggregated))[-1]
     assert [(each.health, each.ready) for each in whole.members] == [("Healthy", 2), ("Unhealthy", 1)]
     assert whole.fully_applied
+
+
+async def test_whole_statuses_are_left_out_once_together_they_are_too_long(story: Story) -> None:
+    status = "x" * limits.STATUS_CHARS_MAX
+    count = limits.STATUSES_CHARS_MAX // limits.STATUS_CHARS_MAX
+    names = [f"edge{index}" for index in range(count + 1)]
+    await story.submit(*(joined(name) for name in names))
+    await story.submit(policy("p", on(*names)), deployment("web", 1))
+    for name in names:
+        work = (await story.running(WEB))[name]
+        await story.submit(
+            health.WorkloadReported(cluster=name, key=WEB, term=work.term, step=work.step, status=status)
+        )
+    shown = await story.recorded(decisions.StatusAggregated)
+    lengths = [sum(len(member.status) for member in each.members) for each in shown[-2:]]
+    assert lengths == [limits.STATUSES_CHARS_MAX, 0]
 
 
 async def test_unchanged_report_does_not_change_the_status(story: Story) -> None:

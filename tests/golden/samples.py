@@ -45,6 +45,7 @@ _READING: Final = shapes.Reading(
 _OVERRIDE: Final = shapes.OverrideRef(
     kind="OverridePolicy", name="eu", namespace="default", offset=4, digest="7d793037a0760186", rules=(0, 2)
 )
+_PAIR: Final = ("member1", "member2")
 _KEY: Final = "default/foo-deployment"
 _OCCUPANT: Final = shapes.Occupant(
     key="default/bar-deployment", cluster="member1", priority=-5, replicas=3, requests={"cpu": "250m"}
@@ -220,6 +221,7 @@ _HEALTH: Final[tuple[shapes.Event, ...]] = (
         values={"{.jobStatus.jobID}": "a1"},
         generation=3,
         observed_generation=2,
+        status='{"phase":"Running"}',
     ),
     health.WorkloadGone(cluster="member1", key=_KEY, term=2, step=8),
 )
@@ -397,11 +399,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         fields={".jobStatus.restarts": 3, ".jobStatus.state": "RUNNING"},
     ),
     decisions.DependenciesDistributed(
-        key=_KEY,
-        dependencies=(_DEPENDENCY,),
-        clusters=("member1", "member2"),
-        overwrites=True,
-        preserves=True,
+        key=_KEY, dependencies=(_DEPENDENCY,), clusters=_PAIR, overwrites=True, preserves=True
     ),
     decisions.BindingRequired(
         key=_KEY,

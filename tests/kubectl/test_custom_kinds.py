@@ -109,6 +109,15 @@ def test_propagated_definition_makes_members_serve_its_kind(kubectl: Kubectl) ->
             )
         scheduled = kubectl("get", "rb", "argo-boat", "-o", "jsonpath={.spec.clusters[*].name}")
         assert scheduled.split() == list(MEMBERS)
+        # Without an interpreter the binding shows the whole status of each member, and the template has none.
+        whole = {"phase": "Sailing", "miles": 7}
+        kubectl.until_true(lambda: _member_statuses(kubectl) == [whole, whole], lambda: "no statuses")
+        patch = '{"status":{"phase":"Sunk","crew":{"saved":[1,2]}}}'
+        words = ("--type=merge", "--subresource=status", "-p", patch)
+        kubectl.on("member1")("patch", "boat", "argo", *words)
+        sunk = {"phase": "Sunk", "miles": 7, "crew": {"saved": [1, 2]}}
+        kubectl.until_true(lambda: _member_statuses(kubectl) == [sunk, whole], lambda: "no status")
+        assert _status(kubectl, "boat", "argo") == {}
     finally:
         kubectl("delete", "clusterpropagationpolicy", "boats", "--ignore-not-found")
         kubectl("delete", "boat", "argo", "--ignore-not-found")
@@ -153,6 +162,11 @@ def _enable(kubectl: Kubectl, cluster: str, enabled: list[object]) -> None:
 
 def _status(kubectl: Kubectl, kind: str, name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", kubectl.json(kind, name).get("status", {}))
+
+
+def _member_statuses(kubectl: Kubectl) -> list[object]:
+    items = _status(kubectl, "rb", "argo-boat").get("aggregatedStatus", [])
+    return [each.get("status") for each in items]
 
 
 def _crews(kubectl: Kubectl) -> dict[str, dict[str, object]]:

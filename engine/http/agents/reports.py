@@ -90,6 +90,7 @@ def _event(
                 values=report.values,
                 generation=report.generation,
                 observed_generation=report.observed_generation,
+                status=report.status,
             )
         case messages.GoneReport():
             return report.key, health.WorkloadGone(
