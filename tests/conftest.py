@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
@@ -118,6 +119,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("seconds by folder")
         for folder in sorted(seconds, key=seconds.__getitem__, reverse=True):
             terminalreporter.line(f"{seconds[folder]:8.1f} {folder}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    """Fail a test that leaves a signal handler behind, such as that of a server that it stopped.
+
+    Event streams of later servers in this process would take that server for theirs, and end at once.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    result = yield
+    left = signal.getsignal(signal.SIGTERM)
+    if left != handler:
+        signal.signal(signal.SIGTERM, handler)
+        pytest.fail(f"the signal handler {left} is left behind", pytrace=False)
+    return result
 
 
 @pytest.hookimpl(wrapper=True)

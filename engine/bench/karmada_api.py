@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from engine.http.server import Server
 from engine.kubeapi.patching import patches
 
 Json = dict[str, Any]
@@ -188,7 +189,8 @@ async def serving(routes: Sequence[BaseRoute]) -> AsyncGenerator[str]:
         config = uvicorn.Config(
             Starlette(routes=routes), log_level="critical", timeout_graceful_shutdown=0, lifespan="off"
         )
-        server = uvicorn.Server(config)
+        # Several may run at once, in one thread: signal handlers of one would outlive it.
+        server = Server(config)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
