@@ -5,6 +5,7 @@ resourceVersions, which is one order over all kinds.
 """
 
 import asyncio
+import operator
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -85,7 +86,7 @@ class Observer:
         self._gate = Gate(lambda: None)
         self._observations = Observations()
         self._shadow = shadow.Shadow(ours=ours)
-        self._waiting: list[Observation] = []
+        self._waiting: list[tuple[int, Observation]] = []
         self._doubtful: deque[tuple[float, shadow.Decided]] = deque()
         self._arrived = asyncio.Event()
         self._followed: set[Resource] = set()
@@ -175,7 +176,9 @@ class Observer:
     def take(self, observation: Observation | None) -> None:
         """Take an observation to be appended."""
         if observation is not None:
-            self._waiting.append(observation)
+            # A list shows a deletion without its version: it comes after all changes of the kind before the list.
+            order = observation.version or self._observations.newest.get(observation.kind, 0)
+            self._waiting.append((order, observation))
             self._arrived.set()
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
@@ -198,10 +201,10 @@ class Observer:
         is_complete = self._known_kinds >= _DECIDED_ON
         waiting, self._waiting = self._waiting, []
         self._arrived.clear()
-        waiting.sort(key=lambda observation: observation.version)
+        waiting.sort(key=operator.itemgetter(0))
         for start in range(0, len(waiting), _BATCH_MAX):
             batch: list[Record] = []
-            for observation in waiting[start : start + _BATCH_MAX]:
+            for _, observation in waiting[start : start + _BATCH_MAX]:
                 self._learn(observation)
                 batch.append(self._record(observation, ""))
                 compared = self._compare(observation)

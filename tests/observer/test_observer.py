@@ -16,7 +16,7 @@ from engine.observer.observation import Observations
 from engine.observer.observer import Observer
 from engine.observer.shadow import Shadow
 from events import codec, observations, shapes, topics
-from events.json_values import Json
+from events.json_values import Json, part
 from tests import recordings
 from tests.observer.playback import Playback, playing
 from tests.relay import relayed
@@ -108,6 +108,22 @@ async def test_every_change_is_appended_once_while_watches_are_cut() -> None:
     later = {(change.place, change.version) for change in playback.changes[FIRST:]}
     assert later <= set(found)
     assert playback.refused == 0
+
+
+async def test_object_that_changed_before_a_list_without_it_is_gone() -> None:
+    playback, log = recorded(FIRST), memory.MemoryLog()
+    playback.shown = FIRST
+    async with playing(playback) as access, observing(access, log) as observer:
+        await level(playback, log)
+        gone, *others = playback.objects("ResourceBinding")
+        value: Json = msgspec.json.decode(gone.manifest, type=dict[str, object])
+        later: Json = {**value, "metadata": {**part(value, "metadata"), "resourceVersion": str(10**6)}}
+        count = log.last_number()
+        observer.changed(later, is_gone=False)
+        observer.listed("ResourceBinding", [msgspec.json.decode(each.manifest) for each in others])
+        while log.last_number() < count + 2:
+            await log.wait(log.last_number())
+        assert set(shown(playback)) - set(await known(log)) == {gone.place}
 
 
 async def test_partition_of_a_minute_loses_and_repeats_nothing() -> None:
