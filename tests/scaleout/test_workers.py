@@ -4,6 +4,7 @@ from typing import Final
 
 import pytest
 
+from events import topics
 from tests.rounds import ROUNDS
 from tests.scaleout.installation import Installation
 from tests.scaleout.processes import Worker
@@ -17,6 +18,12 @@ ASSIGNED: Final = "shards assigned"
 def said(worker: Worker, message: str) -> int:
     """Return how often a worker logged a message since its launch."""
     return worker.said().count(message)
+
+
+def owns_all(worker: Worker) -> bool:
+    """Whether the newest assignment that a worker logged has all shards."""
+    newest = worker.said().rpartition(ASSIGNED)[2].partition("\n")[0]
+    return str([*range(topics.SHARDS)]) in newest
 
 
 def test_killed_workers_lose_nothing(running: Installation) -> None:
@@ -37,9 +44,15 @@ def test_frozen_owner_is_replaced_and_fenced_when_it_continues(running: Installa
     for number in range(10 * ROUNDS):
         frozen, other = running.workers[number % 2], running.workers[1 - number % 2]
         fences, assignments, terms = said(frozen, FENCED), said(frozen, ASSIGNED), running.terms()
+        others = said(other, ASSIGNED)
         frozen.pause()
-        # Its shards are taken over; a worker that has just joined may have had none yet.
-        other.wait_until(lambda: running.terms() != terms)  # noqa: B023  # called at once
+        # Its shards are taken over; a worker that has just joined may have had none yet, or may still get its first.
+        other.wait_until(
+            lambda: (
+                owns_all(other)  # noqa: B023  # called at once
+                and (said(other, ASSIGNED) > others or running.terms() != terms)  # noqa: B023  # as above
+            )
+        )
         running.until_decided()
         frozen.resume()
         # It continues its turn, and the brokers report that it was fenced; or it joins the group again first.
