@@ -1,7 +1,7 @@
-"""How a run with several processes (``pytest -n 3``) divides the tests.
+"""How a run with several processes (``pytest -n 2``) divides the tests.
 
-Most tests wait for servers, so three processes need half the time of one, also on two processors. They would need
-more if each of them started the servers that the tests of a folder share: such a folder is run by one process.
+Most tests wait for servers, so several processes need half the time of one, also on two processors. They would
+need more if each of them started the servers that the tests of a folder share: such a folder is run by one process.
 """
 
 from typing import Final
