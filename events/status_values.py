@@ -46,6 +46,6 @@ LAST_SUCCESSFUL: Final = ".lastSuccessfulTime"
 
 
 def is_custom(api_version: str) -> bool:
-    """Whether a kind is a custom one, by its group; of such kinds members report the whole status."""
-    group = api_version.rpartition("/")[0]
+    """Whether a kind may be a custom one: its group is a domain name other than ``*.k8s.io``."""
+    group = api_version.partition("/")[0]
     return "." in group and not group.endswith(".k8s.io")

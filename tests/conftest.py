@@ -104,7 +104,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> lanes.Scheduling:
-    """Divide the tests by what they share, whatever ``--dist`` says."""
+    """Return the scheduler that keeps tests with shared servers in one process; it overrides ``--dist``."""
     return lanes.Scheduling(config, log)
 
 

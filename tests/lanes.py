@@ -19,7 +19,7 @@ _ON_KAFKA: Final = "control_plane_on_kafka"
 
 
 def position(folder: str) -> int:
-    """Return where a folder stands among the longest; all others come after them."""
+    """Return the sort key of a folder: its index in ``LONGEST_FIRST``; other folders sort behind these."""
     return LONGEST_FIRST.index(folder) if folder in LONGEST_FIRST else len(LONGEST_FIRST)
 
 

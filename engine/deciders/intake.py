@@ -18,10 +18,9 @@ from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, Shar
 from engine.domain import marks
 from engine.domain.rebalancers import Observed
 from engine.objects import dependencies, priorities, workloads
-from events import health, imported_placements, links, objects, shapes, specs, topics
+from events import health, imported_placements, links, objects, shapes, specs, status_values, topics
 from events.validation import verdicts
 
-_DOMAIN_SEPARATOR: Final = "."
 _REPORTED_SHARE: Final = 8
 """Every n-th decided key comes from the member reports, however many other keys wait."""
 
@@ -155,7 +154,7 @@ def _apply_template(
         offset=taken.record.offset,
         digest=hashlib.blake2b(raw, digest_size=8).hexdigest(),
         size=sharing.shared(workloads.size(manifest.api_version, manifest.kind, raw)),
-        custom=b"" if built_in or not _may_be_custom(manifest.api_version) else bytes(raw),
+        custom=b"" if built_in or not status_values.is_custom(manifest.api_version) else bytes(raw),
         dependencies=dependencies.dependencies(
             manifest.api_version, manifest.kind, manifest.metadata.namespace, raw
         ),
@@ -164,12 +163,6 @@ def _apply_template(
         imported=imported_placements.read(manifest.metadata.annotations),
     )
     touch(shard, binding.key, states.SPEC, taken)
-
-
-def _may_be_custom(api_version: str) -> bool:
-    """Whether the API group may be one of custom resources: it is a domain name other than ``*.k8s.io``."""
-    group = api_version.partition("/")[0]
-    return _DOMAIN_SEPARATOR in group and not group.endswith(".k8s.io")
 
 
 def _apply_rebalancer(

@@ -125,6 +125,6 @@ def _size(plan: Plan) -> int:
 
 
 def _result(outage: drills.Outage, answer: bytes) -> tuple[drills.Result, int]:
-    """Return what a prediction says about an outage, and the number of the log that it is made from."""
+    """Return the drill result of an outage, and the number of the log from which it was predicted."""
     prediction = msgspec.json.decode(answer, type=Prediction)
     return drills.result(outage, prediction), prediction.number
