@@ -17,7 +17,7 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     the previous version keeps running. ``values`` are the status values that the work requested, as far as
     they exist. ``generation`` is that of the member's object, ``observed_generation`` the one that its status
     describes; both are 0 for kinds whose status has no generation. ``status`` is the whole status of an object
-    of a custom kind whose work requested no values, as JSON, unless it is too long.
+    of a custom kind, or of a ResourceQuota, whose work requested no values, as JSON, unless it is too long.
     """
 
     cluster: str

@@ -45,6 +45,11 @@ LAST_SCHEDULED: Final = ".lastScheduleTime"
 LAST_SUCCESSFUL: Final = ".lastSuccessfulTime"
 
 
+def is_whole(api_version: str, kind: str) -> bool:
+    """Whether members report the whole status of a kind, unless a work requests values of it."""
+    return is_custom(api_version) or (api_version, kind) == ("v1", "ResourceQuota")
+
+
 def is_custom(api_version: str) -> bool:
     """Whether a kind may be a custom one: its group is a domain name other than ``*.k8s.io``."""
     group = api_version.partition("/")[0]

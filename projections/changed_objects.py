@@ -52,6 +52,12 @@ class ChangedObjects:
             kind = changes.kind_of(taken.head.api_version, taken.head.kind)
             self._changes.touch(taken.record.number, kind, key_id)
 
+    def own_status_put(self, key_id: int, number: int) -> None:
+        """Record that the engine wrote the status of an object."""
+        row = self._objects.get(key_id)
+        if row is not None:
+            self._changes.touch(number, changes.kind_of(row.api_version, row.kind), key_id)
+
     def object_removed(self, key_id: int, number: int) -> None:
         """Record the removal of an object; must be called before its row and its status are deleted."""
         row = self._objects.get(key_id)

@@ -7,7 +7,7 @@ projections that it concerns. It reads no clock, and no record makes it fail.
 from collections.abc import Iterable
 from typing import Final
 
-from engine.domain import namespaces
+from engine.domain import federated_quotas, namespaces
 from events import (
     catalogue,
     clusters,
@@ -278,6 +278,9 @@ class Fold:
         reported = _reported(before) if isinstance(data, decisions.StatusAggregated) else {}
         is_bound = _changes_works(before, data)
         # Before the projection deletes the binding, since the change holds its last document.
+        if before is None and isinstance(data, decisions.StatusAggregated):
+            self._aggregate_quotas(record, data, at_ms)
+            return
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
             self._changed_objects.binding_removed(key_id, record.number, before)
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
@@ -301,6 +304,18 @@ class Fold:
                 where = (self._keys.of(keys.cluster_key(cluster)), key_id)
                 if self._works.report(where, number, at_ms, member):
                     self._changed_objects.work_touched(where, number)
+
+    def _aggregate_quotas(self, record: StoredRecord, data: decisions.StatusAggregated, at_ms: int) -> None:
+        """Update a FederatedResourceQuota and its works, which have no binding, by what their clusters report."""
+        key_id, number = self._keys.of(data.key), record.number
+        reported = {member.cluster: member for member in data.members if member.applied or member.message}
+        for where, cluster in [(where, self._clusters.get(where[0])) for where in self._works.of_key(key_id)]:
+            member = reported.get(cluster.name) if cluster is not None else None
+            if self._works.report(where, number, at_ms, member):
+                self._changed_objects.work_touched(where, number)
+        quota_id = self._keys.of(federated_quotas.object_key(data.key))
+        if self._objects.put_own_status(quota_id, number, federated_quotas.status(data)):
+            self._changed_objects.own_status_put(quota_id, number)
 
     def _bind_works(self, key_id: int, number: int) -> None:
         """Update the parts of works that follow from their binding."""

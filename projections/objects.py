@@ -11,6 +11,7 @@ from typing import Final, cast
 import msgspec
 
 from events import objects, partitioning, shapes, topics
+from events.json_values import Json
 from events.validation.verdicts import Head, Taken
 from projections.documents import field_owners
 from projections.documents.objects import ObjectRow
@@ -131,6 +132,13 @@ class Objects:
                 field_owners.encode(owned),
                 key_id,
             )
+
+    def put_own_status(self, key_id: int, number: int, status: Json) -> bool:
+        """Store the status that the engine found out; return False if the object does not exist."""
+        if self.get(key_id) is None:
+            return False
+        self._statuses[key_id] = (number, 0, msgspec.json.encode(status), b"", key_id)
+        return True
 
     def remove(self, key_id: int) -> None:
         self._changed[key_id] = None

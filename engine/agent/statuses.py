@@ -32,16 +32,15 @@ class ObjectState(Struct, frozen=True, kw_only=True):
 def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectState:
     """The state of an object; ``reading`` holds rules of the kind's interpreter, which override the built-in ones."""
     state = _built_in_state(value)
-    if (as_text(value.get("apiVersion")), as_text(value.get("kind"))) in status_values.GENERATION_KINDS:
+    kind = as_text(value.get("apiVersion")), as_text(value.get("kind"))
+    if kind in status_values.GENERATION_KINDS:
         state = structs.replace(
             state,
             generation=as_count(at(value, "metadata", "generation")),
             observed_generation=as_count(at(value, "status", "observedGeneration")),
         )
     status = as_object(value.get("status"))
-    state = structs.replace(
-        state, status=status_fields.whole(as_text(value.get("apiVersion")), status, reading)
-    )
+    state = structs.replace(state, status=status_fields.whole(*kind, status, reading))
     if reading is None:
         return state
     return structs.replace(

@@ -8,7 +8,7 @@ from engine.deciders import cluster_health, facts, intake
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
-from engine.deciders.state import Cause, Departure, ShardState, Watch
+from engine.deciders.state import Binding, Cause, Departure, ShardState, Watch
 from engine.objects import clusters as manifests
 from engine.objects import priorities
 from engine.placement import fleet
@@ -29,6 +29,9 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
         case facts.PolicyChanged() as change:
             for key in _policy_keys(change, indexes):
                 intake.touch_by(shard, key, states.POLICY, cause)
+        case facts.QuotaChanged(key=key):
+            if keys.shard_of(key) == shard.shard:
+                indexes.quotas[key] = cause
         case facts.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)
         case facts.HealthReported() | facts.ConditionsChanged() | facts.TaintPolicyChanged() as change:
@@ -174,6 +177,14 @@ def _apply_health_report(
         if key in shard.watches or change.name in shard.departures:
             intake.touch_by(shard, key, states.CLUSTER, cause)
         indexes.crowd = cause
+
+
+def touch_quotas(shard: ShardState, indexes: Indexes) -> None:
+    """Touch the ResourceQuotas whose assignments to clusters changed."""
+    for key, cause in indexes.quotas.items():
+        shard.bindings.setdefault(key, Binding(key=key))
+        intake.touch_by(shard, key, states.OVERRIDE, cause)
+    indexes.quotas.clear()
 
 
 def touch_troubled(

@@ -84,7 +84,7 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
     for cluster, report in binding.reports.items():
         if not report.healthy and not report.unhealthy_ms:
             binding.reports[cluster] = msgspec.structs.replace(report, unhealthy_ms=at_ms)
-    if binding.template is None and binding.declared is None:
+    if binding.template is None and binding.declared is None and not binding.works:
         del shard.bindings[key]
 
 

@@ -7,13 +7,17 @@ removals are never suspended. A binding without policy keeps its works, also sus
 bindings need it. A work names the override policies that apply in its cluster (whether they can be carried
 out is found out by the reader of the template), the status values to report, the labels with preserved state (see
 ``state_preservation``), and whether it takes over objects that exist already.
+
+A FederatedResourceQuota assigns ResourceQuotas to clusters without a binding (see ``quota_assignments``).
 """
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
 from engine.deciders import needs, required_bindings, state_preservation, step_outputs
 from engine.deciders.facts import Facts
+from engine.deciders.quota_assignments import Assignments
 from engine.deciders.state import Binding, Declared, Dispatched
 from engine.domain.bindings import Claim, Targets
 from engine.objects import workloads
@@ -42,7 +46,10 @@ def decide(
     assigned = dict(binding.clusters)
     kept = {task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY}
     leaving = binding.works.keys() & facts.leaving
-    for cluster in sorted((binding.works.keys() - assigned.keys() - kept - required) | leaving):
+    quotas = facts.quotas.get(binding.key) if facts.quotas and declared is None else None
+    quota_clusters = _members(facts, quotas) if quotas is not None else required_bindings.NO_CLUSTERS
+    removed = binding.works.keys() - assigned.keys() - kept - required - quota_clusters
+    for cluster in sorted(removed | leaving):
         dispatched.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
         is_left = cluster in left or (cluster in leaving and needs.preserves(emit.shard, binding))
         _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
@@ -80,9 +87,35 @@ def decide(
             if new_work is not None:
                 dispatched.append(new_work)
                 _send(emit, binding.key, cluster, new_work, declared=declared)
+    if quotas is not None:
+        dispatched += _assigned_quotas(binding, quotas, quota_clusters, emit)
     if dispatched:
         digest = declared.digest if declared else ""
         emit.decide(decisions.BindingDispatched(key=binding.key, digest=digest, works=tuple(dispatched)))
+
+
+def _members(facts: Facts, quotas: Assignments) -> frozenset[str]:
+    """Return the clusters of assigned quotas that are members and do not leave."""
+    return frozenset(name for name in quotas.quotas if facts.fleet.get(name) and name not in facts.leaving)
+
+
+def _assigned_quotas(
+    binding: Binding, quotas: Assignments, clusters: AbstractSet[str], emit: step_outputs.Emitter
+) -> Iterator[decisions.DispatchedWork]:
+    """Send the changed works of quotas that a FederatedResourceQuota assigns; yield them."""
+    source = Declared(quotas.quota, "", 0, quotas.offset, "", None, None)
+    for cluster in sorted(clusters):
+        work = decisions.DispatchedWork(
+            cluster=cluster,
+            told="applied",
+            replicas=NO_REPLICAS,
+            overrides=(quotas.override(cluster),),
+            overwrites=True,
+        )
+        new_work = _new_work(binding.works.get(cluster), source, None, work)
+        if new_work is not None:
+            yield new_work
+            _send(emit, binding.key, cluster, new_work, declared=source)
 
 
 def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> Targets:

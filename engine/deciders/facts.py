@@ -9,7 +9,8 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import built_in_statuses, claims, interpretation, member_facts
+from engine.deciders import built_in_statuses, claims, interpretation, member_facts, quota_assignments
+from engine.domain import federated_quotas
 from engine.domain.clusters import Health, health_after
 from engine.objects import clusters as manifests
 from engine.objects import interpreters as interpreter_objects
@@ -80,6 +81,12 @@ class OverrideChanged(Struct, frozen=True, gc=False):
     """Its selection before and after the change."""
 
 
+class QuotaChanged(Struct, frozen=True, gc=False):
+    """The ResourceQuotas with this binding key that are assigned to clusters changed."""
+
+    key: str
+
+
 class PriorityClassChanged(Struct, frozen=True, gc=False):
     """A PriorityClass was applied, changed or deleted."""
 
@@ -101,6 +108,7 @@ Change = (
     | ConditionsChanged
     | TaintPolicyChanged
     | OverrideChanged
+    | QuotaChanged
     | PriorityClassChanged
     | FactRefused
 )
@@ -139,6 +147,7 @@ class FactsState(Struct):
     emptied: tuple[int, str] = (0, "")
     priority_classes: dict[str, priorities.PriorityClass] = {}
     conditions: dict[str, dict[str, str]] = {}
+    quotas: dict[str, quota_assignments.Assignments] = {}
 
 
 class Facts:
@@ -146,7 +155,8 @@ class Facts:
 
     ``ends`` are the next offsets by topic. ``emptied`` is the time and name of the cluster that the engine
     last began to empty (time 0: none). ``conditions`` are those that clients report, by cluster: status by
-    type. ``leaving`` holds the leaving clusters, ``troubled`` those whose last known health is not ready.
+    type. ``quotas`` are the assignments of FederatedResourceQuotas, by the key of the ResourceQuota's binding.
+    ``leaving`` holds the leaving clusters, ``troubled`` those whose last known health is not ready.
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
@@ -161,6 +171,7 @@ class Facts:
         self.emptied = (0, "")
         self.priority_classes: dict[str, priorities.PriorityClass] = {}
         self.conditions: dict[str, dict[str, str]] = {}
+        self.quotas: dict[str, quota_assignments.Assignments] = {}
         self.leaving: set[str] = set()
         self.troubled: set[str] = set()
         self._prioritizing: set[PolicyRef] = set()
@@ -191,6 +202,7 @@ class Facts:
             emptied=self.emptied,
             priority_classes=self.priority_classes,
             conditions=self.conditions,
+            quotas=self.quotas,
         )
 
     def copy(self) -> "Facts":
@@ -281,6 +293,7 @@ class Facts:
         self.emptied = state.emptied
         self.priority_classes = dict(state.priority_classes)
         self.conditions = dict(state.conditions)
+        self.quotas = dict(state.quotas)
         for override in state.overrides:
             self.overrides.put(replace(override, policy=override_objects.with_own_buffers(override.policy)))
 
@@ -361,6 +374,9 @@ class Facts:
             selected = self.overrides.selection(ref)
             self.overrides.put(selection.KnownOverride(policy, offset))
             return [OverrideChanged((selected, self.overrides.selection(ref)))]
+        if manifest.kind == federated_quotas.KIND:
+            read = quota_assignments.read(manifest, raw, offset)
+            return [QuotaChanged(key) for key in quota_assignments.put(self.quotas, read)]
         return []
 
     def _drop_configuration(self, ref: shapes.WorkloadRef) -> list[Change]:
@@ -370,6 +386,9 @@ class Facts:
             del self.taint_policies[ref.name]
             self._queue = member_facts.Queue()
             return [TaintPolicyChanged()]
+        if ref.kind == federated_quotas.KIND:
+            dropped = quota_assignments.none(ref)
+            return [QuotaChanged(key) for key in quota_assignments.put(self.quotas, dropped)]
         policy = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
         selected = self.overrides.selection(policy)
         self.overrides.remove(policy)
@@ -440,7 +459,8 @@ class Facts:
         if new == old:
             return []
         self._put_cluster(new)
-        return [ClusterChanged(name, old, new)]
+        assigned = [key for key, each in self.quotas.items() if name in each.quotas] if old is None else []
+        return [ClusterChanged(name, old, new), *map(QuotaChanged, assigned)]
 
     def _put_health(self, name: str, health: Health) -> None:
         self.health[name] = health

@@ -119,7 +119,8 @@ class Indexes:
     ``blocked`` holds bindings to be retried, ``unranked`` those whose PriorityClass is or was missing, ``troubled``
     the shard's own clusters that are not ready. ``crowd`` is the newest fact that changed the number of
     clusters in trouble, ``emptied`` the newest that began or ended the emptying of a cluster; both are reset
-    by ``affected_keys.touch_troubled``.
+    by ``affected_keys.touch_troubled``. ``quotas`` are the keys of ResourceQuotas whose assignments to
+    clusters changed, which the next step touches.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
@@ -133,6 +134,7 @@ class Indexes:
         self.troubled: set[str] = set()
         self.crowd: Cause | None = None
         self.emptied: Cause | None = None
+        self.quotas: dict[str, Cause] = {}
         for binding in bindings:
             self.update(binding.key, binding)
         for watch in watches:

@@ -50,6 +50,9 @@ _RELEASES_TOUCHING_ALL: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
 Their steps count these keys as processed, so a replay of them must touch the same keys.
 """
 
+_RELEASES_WITHOUT_QUOTAS: Final = (*_RELEASES_TOUCHING_ALL, "0.5.0")
+"""Releases that did not act on FederatedResourceQuotas."""
+
 _ENCODED: Final = 32
 """Records encoded between two yields of a step."""
 
@@ -136,7 +139,13 @@ class ShardFold:
         state = self.state
         is_crowd = (self.indexes.crowd or self.indexes.emptied) and self.indexes.troubled
         is_busy = (
-            is_crowd or state.touched or state.waiting or state.reported or self._own_taken or self._refused
+            is_crowd
+            or self.indexes.quotas
+            or state.touched
+            or state.waiting
+            or state.reported
+            or self._own_taken
+            or self._refused
         )
         return bool(is_busy) or self._backlog > FACT_BACKLOG_MAX or self._next_timer() <= time_ms
 
@@ -172,8 +181,8 @@ class ShardFold:
         at_ms = max(time_ms, state.time_ms)
         emit = step_outputs.Emitter(state, state.term if term is None else term, number, at_ms, explained)
         if emit.term != state.term:
-            self._begin(at_ms)
-        self._open(facts, at_ms)
+            self._begin(at_ms, facts)
+        self._open(facts, at_ms, release.RELEASE)
         for refused in self._refused:
             _reject(emit, refused)
         decided: list[Waiting] = []
@@ -218,10 +227,10 @@ class ShardFold:
     ) -> None:
         """Replay a recorded step after its inputs were taken: apply its decisions, never decide again."""
         if taken.term != self.state.term:
-            self._begin(taken.time_ms)
+            self._begin(taken.time_ms, facts)
         # Same calls in the same order as in ``binding_decision``; otherwise recovered state would differ from the
         # owner's.
-        self._open(facts, taken.time_ms, touches_all=taken.release in _RELEASES_TOUCHING_ALL)
+        self._open(facts, taken.time_ms, taken.release)
         popped = [key for key, _ in intake.pop(self.state, taken.processed)]
         for data in outputs:
             apply_decisions.apply(self.state, data, taken.term, taken.number)
@@ -258,16 +267,25 @@ class ShardFold:
         if watch is not None:
             self._set_timer(watch, watch.due_ms)
 
-    def _begin(self, at_ms: int) -> None:
-        """Begin an ownership of the shard: give each watched cluster a full grace period again."""
+    def _begin(self, at_ms: int, facts: Facts) -> None:
+        """Begin an ownership of the shard: give each watched cluster a full grace period again.
+
+        Assignments of quotas are looked at again, since the former owner may have been of a release without them.
+        """
+        for key in facts.quotas:
+            if keys.shard_of(key) == self.state.shard:
+                self.indexes.quotas.setdefault(key, states.Cause(at_ms=at_ms))
         self.state.began_ms = at_ms
         for watch in self.state.watches.values():
             cluster_health.begin(watch, at_ms)
             self._set_timer(watch, watch.due_ms)
 
-    def _open(self, facts: Facts, at_ms: int, *, touches_all: bool = False) -> None:
-        """Touch clusters in trouble, fire due timers and end the intake."""
+    def _open(self, facts: Facts, at_ms: int, of_release: str) -> None:
+        """Touch clusters in trouble, fire due timers and end the intake, as the release of the step does."""
+        touches_all = of_release in _RELEASES_TOUCHING_ALL
         affected_keys.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
+        if of_release not in _RELEASES_WITHOUT_QUOTAS:
+            affected_keys.touch_quotas(self.state, self.indexes)
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
             holder = self._holder(key)

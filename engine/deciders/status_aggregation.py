@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import structs
 
-from engine.deciders import apply_decisions, required_bindings, step_outputs
+from engine.deciders import apply_decisions, quota_assignments, required_bindings, step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Report
 from engine.objects import interpreters
@@ -21,6 +21,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
     The first one follows the first report, or a suspended dispatch, after which no report may come.
     """
     if binding.declared is None:
+        _aggregate_quotas(binding, emit)
         return
     targets = {name for name, _ in binding.clusters} | required_bindings.clusters(emit.shard, binding.key)
     # A cluster under graceful eviction is included as long as it reports.
@@ -41,6 +42,21 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
     )
     if not members and not binding.shown:
         return
+    if apply_decisions.shown_digest(aggregated) != binding.shown:
+        emit.decide(aggregated)
+
+
+def _aggregate_quotas(binding: Binding, emit: step_outputs.Emitter) -> None:
+    """Emit the status of the quotas that a FederatedResourceQuota assigns to clusters, if it differs."""
+    members = tuple(_member(name, binding.reports.get(name)) for name in sorted(binding.works))
+    if not members and not binding.shown:
+        return
+    aggregated = decisions.StatusAggregated(
+        key=binding.key,
+        members=members,
+        fully_applied=bool(members) and all(member.applied for member in members),
+        fields=quota_assignments.overall_used(members),
+    )
     if apply_decisions.shown_digest(aggregated) != binding.shown:
         emit.decide(aggregated)
 

@@ -10,10 +10,6 @@ from events.json_values import Json, as_object, part
 from events.validation import known_kinds
 
 KINDS: Final = {
-    (
-        known_kinds.POLICY_GROUP,
-        "FederatedResourceQuota",
-    ): "quotas are not enforced, and their use is not counted",
     (known_kinds.INTERPRETERS_GROUP, "ResourceInterpreterCustomization"): (
         "its scripts are not run; declare a ReplicaInterpreter of config.reballast.io/v1alpha1 instead"
     ),
@@ -35,6 +31,13 @@ FIELDS: Final = {
 }
 """Missing behaviour, by field of the propagation policies."""
 
+_QUOTA: Final = "FederatedResourceQuota"
+_QUOTA_FIELD: Final = "spec.overall of FederatedResourceQuota"
+QUOTA_FIELDS: Final = {
+    _QUOTA_FIELD: "only the quotas that spec.staticAssignments names are enforced, in the members"
+}
+"""Missing behaviour of quotas, as in Karmada unless its feature gate FederatedQuotaEnforcement is on."""
+
 _POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 _CONDITIONS: Final = {"FederatedHPA": "ScalingActive", "MultiClusterService": "ServiceApplied"}
 """The condition of a kind that shows whether its controller acts."""
@@ -45,6 +48,8 @@ def warnings(value: Json) -> tuple[str, ...]:
     api_version, kind = str(value.get("apiVersion")), str(value.get("kind"))
     if (missing := KINDS.get((api_version, kind))) is not None:
         return (f"{kind} is stored without effect: {missing}",)
+    if (api_version, kind) == (known_kinds.POLICY_GROUP, _QUOTA):
+        return tuple(f"{field} is stored without effect: {text}" for field, text in QUOTA_FIELDS.items())
     if api_version != known_kinds.POLICY_GROUP or kind not in _POLICIES:
         return ()
     missing_fields = [

@@ -14,9 +14,10 @@ def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:
     return {path: text[: limits.STATUS_VALUE_CHARS_MAX] for path, text in found.items() if text is not None}
 
 
-def whole(api_version: str, status: Json, reading: shapes.Reading | None) -> str:
-    """Return the whole status as JSON for a custom kind of which no values are requested; empty if it is too long."""
-    if not status or not status_values.is_custom(api_version) or (reading is not None and reading.values):
+def whole(api_version: str, kind: str, status: Json, reading: shapes.Reading | None) -> str:
+    """Return the whole status as JSON if the kind's is reported and no values are requested; empty if too long."""
+    is_reported = status_values.is_whole(api_version, kind) and not (reading is not None and reading.values)
+    if not status or not is_reported:
         return ""
     try:
         text = msgspec.json.encode(status, order="deterministic").decode()

@@ -143,6 +143,7 @@ def _apply(
     if workload is None:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
         state.workloads[work.key] = workload
+        quotas.touch(state, work.template.namespace)
     count = replicas.desired(state, work.template, work.replicas, template)
     state.refused.pop(work.key, None)
     if (workload.digest, workload.desired, workload.overrides) != (work.digest, count, work.overrides):
@@ -201,6 +202,7 @@ def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, 
             disruption_budgets.forget(state, workload)
             autoscaler_index.forget(state, key)
             quotas.forget(state, key, workload.ref.namespace)
+            quotas.touch(state, workload.ref.namespace)
             if workload.ref.kind == PRIORITY_CLASS:
                 state.ranks.pop(workload.ref.name, None)
         record_removal(state, key, version)

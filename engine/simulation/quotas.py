@@ -47,6 +47,13 @@ def count(state: MemberState, namespace: str, template: Template, pods: int) -> 
     if limited is not None:
         _add(limited.used, template, pods)
         limited.is_freed = limited.is_freed or pods < 0
+        touch(state, namespace)
+
+
+def touch(state: MemberState, namespace: str) -> None:
+    """Have the quotas of a namespace reported again, as something that they may count was created or removed."""
+    if state.quotas and (limited := state.quotas.get(namespace)) is not None:
+        state.dirty.update(dict.fromkeys(key for key in limited.quotas if key in state.workloads))
 
 
 def allowed(state: MemberState, workload: Workload, pods: int) -> int:

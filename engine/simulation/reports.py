@@ -109,7 +109,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
     else:
         count, ready = workload.admitted + workload.pending, workload.ready
     kind = workload.ref.api_version, workload.ref.kind
-    is_read = workload.reading is not None or status_values.is_custom(workload.ref.api_version)
+    is_read = workload.reading is not None or status_values.is_whole(*kind)
     shown = statuses.status(state, workload) if is_read else {}
     # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
     reading = workload.reading if shown else None
@@ -131,7 +131,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
         values=status_fields.values(shown, reading),
         generation=generation,
         observed_generation=generation,
-        status=status_fields.whole(workload.ref.api_version, shown, workload.reading),
+        status=status_fields.whole(*kind, shown, workload.reading),
     )
 
 

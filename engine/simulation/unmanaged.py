@@ -71,6 +71,7 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
     item = revised(old or _released(state, key), manifest, uid, at_ms)
     if old is None:
         _count_pod(state, item, 1)
+        quotas.touch(state, ref.namespace)
     state.unmanaged[key] = item
     served_kinds.record_manifest(state, key, ref.kind, manifest)
     run(state, key, item, at_ms)
@@ -273,6 +274,7 @@ def _forget(state: MemberState, key: str) -> None:
     if item is not None:
         _count_pod(state, item, -1)
         quotas.forget(state, key, item.ref.namespace)
+        quotas.touch(state, item.ref.namespace)
         if item.ref.kind == _BUDGET:
             disruption_budgets.forget_unmanaged(state, key, item.ref.namespace)
     state.definitions.pop(key, None)

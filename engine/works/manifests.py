@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import loop_share
+from engine.domain import federated_quotas
 from engine.log import port
 from engine.objects import workloads
 from engine.overrides import application
@@ -89,7 +90,11 @@ class Renderer:
             if render_input in self._cached
         }
         missing = [render_input for render_input in distinct if render_input not in results]
-        positions = {(render_input.shard, render_input.offset) for render_input in missing}
+        positions = {
+            (render_input.shard, render_input.offset)
+            for render_input in missing
+            if federated_quotas.assigned(render_input.overrides) is None
+        }
         templates_at = await self._templates(positions)
         await self._load_rules({ref.offset for render_input in missing for ref in render_input.overrides})
         share = loop_share.LoopShare()
@@ -111,6 +116,9 @@ class Renderer:
             if any(index >= len(policy_rules) for index in ref.rules):
                 return Rendered(fault=_MISSING)
             rules.append((ref, [policy_rules[index].overriders for index in ref.rules]))
+        if federated_quotas.assigned(render_input.overrides) is not None:
+            ((_ref, (quota,)),) = rules
+            return Rendered(manifest=bytes(quota), template=templates.read(quota))
         return Rendered(fault=_MISSING) if template is None else render(template, render_input, rules)
 
     async def _templates(
@@ -130,7 +138,7 @@ class Renderer:
         for offset, data in (await self._read(topics.POLICIES, 0, missing)).items():
             if isinstance(data, policies.ConfigurationApplied):
                 with contextlib.suppress(msgspec.MsgspecError):
-                    self._rules[offset] = overrides_policies.decode(data.manifest).rules
+                    self._rules[offset] = _rules(data.manifest)
 
     async def _read(self, topic: str, partition: int, offsets: list[int]) -> dict[int, shapes.Event]:
         """Return the events at some offsets.
@@ -144,6 +152,15 @@ class Renderer:
             records = await template_loading.read_at(self._log, topic, partition, offsets)
         decoded = {offset: codec.decode(record) for offset, record in records.items()}
         return {offset: event.data for offset, event in decoded.items() if isinstance(event, codec.Decoded)}
+
+
+def _rules(manifest: msgspec.Raw) -> tuple[overrides_policies.Rule, ...]:
+    """Return the rules of an override policy; for a FederatedResourceQuota, the quotas that it assigns."""
+    policy = overrides_policies.decode(manifest)
+    if policy.kind != federated_quotas.KIND:
+        return policy.rules
+    quotas = federated_quotas.quotas(manifest)
+    return tuple(overrides_policies.Rule(overriders=msgspec.Raw(quota)) for _cluster, quota in quotas)
 
 
 def _bound(cache: dict[_Key, _Value]) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from engine.domain import marks
+from engine.domain import federated_quotas, marks
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, times
@@ -71,6 +71,9 @@ def object_document(
         document["status"] = rebalancer_status(rebalancer) if rebalancer is not None else {}
     elif row.status:
         document["status"] = decoded(row.status)
+    if row.kind == federated_quotas.KIND:
+        overall = _part(document, "spec").get("overall")
+        document["status"] = {**_part(document, "status"), **({"overall": overall} if overall else {})}
     if row.kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
         _overlay(document, metadata, binding)
     if managed:

@@ -11,7 +11,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import UNSET, Struct
 
-from engine.domain import marks, namespaces
+from engine.domain import federated_quotas, marks, namespaces
 from events import decisions, shapes, vocabulary
 from events.json_values import Json
 from projections.documents import field_owners
@@ -70,8 +70,17 @@ def work_object(
     the last document of a deleted work. ``policies`` are the manifests of existing override policies.
     """
     labels, annotations = marks.of_work(propagation(cluster, work, "", 0))
+    quota = federated_quotas.assigned(work.overrides)
+    if quota is None:
+        manifest = object_in_cluster(cluster, work, template)
+    else:
+        manifest = _assigned_quota(cluster, work, quota, policies)
+        labels |= {
+            federated_quotas.NAMESPACE_LABEL: quota.namespace,
+            federated_quotas.NAME_LABEL: quota.name,
+        }
     spec: Json = {
-        "workload": {"manifests": [object_in_cluster(cluster, work, template)]},
+        "workload": {"manifests": [manifest]},
         "suspendDispatching": work.suspended,
         "preserveResourcesOnDeletion": work.claim.preserves,
     }
@@ -84,7 +93,7 @@ def work_object(
         "annotations": {**annotations, **_applied(work, policies)},
         "finalizers": ["karmada.io/execution-controller"],
     }
-    if template is not None:
+    if template is not None or policies:
         metadata |= _owner(work, template)
         metadata["managedFields"] = field_owners.all_of_engine(API_VERSION, spec, status)
     return {
@@ -105,10 +114,22 @@ def object_in_cluster(cluster: str, work: Work, template: ObjectRow | None) -> J
     return manifest
 
 
-def _owner(work: Work, template: ObjectRow) -> Json:
+def _assigned_quota(
+    cluster: str, work: Work, quota: shapes.OverrideRef, policies: Mapping[shapes.OverrideRef, bytes]
+) -> Json:
+    """The ResourceQuota that a FederatedResourceQuota assigns to the cluster; only a head if that was deleted."""
+    quotas = federated_quotas.quotas(policies.get(quota, b"{}"))
+    manifest = _manifest(work, None)
+    if quota.rules[0] < len(quotas):
+        manifest = msgspec.json.decode(quotas[quota.rules[0]][1], type=dict[str, object])
+    facts = propagation(cluster, work, "", 0)
+    return {**manifest, "metadata": marks.propagated(cast("Json", manifest["metadata"]), facts)}
+
+
+def _owner(work: Work, template: ObjectRow | None) -> Json:
     """The owner reference of a namespace's work. Other works are removed by their bindings."""
     ref = work.template
-    if (ref.api_version, ref.kind) != namespaces.KIND:
+    if template is None or (ref.api_version, ref.kind) != namespaces.KIND:
         return {}
     owner: Json = {
         "apiVersion": ref.api_version,
@@ -123,7 +144,7 @@ def _owner(work: Work, template: ObjectRow) -> Json:
 
 def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> Json:
     rules_by_annotation: dict[str, list[Json]] = {}
-    for ref in work.overrides:
+    for ref in work.overrides if federated_quotas.assigned(work.overrides) is None else ():
         for overriders in _overriders(ref, policies.get(ref, b"{}")):
             mark = APPLIED.get(ref.kind, "")
             rules_by_annotation.setdefault(mark, []).append(

@@ -157,13 +157,11 @@ def configuration(manifest: Json) -> policies.ConfigurationApplied:
     return policies.ConfigurationApplied(manifest=raw(manifest))
 
 
-def quota(name: str, cpu: str = "8") -> policies.ConfigurationApplied:
-    """A FederatedResourceQuota: an object whose status a client writes."""
-    return configuration(
-        manifests.manifest(
-            POLICIES, "FederatedResourceQuota", name, "default", spec={"overall": {"cpu": cpu}}
-        )
-    )
+def quota(name: str, cpu: str = "8", **assigned: str) -> policies.ConfigurationApplied:
+    """A FederatedResourceQuota; ``assigned`` are the pods that it assigns, by cluster."""
+    assignments = [{"clusterName": cluster, "hard": {"pods": pods}} for cluster, pods in assigned.items()]
+    spec: Json = {"overall": {"cpu": cpu}, **({"staticAssignments": assignments} if assigned else {})}
+    return configuration(manifests.manifest(POLICIES, "FederatedResourceQuota", name, "default", spec=spec))
 
 
 def taint_policy(

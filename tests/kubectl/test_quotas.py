@@ -1,6 +1,36 @@
 """ResourceQuotas in members, as kubectl meets them."""
 
+import json
+
+from events.json_values import Json
+from tests.builders.manifests import manifest
 from tests.kubectl.commands import Kubectl
+
+
+def test_federated_quota_limits_the_clusters_that_it_assigns_to_and_shows_their_use(kubectl: Kubectl) -> None:
+    assigned = [
+        {"clusterName": "member1", "hard": {"pods": "1"}},
+        {"clusterName": "member2", "hard": {"pods": "2"}},
+    ]
+    spec: Json = {"overall": {"pods": "9"}, "staticAssignments": assigned}
+    quota = manifest("policy.karmada.io/v1alpha1", "FederatedResourceQuota", "all", spec=spec)
+    kubectl("apply", "-f", "-", given=json.dumps(quota))
+    assert "spec.overall of FederatedResourceQuota is stored without effect" in kubectl.errors
+
+    def status() -> str:
+        path = "{.status.aggregatedStatus[*].hard.pods}; {.status.overallUsed.pods} of {.status.overall.pods}"
+        return kubectl("get", "federatedresourcequota", "all", "-o", f"jsonpath={path}")
+
+    kubectl.until_true(lambda: status() == "1 2; 0 of 9", status)
+    member = kubectl.on("member2")
+    assert member("get", "quota", "all", "-o", "jsonpath={.spec.hard.pods}") == "2"
+    member("create", "deployment", "web", "--image=nginx", "--replicas=3")
+    kubectl.until_true(lambda: status() == "1 2; 2 of 9", status)
+    label = f"federatedresourcequota.karmada.io/namespace={kubectl.namespace}"
+    assert kubectl("get", "work", "-n", "karmada-es-member2", "-l", label).count("ResourceQuota") == 1
+    kubectl("delete", "federatedresourcequota", "all")
+    member.until_true(lambda: member("get", "quota") == "", lambda: member("get", "quota"))
+    member("delete", "deployment", "web")
 
 
 def test_quota_of_a_member_refuses_pods_and_objects_and_shows_its_use(kubectl: Kubectl) -> None:

@@ -1,0 +1,86 @@
+"""Static assignments of FederatedResourceQuotas: a ResourceQuota in each named cluster, and its reported status.
+
+The works have the key of the ResourceQuota's binding, as in the reference the same name. So a ResourceQuota that a
+policy propagates under that name has precedence.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain import federated_quotas
+from engine.kubeapi.values import quantity
+from events import decisions, keys, objects, shapes
+from events.json_values import Json, as_object
+
+_DIGEST_BYTES: Final = 8
+
+
+class Assignments(Struct, frozen=True):
+    """A FederatedResourceQuota: the offset of its last write, and by cluster index and digest of its assignment."""
+
+    ref: shapes.WorkloadRef
+    offset: int
+    quotas: dict[str, tuple[int, str]]
+
+    @property
+    def quota(self) -> shapes.WorkloadRef:
+        """The ResourceQuota in each of the clusters."""
+        api_version, kind = federated_quotas.QUOTA
+        return shapes.WorkloadRef(
+            api_version=api_version, kind=kind, name=self.ref.name, namespace=self.ref.namespace
+        )
+
+    @property
+    def key(self) -> str:
+        quota = self.quota
+        return keys.binding_key(quota.kind, quota.namespace, quota.name)
+
+    def override(self, cluster: str) -> shapes.OverrideRef:
+        """Return the reference by which the work of a cluster names its assignment."""
+        index, digest = self.quotas[cluster]
+        return shapes.OverrideRef(
+            kind=self.ref.kind,
+            name=self.ref.name,
+            namespace=self.ref.namespace,
+            offset=self.offset,
+            digest=digest,
+            rules=(index,),
+        )
+
+
+def read(manifest: objects.Manifest, raw: msgspec.Raw, offset: int) -> Assignments:
+    """Return the assignments of a FederatedResourceQuota; of several for one cluster the first counts."""
+    found: dict[str, tuple[int, str]] = {}
+    for index, (cluster, quota) in enumerate(federated_quotas.quotas(raw)):
+        found.setdefault(cluster, (index, hashlib.blake2b(quota, digest_size=_DIGEST_BYTES).hexdigest()))
+    return Assignments(manifest.reference, offset, found)
+
+
+def none(ref: shapes.WorkloadRef) -> Assignments:
+    """Return the assignments of a FederatedResourceQuota that was deleted."""
+    return Assignments(ref, 0, {})
+
+
+def put(known: dict[str, Assignments], assignments: Assignments) -> list[str]:
+    """Store the assignments of a FederatedResourceQuota, if any; return the key if works may change."""
+    key = assignments.key
+    is_known = known.pop(key, None) is not None
+    if assignments.quotas:
+        known[key] = assignments
+    return [key] if is_known or assignments.quotas else []
+
+
+def overall_used(members: tuple[decisions.MemberStatus, ...]) -> dict[str, shapes.Whole | str]:
+    """Return the use of each resource in all clusters together."""
+    totals: dict[str, int] = {}
+    for member in federated_quotas.members(members):
+        used: Json = as_object(member.get("used")) or {}
+        for resource, amount in used.items():
+            totals[resource] = totals.get(resource, 0) + (quantity.nano_units_of(amount) or 0)
+    return {
+        resource: quantity.of_nano(resource.rpartition(".")[2], nano)
+        for resource, nano in sorted(totals.items())
+    }

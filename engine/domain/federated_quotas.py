@@ -1,0 +1,67 @@
+"""FederatedResourceQuotas: the ResourceQuotas that they assign to clusters, and their status. Pure.
+
+A work of an assignment names it as the reference to an override policy does: by the FederatedResourceQuota's
+offset, and the index of the assignment.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from events import decisions, keys, shapes
+from events.json_values import Json, as_object, as_objects, part
+
+KIND: Final = "FederatedResourceQuota"
+QUOTA: Final = ("v1", "ResourceQuota")
+NAMESPACE_LABEL: Final = "federatedresourcequota.karmada.io/namespace"
+NAME_LABEL: Final = "federatedresourcequota.karmada.io/name"
+"""Labels of the Works of a FederatedResourceQuota."""
+
+_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+def assigned(overrides: tuple[shapes.OverrideRef, ...]) -> shapes.OverrideRef | None:
+    """Return the reference to an assignment among those of a work; None for the works of bindings."""
+    return overrides[0] if overrides and overrides[0].kind == KIND else None
+
+
+def quotas(manifest: bytes | msgspec.Raw) -> list[tuple[str, bytes]]:
+    """Return, for each static assignment, its cluster and the manifest of the ResourceQuota."""
+    value: Json = msgspec.json.decode(manifest, type=dict[str, object])
+    metadata = part(value, "metadata")
+    api_version, kind = QUOTA
+    found: list[tuple[str, bytes]] = []
+    for assignment in as_objects(part(value, "spec").get("staticAssignments")):
+        quota: Json = {
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": {"name": metadata.get("name"), "namespace": metadata.get("namespace")},
+            "spec": {"hard": as_object(assignment.get("hard")) or {}},
+        }
+        found.append((str(assignment.get("clusterName")), _ENCODE(quota)))
+    return found
+
+
+def members(reported: Iterable[decisions.MemberStatus]) -> list[Json]:
+    """Return ``status.aggregatedStatus``: the quota of each cluster that has reported one."""
+    found: list[Json] = []
+    for member in reported:
+        status: Json = msgspec.json.decode(member.status or "{}", type=dict[str, object])
+        shown = {name: status[name] for name in ("hard", "used") if status.get(name)}
+        if shown:
+            found.append({"clusterName": member.cluster, **shown})
+    return found
+
+
+def object_key(key: str) -> str:
+    """Return the key of a FederatedResourceQuota by that of its ResourceQuota's binding."""
+    namespace, _, name = key.partition("/")
+    return keys.object_key(KIND, namespace, name.removesuffix(f"-{QUOTA[1].lower()}"))
+
+
+def status(data: decisions.StatusAggregated) -> Json:
+    """Return the status of a FederatedResourceQuota but for its overall limits, which are those of its spec."""
+    used = {"overallUsed": dict(data.fields)} if data.fields else {}
+    aggregated = members(data.members)
+    return {**used, **({"aggregatedStatus": aggregated} if aggregated else {})}

@@ -1,0 +1,67 @@
+"""FederatedResourceQuotas assign ResourceQuotas to clusters, and show what is used of them."""
+
+from msgspec import structs
+
+from events import clusters, decisions, health, policies, shapes, works
+from tests.builders import inputs
+from tests.builders.inputs import joined, key, quota
+from tests.builders.manifests import POLICIES, manifest, on, selector
+from tests.deciders.story import Story
+
+QUOTA = ("v1", "ResourceQuota")
+FEW = key("few", QUOTA)
+
+
+async def _assigned(story: Story, cluster: str) -> list[int]:
+    """The indexes of the assignments that works of a cluster name, in order."""
+    applied = await story.recorded(works.WorkApplied, cluster)
+    return [ref.rules[0] for work in applied for ref in work.overrides]
+
+
+async def test_quota_goes_to_each_cluster_that_is_named_also_if_it_joins_later(story: Story) -> None:
+    await story.submit(joined("member1"), joined("member3"), quota("few", member1="1", member2="2"))
+    assert [await _assigned(story, f"member{each}") for each in (1, 2, 3)] == [[0], [], []]
+    await story.submit(joined("member2"))
+    assert await _assigned(story, "member2") == [1]
+    await story.restart()
+    await story.submit(quota("few", member2="2", member1="1"))
+    assert [await _assigned(story, f"member{each}") for each in (1, 2)] == [[0, 1], [1, 0]]
+    await story.submit(quota("few", cpu="9", member2="2", member1="1"))
+    assert [await _assigned(story, f"member{each}") for each in (1, 2)] == [[0, 1], [1, 0]]
+
+
+async def test_quota_is_removed_with_its_assignment_and_with_the_whole(story: Story) -> None:
+    await story.submit(joined("member1"), joined("member2"), quota("few", member1="1", member2="2"))
+    await story.submit(quota("few", member2="2"))
+    assert [each.cluster for each in await story.recorded(works.WorkRemoved)] == ["member1"]
+    ref = shapes.WorkloadRef(
+        api_version=POLICIES, kind="FederatedResourceQuota", name="few", namespace="default"
+    )
+    await story.submit(policies.ConfigurationDeleted(object=ref))
+    assert [each.cluster for each in await story.recorded(works.WorkRemoved)] == ["member1", "member2"]
+    assert not story.is_known(FEW)
+
+
+async def test_use_of_all_clusters_is_summed(story: Story) -> None:
+    await story.submit(joined("member1"), joined("member2"), quota("few", member1="1", member2="2"))
+    for cluster, used in (("member1", "300m"), ("member2", "1500m")):
+        status = f'{{"hard":{{"cpu":"2"}},"used":{{"cpu":"{used}","pods":"1"}}}}'
+        work = (await story.running(FEW))[cluster]
+        await story.submit(
+            health.WorkloadReported(cluster=cluster, key=FEW, term=work.term, step=work.step, status=status)
+        )
+    last = (await story.recorded(decisions.StatusAggregated, FEW))[-1]
+    assert last.fields == {"cpu": "1800m", "pods": "2"}
+    assert [member.applied for member in last.members] == [True, True]
+
+
+async def test_quota_that_a_policy_propagates_under_the_same_name_has_precedence(story: Story) -> None:
+    own = manifest(*QUOTA, "few", "default", spec={"hard": {"pods": "5"}})
+    served = clusters.ApiKind(group_version=QUOTA[0], kinds=(QUOTA[1],))
+    for name in ("member1", "member2"):
+        await story.submit(structs.replace(joined(name), apis=(served,)))
+    await story.submit(quota("few", member1="1", member2="2"))
+    await story.submit(inputs.applied(own), inputs.policy("p", on("member1"), selector(kind=QUOTA)))
+    assert list(await story.running(FEW)) == ["member1"]
+    await story.submit(inputs.deleted("few", QUOTA))
+    assert list(await story.running(FEW)) == ["member1", "member2"]
