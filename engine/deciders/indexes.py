@@ -37,20 +37,22 @@ class _Group:
 
     def __init__(self) -> None:
         self.keys: dict[str, Template] = {}
-        self._by_name: dict[str, set[str]] = {}
-        # Label key, then value. Most labels are never used by a selector, so a label is indexed at its first
-        # use.
+        # Most names and labels are never used by a selector, so both are indexed at their first use.
+        self._by_name: defaultdict[str, set[str]] | None = None
+        # Label key, then value.
         self._by_label: dict[str, defaultdict[str, set[str]]] = {}
 
     def add(self, key: str, template: Template) -> None:
         self.keys[key] = template
-        self._by_name.setdefault(template.ref.name, set()).add(key)
+        if self._by_name is not None:
+            self._by_name[template.ref.name].add(key)
         for label in self._by_label.keys() & template.labels.keys():
             self._by_label[label][template.labels[label]].add(key)
 
     def remove(self, key: str) -> None:
         template = self.keys.pop(key)
-        _move(self._by_name, key, template.ref.name, None)
+        if self._by_name is not None:
+            _move(self._by_name, key, template.ref.name, None)
         for label in self._by_label.keys() & template.labels.keys():
             _move(self._by_label[label], key, template.labels[label], None)
 
@@ -58,6 +60,10 @@ class _Group:
         """Return the keys of templates that have a handle."""
         closeness, name, value = handle
         if closeness == selector_index.BY_NAME:
+            if self._by_name is None:
+                self._by_name = defaultdict(set)
+                for key, template in self.keys.items():
+                    self._by_name[template.ref.name].add(key)
             return self._by_name.get(name, _NO_KEYS)
         if not name:
             return self.keys.keys()

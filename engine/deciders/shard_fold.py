@@ -77,8 +77,6 @@ class ShardFold:
     def __init__(
         self, state: ShardState, ends: dict[str, int], inputs: Iterable[verdicts.PartitionState]
     ) -> None:
-        for binding in state.bindings.values():
-            sharing.compact(binding)
         self.state = state
         self.ends = ends
         self.indexes = Indexes(state.bindings.values(), state.watches.values())

@@ -1,13 +1,14 @@
 """Values that many bindings have are kept once: bindings take most of the memory of a shard."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from sys import intern
 from typing import Final, TypeVar
 
 from msgspec import structs
 
-from engine.deciders.state import Binding, Declared, Template
+from engine.deciders.state import Binding, Declared, Dispatched, ShardState, Template
+from events.validation.verdicts import Head, PartitionState
 
 _Value = TypeVar("_Value", bound=Hashable)
 
@@ -27,12 +28,62 @@ def _shared(value: Hashable) -> Hashable:
     return value
 
 
+def compact_shard(state: ShardState, inputs: Iterable[PartitionState]) -> None:
+    """Replace the values of a shard that was decoded by equal ones, each of which was decoded many times."""
+    for binding in state.bindings.values():
+        if binding.template is not None:
+            binding.template = _interned(binding.template)
+        for cluster, work in binding.works.items():
+            binding.works[cluster] = _work(work, binding.template)
+        for cluster, report in binding.reports.items():
+            if not report.values:
+                binding.reports[cluster] = structs.replace(report, values=NOTHING)
+        compact(binding)
+    state.bindings = {binding.key: binding for binding in state.bindings.values()}
+    for partition in inputs:
+        partition.heads = {
+            key if binding is None else binding.key: _head(head, binding)
+            for key, head in partition.heads.items()
+            for binding in (state.bindings.get(key),)
+        }
+
+
+def _interned(template: Template) -> Template:
+    ref = template.ref
+    return structs.replace(
+        template,
+        ref=structs.replace(
+            ref, api_version=intern(ref.api_version), kind=intern(ref.kind), namespace=intern(ref.namespace)
+        ),
+        labels={name: shared(value) for name, value in template.labels.items()},
+    )
+
+
+def _work(work: Dispatched, template: Template | None) -> Dispatched:
+    """Return a work without labels and digest of its own where they are the usual ones."""
+    digest = work.digest
+    if template is not None and template.digest == digest:
+        digest = template.digest
+    return structs.replace(work, digest=digest, labels=work.labels or NOTHING)
+
+
+def _head(head: Head, binding: Binding | None) -> Head:
+    template = None if binding is None else binding.template
+    return structs.replace(
+        head,
+        uid=template.uid if template is not None and template.uid == head.uid else head.uid,
+        name=template.ref.name if template is not None and template.ref.name == head.name else head.name,
+        api_version=intern(head.api_version),
+        kind=intern(head.kind),
+    )
+
+
 def compact(binding: Binding) -> None:
     """Replace a binding's values by equal ones of other bindings, or of its template."""
     if binding.claim is not None:
         binding.claim = shared(binding.claim)
-    if binding.applied:
-        binding.applied = intern(binding.applied)
+    binding.applied = intern(binding.applied)
+    binding.condition = intern(binding.condition)
     binding.clusters = tuple(shared(target) for target in binding.clusters)
     template = binding.template
     if template is not None and (size := shared(template.size)) is not template.size:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.deciders import shard_fold
+from engine.deciders import shard_fold, sharing
 from engine.deciders.facts import Facts, FactsState
 from engine.deciders.state import ShardState
 from engine.log import port
@@ -90,6 +90,7 @@ def copied(fold: shard_fold.ShardFold) -> shard_fold.ShardFold:
     """Return an independent fold of the same state; call it directly after a step, as a snapshot is taken."""
     encoded = msgspec.json.encode(ShardSnapshot(fold.state, fold.ends, fold.inputs, 0))
     snapshot = msgspec.json.decode(encoded, type=ShardSnapshot)
+    sharing.compact_shard(snapshot.state, snapshot.inputs)
     return shard_fold.ShardFold(snapshot.state, snapshot.ends, snapshot.inputs)
 
 
@@ -189,10 +190,11 @@ def _load(store: snapshot_storage.SnapshotStore, number: int) -> Snapshot:
 
 
 def _shard(part: memoryview) -> ShardSnapshot:
-    """Decode a shard; one after the other, so that only one is held decompressed."""
+    """Decode a shard; one after the other, so that only one is held decompressed and with equal values."""
     shard = _decode(_decompressed(part), ShardSnapshot)
     # Copies: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
     shard.state.placements = {name: raw.copy() for name, raw in shard.state.placements.items()}
+    sharing.compact_shard(shard.state, shard.inputs)
     return shard
 
 

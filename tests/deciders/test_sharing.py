@@ -1,5 +1,6 @@
 """Equal values of bindings are one object in memory, also after a recovery and in a copy from a snapshot."""
 
+from engine.deciders import sharing
 from engine.deciders.state import Binding
 from engine.reconcilers import snapshots
 from events import keys
@@ -22,6 +23,8 @@ def check(bindings: list[Binding]) -> None:
         assert other.declared.ref is other.template.ref
         assert all(mine is theirs for mine, theirs in zip(other.clusters, first.clusters, strict=True))
         assert list(map(id, other.works)) == list(map(id, first.works))
+        assert other.condition is first.condition
+        assert all(work.labels is sharing.NOTHING for work in other.works.values())
 
 
 async def test_bindings_of_one_policy_share_their_equal_values(story: Story) -> None:
