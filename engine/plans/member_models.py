@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from engine.deciders import member_facts
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
-from engine.deciders.state import Binding, Dispatched, ShardState
+from engine.deciders.state import Declared, Dispatched, ShardState
 from engine.deciders.state import Report as ReportState
 from engine.kubeapi.values import quantity
 from engine.log import port
@@ -27,6 +27,8 @@ _ASSUMED: Final = (
     "{} not simulated: assumed to start replicas in {} ms, in the capacity that was last reported, "
     "and to end no Job"
 )
+_RESTING: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")})
+"""Kinds whose workloads are restored when a work comes for them: of all others there are few, or they cost little."""
 
 
 class Models(Struct, frozen=True, kw_only=True):
@@ -35,6 +37,59 @@ class Models(Struct, frozen=True, kw_only=True):
     specs: tuple[specs.MemberSpec, ...]
     reported: dict[str, clusters.CapacityReported] = {}
     assumptions: tuple[str, ...] = ()
+
+
+class _Known(Struct, frozen=True, gc=False):
+    """A workload in a cluster as the state of a shard had it at one instant."""
+
+    declared: Declared
+    work: Dispatched
+    report: ReportState | None
+    shard: int
+    at_ms: int
+
+    def history(self, cluster: str, key: str) -> recovery.WorkloadHistory:
+        declared, work, report = self.declared, self.work, self.report
+        # A suspended work leaves the one before it running, which is the reported one.
+        version = (report.term, report.step) if work.suspended and report else (work.term, work.step)
+        applied = works.WorkApplied(
+            cluster=cluster,
+            key=key,
+            template=declared.ref,
+            shard=self.shard,
+            offset=declared.offset,
+            digest=work.digest,
+            term=version[0],
+            step=version[1],
+            replicas=work.replicas if work.replicas >= 0 else None,
+            overrides=work.overrides,
+            labels=work.labels,
+            reading=work.reading,
+            overwrites=work.overwrites,
+        )
+        past = recovery.WorkloadHistory(
+            (work.term, work.step), applied=applied, created_ms=self.at_ms, suspended=work.suspended
+        )
+        if report is not None and report.fault:
+            # The newest work could not be applied; what runs is known by its report only.
+            past.earlier = [structs.replace(applied, overrides=(), replicas=report.replicas)]
+        return past
+
+    def reported(self, cluster: str, key: str) -> health.WorkloadReported | None:
+        return None if self.report is None else _report(key, cluster, self.report)
+
+    def rests(self) -> bool:
+        """Whether the workload runs as its work says, and a new report on it would equal the last one."""
+        work, ref, report = self.work, self.declared.ref, self.report
+        if report is None or (ref.api_version, ref.kind) not in _RESTING:
+            return False
+        return (
+            not (work.suspended or work.overrides or work.reading or report.fault or report.values)
+            and report.healthy
+            and (report.term, report.step) == (work.term, work.step)
+            and (report.generation, report.status) == (max(report.observed_generation, 1), "")
+            and {report.replicas, report.updated, report.ready, report.available} == {work.replicas}
+        )
 
 
 def read(facts: Facts, simulated: Sequence[specs.MemberSpec]) -> Models:
@@ -61,10 +116,10 @@ async def past(models: Models, facts: Facts, folds: Sequence[ShardFold], log: po
     """Return what the modelled clusters run, from the state of the shards and the reports that these have not read."""
     histories = {spec.name: _history(spec, models, facts) for spec in models.specs if spec.modelled}
     for fold in folds:
-        _take_works(histories, fold.state)
         end = fold.ends[topics.HEALTH]
         async for record in log_reading.read_from(log, topics.HEALTH, fold.state.shard, end):
             simulated_reading.take_report(histories, record)
+        _take_works(histories, fold.state)
     return member_fleet.Past(
         histories=histories, chains={fold.state.shard: _chain(fold.state) for fold in folds}
     )
@@ -129,14 +184,28 @@ def _chain(state: ShardState) -> chain.Chain:
 
 def _take_works(histories: Mapping[str, recovery.History], shard: ShardState) -> None:
     """Add the works of a shard's bindings, and its removals that are not confirmed yet."""
-    for binding in shard.bindings.values():
+    for key, binding in shard.bindings.items():
         for cluster, work in binding.works.items():
-            if (history := histories.get(cluster)) is not None:
-                _take(history, binding, cluster, work, shard)
+            history = histories.get(cluster)
+            if history is not None and binding.declared is not None:
+                report = binding.reports.get(cluster)
+                _take(
+                    history, cluster, key, _Known(binding.declared, work, report, shard.shard, shard.time_ms)
+                )
     for cluster, removals in shard.removals.items():
         if (history := histories.get(cluster)) is not None:
             for key, version in removals.items():
                 history.workloads[key] = recovery.WorkloadHistory(version, removed=True)
+
+
+def _take(history: recovery.History, cluster: str, key: str, known: _Known) -> None:
+    """Add what is known about a workload, unless a newer report has been read."""
+    if history.capacity is not None and key not in history.reports and known.rests():
+        history.resting[key] = known
+        return
+    history.workloads[key] = known.history(cluster, key)
+    if key not in history.reports and (report := known.reported(cluster, key)) is not None:
+        history.reports[key] = report
 
 
 def _history(spec: specs.MemberSpec, models: Models, facts: Facts) -> recovery.History:
@@ -150,42 +219,6 @@ def _history(spec: specs.MemberSpec, models: Models, facts: Facts) -> recovery.H
         capacity=models.reported.get(spec.name),
         apis=spec.apis,
     )
-
-
-def _take(
-    history: recovery.History, binding: Binding, cluster: str, work: Dispatched, shard: ShardState
-) -> None:
-    """Add a work of a binding to the history of its cluster, with the last report on it."""
-    declared = binding.declared
-    if declared is None:
-        return
-    report = binding.reports.get(cluster)
-    # A suspended work leaves the one before it running, which is the reported one.
-    version = (report.term, report.step) if work.suspended and report else (work.term, work.step)
-    applied = works.WorkApplied(
-        cluster=cluster,
-        key=binding.key,
-        template=declared.ref,
-        shard=shard.shard,
-        offset=declared.offset,
-        digest=work.digest,
-        term=version[0],
-        step=version[1],
-        replicas=work.replicas if work.replicas >= 0 else None,
-        overrides=work.overrides,
-        labels=work.labels,
-        reading=work.reading,
-        overwrites=work.overwrites,
-    )
-    past = recovery.WorkloadHistory(
-        (work.term, work.step), applied=applied, created_ms=shard.time_ms, suspended=work.suspended
-    )
-    if report is not None:
-        history.reports[binding.key] = _report(binding.key, cluster, report)
-        if report.fault:
-            # The newest work could not be applied; what runs is known by its report only.
-            past.earlier = [structs.replace(applied, overrides=(), replicas=report.replicas)]
-    history.workloads[binding.key] = past
 
 
 def _report(key: str, cluster: str, report: ReportState) -> health.WorkloadReported:

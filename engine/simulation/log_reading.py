@@ -5,7 +5,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import structs
@@ -63,12 +63,12 @@ async def rebuild(
         overridden[name] = await _settle_overridden(contents.renderer, history)
     # Together, since members share most templates.
     loaded = await contents.loader.load(
-        {position for history in histories.values() for _, position in _positions(history)}
+        {position for history in histories.values() for _, position in recovery.positions(history)}
     )
     states: dict[str, MemberState] = {}
     for spec in members:
         history = histories[spec.name]
-        templates = {key: loaded[position] for key, position in _positions(history)}
+        templates = {key: loaded[position] for key, position in recovery.positions(history)}
         member = states[spec.name] = state.initial_state(spec)
         recovery.restore(member, history, templates | overridden[spec.name], clock_ms())
         await asyncio.sleep(0)
@@ -163,14 +163,6 @@ def take_report(histories: Mapping[str, recovery.History], record: StoredRecord)
                 recovery.take_report(history, report, record.number)
         case _:
             pass
-
-
-def _positions(history: recovery.History) -> Iterator[tuple[str, template_loading.TemplatePosition]]:
-    """Return the keys of the workloads whose templates are needed, with the templates' positions."""
-    for key, workload in history.workloads.items():
-        applied = workload.applied or workload.conflict
-        if applied is not None and template_loading.needs_template(applied):
-            yield key, (applied.shard, applied.offset)
 
 
 async def _settle_overridden(renderer: manifests.Renderer, history: recovery.History) -> dict[str, Template]:

@@ -25,11 +25,11 @@ from engine.simulation import (
     log_reading,
     recovery,
     reports,
+    resting,
     specs,
 )
 from engine.simulation.state import MemberState
 from engine.works import manifests, template_loading
-from engine.works.templates import Template
 from events import clusters, codec, keys, records, times, topics, works
 from events.chain import Chain
 from events.envelope import Envelope
@@ -90,6 +90,7 @@ class Members:
         self._behind: dict[str, int] = {}
         self._unseen: frozenset[str] = frozenset()
         self._touched: dict[str, None] = {}
+        self._resting = resting.RestingWorkloads(self._contents.loader, {})
         self._dues: list[tuple[int, str]] = []
         self._due_of: dict[str, int] = {}
         self._is_stale = True
@@ -236,6 +237,8 @@ class Members:
             self._clock_ms,
             histories,
         )
+        self._resting = resting.RestingWorkloads(self._contents.loader, histories)
+        await self._resting.wake_around(self._states, self._states, (), self._clock_ms())
         self._taken = {partition: ends.get((topics.WORKS, partition), 0) for partition in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
         for name in self._states:
@@ -364,9 +367,13 @@ class Members:
             for _, work, _ in decoded
             if isinstance(work, works.WorkApplied) and work.overrides
         )
-        running = self._running_templates(decoded)
-        templates = running | await self._contents.loader.load(positions - running.keys())
         now_ms = self._clock_ms()
+        called = [resting.Called(record.key, work.key) for record, work, _ in decoded]
+        await self._resting.wake(self._states, called, now_ms)
+        running = resting.running_templates(self._states, called)
+        templates = running | await self._contents.loader.load(positions - running.keys())
+        contents = (*templates.values(), *(each.template for each in rendered.values()))
+        await self._resting.wake_around(self._states, {record.key for record in batch}, contents, now_ms)
         for record, work, head in decoded:
             template, fault = template_loading.EMPTY, ""
             applied = work
@@ -382,16 +389,9 @@ class Members:
             cluster.apply_work(state, applied, now_ms, template=template, cause=cause, fault=fault)
             self._touched[record.key] = None
 
-    def _running_templates(
-        self, decoded: Iterable[tuple[StoredRecord, cluster.Work, Envelope]]
-    ) -> dict[template_loading.TemplatePosition, Template]:
-        """Return templates that the members already run: most works change only the number of replicas."""
-        templates: dict[template_loading.TemplatePosition, Template] = {}
-        for record, work, _ in decoded:
-            workload = self._states[record.key].workloads.get(work.key)
-            if workload and workload.template is not template_loading.EMPTY and not workload.overrides:
-                templates[workload.shard, workload.offset] = workload.template
-        return templates
+    async def wake(self) -> None:
+        """Restore all workloads that rest: nothing but the cost changes."""
+        await self._resting.wake_all(self._states, self._states, self._clock_ms())
 
     async def _follow_clusters(self, end: int) -> None:
         """Record which members have joined or left; a member that has left does not report."""
@@ -409,6 +409,7 @@ class Members:
                 if kind == _HEALTH and state is not None:
                     self._follow_health(state, record)
                 if state is not None and (write := log_reading.undecoded_write_in(record)) is not None:
+                    await self._resting.wake_all(self._states, [record.key], self._clock_ms())
                     self._writes.setdefault(record.key, deque()).append(write)
             self._clusters_taken = port.behind(batch, end)
 

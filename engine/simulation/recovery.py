@@ -6,8 +6,8 @@ scaling, but not a change of the pod template.
 """
 
 from collections import deque
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct, structs
@@ -34,6 +34,7 @@ from engine.simulation.state import (
     Workload,
 )
 from engine.works import quotas as quota_manifests
+from engine.works import template_loading
 from engine.works.templates import EMPTY, Template
 from events import clusters, health, job_statuses, objects, shapes, times, works
 
@@ -81,6 +82,18 @@ class ObjectWrite(NamedTuple):
     at_ms: int
 
 
+class Resting(Protocol):
+    """A workload that runs as its newest work says and has been reported so."""
+
+    def history(self, cluster: str, key: str) -> WorkloadHistory:
+        """Return its history in a cluster."""
+        ...
+
+    def reported(self, cluster: str, key: str) -> health.WorkloadReported | None:
+        """Return the last report on it."""
+        ...
+
+
 class History(Struct):
     """One member according to the log.
 
@@ -88,7 +101,7 @@ class History(Struct):
     yet; ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
     ``replaced`` are the slots of deleted pods, by the key of the object.
     ``reports`` are the last reports of workloads, ``running`` the last ones of what ran,
-    with the numbers of their records.
+    with the numbers of their records. ``resting`` workloads are restored when a work comes for them.
     """
 
     workloads: dict[str, WorkloadHistory] = {}
@@ -98,6 +111,7 @@ class History(Struct):
     replaced: dict[str, dict[int, int]] = {}
     reports: dict[str, Report] = {}
     running: dict[str, tuple[int, health.WorkloadReported]] = {}
+    resting: dict[str, Resting] = {}
     joined: bool = False
     was_joined: bool = False
     ready: bool | None = None
@@ -202,6 +216,14 @@ def take_report(history: History, report: Report, number: int) -> None:
         history.running[report.key] = number, report
 
 
+def positions(history: History) -> Iterator[tuple[str, template_loading.TemplatePosition]]:
+    """Return the keys of the workloads whose templates are needed, with the templates' positions."""
+    for key, workload in history.workloads.items():
+        applied = workload.applied or workload.conflict
+        if applied is not None and template_loading.needs_template(applied):
+            yield key, (applied.shard, applied.offset)
+
+
 def restore(state: MemberState, history: History, templates: Mapping[str, Template], at_ms: int) -> None:
     """Restore a state from a history; ``templates`` by key, for workloads whose templates have content."""
     state.joined = history.joined
@@ -213,6 +235,21 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
     for key, item in history.unmanaged.items():
         if item.ref.kind == quota_manifests.KIND:
             quotas.record(state, key, item.ref, quota_manifests.read(item.manifest))
+    restore_workloads(state, history, templates, at_ms)
+    for key, item in history.unmanaged.items():
+        state.unmanaged[key] = item
+        served_kinds.record_manifest(state, key, item.ref.kind, item.manifest)
+        workload = unmanaged.run(state, key, item, at_ms)
+        if workload is not None:
+            workload.replaced = history.replaced.get(key, {})
+            # What a client of the member runs is not reported; take it as ready.
+            _admit(state, workload, history.ages.get(key, []), workload.pending)
+
+
+def restore_workloads(
+    state: MemberState, history: History, templates: Mapping[str, Template], at_ms: int
+) -> None:
+    """Restore the workloads of a history; those without a change to report are not ``dirty``."""
     for key, past in sorted(history.workloads.items(), key=_is_after_quotas):
         report = history.reports.get(key)
         if past.applied is not None:
@@ -230,14 +267,6 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
         # A report of a budget follows from those of other workloads.
         for key in [key for key in state.dirty if reports.is_current(state, key)]:
             del state.dirty[key]
-    for key, item in history.unmanaged.items():
-        state.unmanaged[key] = item
-        served_kinds.record_manifest(state, key, item.ref.kind, item.manifest)
-        workload = unmanaged.run(state, key, item, at_ms)
-        if workload is not None:
-            workload.replaced = history.replaced.get(key, {})
-            # What a client of the member runs is not reported; take it as ready.
-            _admit(state, workload, history.ages.get(key, []), workload.pending)
 
 
 def _is_after_quotas(entry: tuple[str, WorkloadHistory]) -> bool:

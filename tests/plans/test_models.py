@@ -3,9 +3,16 @@
 import pytest
 
 from engine.plans import fork_log, member_models
-from engine.plans.fork import Fork
+from engine.plans.fork import Fork, Input
 from engine.simulation import member_fleet
-from tests.plans.test_predictions import rested
+from events import health, records
+from events.records import StoredRecord
+from tests.builders.inputs import capacity, deployment, joined, key, policy
+from tests.builders.manifests import on
+from tests.deciders.story import Story
+from tests.plans.test_predictions import PLANNED, rested
+from tests.rounds import ROUNDS
+from tests.simulation import world
 
 Running = dict[str, tuple[object, ...]]
 
@@ -25,6 +32,7 @@ async def test_models_built_from_shards_run_what_the_log_says(seed: int) -> None
     forked = await fork_log.fork(played.log)
     planned = Fork(forked, (), played.now_ms)
     await planned.start()
+    await planned.members.wake()
     models = member_models.read(planned.worker.facts, ())
     assert [spec.name for spec in models.specs] == sorted(planned.worker.facts.fleet.names())
     read = member_fleet.Members(forked, lambda: played.now_ms, models.specs)
@@ -35,3 +43,73 @@ async def test_models_built_from_shards_run_what_the_log_says(seed: int) -> None
     for name in up:
         assert running(planned.members, name) == running(read, name)
         assert planned.members.state_of(name).gone.keys() == read.state_of(name).gone.keys()
+
+
+async def test_a_plan_restores_only_the_workloads_of_its_works_and_is_the_same() -> None:
+    rested_through = 0
+    for seed in range(24 * ROUNDS):
+        played = await rested(seed)
+        number = played.log.last_number()
+        for _ in range(4):
+            await played.chance.choice(PLANNED)(played)
+        made = await played.log.read_all(number, 1_000)
+        usual, added = await happened(played, number, made, wakes=False)
+        woken, all_added = await happened(played, number, made, wakes=True)
+        assert added == all_added, seed
+        rested_through += woken - usual
+    assert rested_through > 0
+
+
+@pytest.mark.parametrize(("name", "count"), [("", 1), ("high", 3)])
+async def test_an_object_that_acts_on_others_restores_all_workloads_of_its_cluster(
+    name: str, count: int
+) -> None:
+    story = Story()
+    await story.submit(joined("member1"), capacity("member1"), policy("p", on("member1")))
+    await story.submit(deployment("web"), deployment("api"))
+    for each in ("web", "api"):
+        await story.submit(await as_agents_report(story, key(each)))
+    planned = Fork(await fork_log.fork(story.log), (), story.now_ms)
+    await planned.start()
+    running = planned.members.state_of("member1").workloads
+    assert not running
+    new = story.record(deployment("new", priorityClassName=name))
+    await planned.run([Input(record=new)], [], 900_000)
+    assert len(running) == count
+
+
+async def as_agents_report(story: Story, binding_key: str) -> health.WorkloadReported:
+    """Return a report that the one replica of a binding in member1 runs, of the first generation of its object."""
+    work = (await story.running(binding_key))["member1"]
+    return health.WorkloadReported(
+        cluster="member1",
+        key=binding_key,
+        term=work.term,
+        step=work.step,
+        replicas=1,
+        updated=1,
+        ready=1,
+        available=1,
+        generation=1,
+        observed_generation=1,
+        healthy=True,
+    )
+
+
+async def happened(
+    played: world.World, number: int, made: list[StoredRecord], *, wakes: bool
+) -> tuple[int, list[StoredRecord]]:
+    """Make changes on a fork in which all members are models; return the workloads in the end, and the new records."""
+    forked = await fork_log.fork(played.log, number)
+    planned = Fork(forked, (), played.now_ms)
+    await planned.start()
+    if wakes:
+        await planned.members.wake()
+    before = len(forked.added)
+    inputs = [
+        Input(record=records.record(each.topic, each.partition, each.key, each.headers, each.value))
+        for each in made
+    ]
+    await planned.run(inputs, [], 900_000)
+    members = planned.members
+    return sum(len(members.state_of(name).workloads) for name in members.names()), forked.added[before:]
