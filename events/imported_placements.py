@@ -17,15 +17,17 @@ ANNOTATION: Final = "reballast.io/imported-placement"
 _Replicas = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
-class ImportedPlacement(Struct, frozen=True, gc=False):
+class ImportedPlacement(Struct, frozen=True, gc=False, omit_defaults=True):
     """Replicas by cluster (0 for kinds without replicas), and the name of the affinity group in use.
 
-    ``policy`` is the one that claims the template.
+    ``policy`` is the one that claims the template. If it is lazy, ``placement`` is the one that the template has of it,
+    as JSON: the policy may have a newer one.
     """
 
     clusters: dict[str, _Replicas]
     affinity: str = ""
     policy: shapes.PolicyRef | None = None
+    placement: str = ""
 
 
 _PLACEMENT: Final = msgspec.json.Decoder(ImportedPlacement)

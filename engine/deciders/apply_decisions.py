@@ -201,6 +201,8 @@ def _apply_schedule(
         case decisions.ScheduleDecided():
             binding.fresh = False
             _unblock(binding)
+            if binding.template is not None and binding.template.is_imported:
+                binding.template = msgspec.structs.replace(binding.template, is_imported=False)
         case decisions.ScheduleFailed():
             _unblock(binding)
             binding.blocked = data.retried

@@ -54,7 +54,7 @@ _Cells = dict[selector_index.Handle, list[_Entry]]
 _rank_of = itemgetter(0)
 
 
-def _is_reserved(namespace: str) -> bool:
+def is_reserved(namespace: str) -> bool:
     """Whether the namespace belongs to the control plane (of the reference or of Kubernetes)."""
     return namespace in _RESERVED or namespace.startswith(_RESERVED_PREFIXES)
 
@@ -191,7 +191,7 @@ def claim(
     A deleted policy counts as no claim. ``preemption`` is an engine switch, off by default as in the
     reference. Templates in namespaces of the control plane are never claimed.
     """
-    if _is_reserved(template.ref.namespace):
+    if is_reserved(template.ref.namespace):
         return Verdict(UNMATCHED, None)
     holder = None if claimed_by is None else index.get(claimed_by.kind, claimed_by.namespace, claimed_by.name)
     if holder is None:

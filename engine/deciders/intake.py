@@ -146,6 +146,7 @@ def _apply_template(
     binding = shard.bindings.get(taken.record.key)
     if binding is None:
         binding = shard.bindings[taken.record.key] = Binding(key=taken.record.key)
+    imported, previous = imported_placements.read(manifest.metadata.annotations), binding.template
     binding.template = Template(
         ref=manifest.reference,
         labels=manifest.metadata.labels,
@@ -160,7 +161,9 @@ def _apply_template(
         ),
         priority_class=priorities.read(manifest.api_version, manifest.kind, raw),
         overwrites=manifest.metadata.annotations.get(marks.CONFLICT_RESOLUTION) == marks.OVERWRITE,
-        imported=imported_placements.read(manifest.metadata.annotations),
+        imported=imported,
+        is_imported=imported is not None
+        and (previous is None or previous.is_imported or previous.imported != imported),
     )
     touch(shard, binding.key, states.SPEC, taken)
 

@@ -3,9 +3,15 @@
 A claim holds until its policy is deleted, no longer selects the template, or is preempted. Then the best
 other policy claims it, or the binding is released and its workload keeps running. Deleting the template
 withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
-template; if it preempts, the template shows its marks at once. A policy whose PriorityClass does not exist is not
+template; if it preempts, the template shows its marks at once. An imported template keeps the placement that it has of
+a lazy policy until then. A policy whose PriorityClass does not exist is not
 applied: the binding stays as it is, or is declared when the class comes.
 """
+
+from typing import Final
+
+import msgspec
+from msgspec import structs
 
 from engine.deciders import claims, needs, priority_classes, step_outputs
 from engine.deciders import state as states
@@ -13,9 +19,11 @@ from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Template
 from engine.domain import bindings
 from engine.domain.bindings import Claim
+from engine.objects import placements, workloads
 from engine.objects import policies as policy_objects
-from engine.objects import workloads
 from events import decisions, enums, shapes
+
+_PLACEMENT: Final = msgspec.json.Decoder(placements.Placement)
 
 
 def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitter) -> bool:
@@ -40,7 +48,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
     if _is_refused(binding, template, chosen, facts, emit):
         return False
     declare(binding, template, facts, emit)
-    _claim(binding, chosen, emit, is_preemption=outcome == claims.PREEMPTED)
+    _claim(binding, template, chosen, emit, is_preemption=outcome == claims.PREEMPTED)
     if outcome == claims.HELD:
         _mark(binding, None, emit)
     return False
@@ -146,23 +154,55 @@ def _size(template: Template, facts: Facts) -> workloads.Size:
     return workloads.custom_size(template.custom, interpreter.replicas_path, interpreter.requests_path)
 
 
-def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter, *, is_preemption: bool) -> None:
+def _claim(
+    binding: Binding,
+    template: Template,
+    chosen: KnownPolicy,
+    emit: step_outputs.Emitter,
+    *,
+    is_preemption: bool,
+) -> None:
     previous = binding.claim
     ref = claims.reference(chosen.policy)
     spec = chosen.policy.spec
+    older = _older_placement(template, chosen)
     # Claims recorded by releases without dependencies, priorities or schedulers lack these fields and are made again.
     current = (ref, chosen.version, spec.propagate_deps, schedule_priority(spec), _scheduler(spec))
-    if previous and current == (
-        previous.policy,
-        previous.version,
-        previous.propagate_deps,
-        previous.schedule_priority,
-        previous.scheduler,
+    if (
+        previous
+        and older is None
+        and current
+        == (
+            previous.policy,
+            previous.version,
+            previous.propagate_deps,
+            previous.schedule_priority,
+            previous.scheduler,
+        )
     ):
         return
     # A lazy policy has said so when it marked the template.
     preempted = previous.policy if previous and is_preemption and binding.marked is None else None
-    emit.decide(claimed(binding.key, chosen, preempted))
+    made = claimed(binding.key, chosen, preempted)
+    if older is not None:
+        # No version of the policy, so that the next write of the template claims it with the newest one.
+        made = structs.replace(made, placement=older, version=0)
+    emit.decide(made)
+
+
+def _older_placement(template: Template, chosen: KnownPolicy) -> msgspec.Raw | None:
+    """Return the placement that an imported template has of a lazy policy; None for that of the policy."""
+    imported = template.imported
+    if (
+        imported is None
+        or not template.is_imported
+        or not (imported.placement and chosen.policy.spec.is_lazy)
+    ):
+        return None
+    if imported.policy != claims.reference(chosen.policy):
+        return None
+    # Encoded again without unknown fields: the record's depth is bounded, that of the annotation's text is not.
+    return msgspec.Raw(msgspec.json.encode(_PLACEMENT.decode(imported.placement)))
 
 
 def claimed(key: str, chosen: KnownPolicy, preempted: shapes.PolicyRef | None) -> decisions.BindingClaimed:

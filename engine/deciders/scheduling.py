@@ -148,8 +148,11 @@ class _Imported(NamedTuple):
 
 
 def _imported(binding: Binding, facts: Facts) -> _Imported | None:
-    """Return the placement that the template brings along; None if it has none, or after the first decision."""
-    placement = None if binding.template is None or binding.condition else binding.template.imported
+    """Return the placement that the template brings along; None if it has none, or if it is taken over already."""
+    template = binding.template
+    if template is None or (binding.condition and not template.is_imported):
+        return None
+    placement = template.imported
     if placement is None or not placement.clusters:
         return None
     known = {name: count for name, count in placement.clusters.items() if facts.fleet.get(name) is not None}

@@ -56,7 +56,9 @@ class Template(Struct, frozen=True, gc=False):
     overwrites: bool = False
     """Works of the template take over existing objects, whatever conflictResolution the policy has."""
     imported: ImportedPlacement | None = None
-    """The first decision on the binding takes this placement over."""
+    """The placement of the workload in the control plane from which it was imported."""
+    is_imported: bool = False
+    """Whether the next decision takes ``imported`` over: it is new with this version of the template."""
 
 
 class Declared(Struct, frozen=True, gc=False):

@@ -24,6 +24,7 @@ def _no_rules(_spec: object) -> Iterator[Fault]:
 _Rules = Callable[[object], Iterator[Fault]]
 # Read when this module is imported: the first check may run in an event loop, which must not wait for files.
 _PROPAGATION: Final = kind_schemas.form("policy.karmada.PropagationSpec")
+_PLACEMENT: Final = kind_schemas.form("policy.karmada.Placement")
 _OVERRIDE: Final = kind_schemas.form("policy.karmada.OverrideSpec")
 _TAINT: Final = kind_schemas.form("policy.karmada.ClusterTaintPolicySpec")
 _REBALANCER: Final = kind_schemas.form("apps.karmada.WorkloadRebalancerSpec")
@@ -61,7 +62,7 @@ def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
     entry = _SPECS.get((manifest.api_version, manifest.kind))
     if entry is None:
         yield from templates.template_faults(manifest.api_version, manifest.kind, raw)
-        yield from templates.import_faults(manifest.metadata.annotations)
+        yield from templates.import_faults(manifest.metadata.annotations, _placement_faults)
         return
     form, required, rules = entry
     try:
@@ -79,6 +80,13 @@ def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
     # A field with a fault of form gets no second fault from the rules.
     told = {fault.field for fault in wrong}
     yield from (fault for fault in rules(spec) if fault.field not in told)
+
+
+def _placement_faults(placement: object) -> Iterator[Fault]:
+    """Yield the faults of a placement, as if a policy had it."""
+    spec = {"placement": placement}
+    yield from faults(_PLACEMENT, placement, "spec.placement")
+    yield from policies.placement_rules(spec)
 
 
 def unknown_fields(value: dict[str, object]) -> list[str]:

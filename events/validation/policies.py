@@ -19,6 +19,11 @@ def propagation_rules(value: object) -> Iterator[Fault]:
     yield from _selection(spec)
     yield from _suspension(as_object(spec.get("suspension")) or {})
     yield from _preservation(as_object(spec.get("failover")) or {})
+    yield from placement_rules(spec)
+
+
+def placement_rules(spec: dict[str, object]) -> Iterator[Fault]:
+    """Yield the faults of the placement in a policy's spec."""
     placement = as_object(spec.get("placement")) or {}
     yield from _affinities(placement)
     for place, item in enumerate(as_list(placement.get("clusterTolerations")) or []):

@@ -4,7 +4,7 @@ All other fields of a template are accepted unchanged; the member clusters' API 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Final
 
 import msgspec
@@ -89,14 +89,22 @@ def template_faults(api_version: str, kind: str, raw: msgspec.Raw) -> Iterator[F
     yield from _quantities(pod.overhead, f"{path}.overhead")
 
 
-def import_faults(annotations: Mapping[str, str]) -> Iterator[Fault]:
-    """Yield the fault in the placement that a template brings along."""
+def import_faults(
+    annotations: Mapping[str, str], placement_faults: Callable[[object], Iterator[Fault]]
+) -> Iterator[Fault]:
+    """Yield the fault in the placement that a template brings along; ``placement_faults`` finds those of a policy's."""
+    path = f"metadata.annotations[{imported_placements.ANNOTATION}]"
     try:
-        imported_placements.read(annotations)
-    except msgspec.MsgspecError as error:
+        imported = imported_placements.read(annotations)
+        placement: object = (
+            msgspec.json.decode(imported.placement) if imported and imported.placement else None
+        )
+    except (msgspec.MsgspecError, RecursionError) as error:
         example = '{"clusters": {"member1": 2}}'
-        path = f"metadata.annotations[{imported_placements.ANNOTATION}]"
         yield Fault(path, f"is no placement: {error}", f"write such as {example}")
+        return
+    for fault in () if placement is None else placement_faults(placement):
+        yield Fault(path, f"has a faulty placement: {fault.field}: {fault.reason}", fault.remedy)
 
 
 def _quantities(wanted: Mapping[str, _Quantity], path: str) -> Iterator[Fault]:

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from events import decisions, imported_placements, specs
+from events.json_values import Json
 from tests.builders import manifests
-from tests.builders.inputs import applied, capacity, joined, key, policy
+from tests.builders.inputs import applied, capacity, joined, key, policy, tainted
 from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
 
@@ -19,10 +20,13 @@ async def two_members(story: Story) -> None:
     await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)))
 
 
-def imported(replicas: int, claimed_by: str = "", **clusters: int) -> specs.TemplateApplied:
+def imported(
+    replicas: int, claimed_by: str = "", placement: Json | None = None, /, **clusters: int
+) -> specs.TemplateApplied:
     """A Deployment that runs in these clusters already, and is claimed by a policy of its namespace."""
     claim = {"policy": {"kind": "PropagationPolicy", "namespace": "default", "name": claimed_by}}
-    text = json.dumps({"clusters": clusters, **(claim if claimed_by else {})})
+    older = {"placement": json.dumps(placement)} if placement else {}
+    text = json.dumps({"clusters": clusters, **(claim if claimed_by else {}), **older})
     metadata = {"annotations": {imported_placements.ANNOTATION: text}}
     return applied(
         manifests.deployment("web", replicas, "default", metadata=metadata, requests={"cpu": "1"}), None
@@ -38,8 +42,28 @@ async def test_first_decision_takes_the_placement_over(story: Story) -> None:
 
 async def test_later_decisions_are_usual_ones(story: Story) -> None:
     await story.submit(imported(6, member1=6))
+    await story.submit(imported(8, member1=6))
+    assert story.placed(WEB) == {"member1": 7, "member2": 1} or story.placed(WEB) == {
+        "member1": 6,
+        "member2": 2,
+    }
+    await story.restart()
+    await story.submit(imported(9, member1=6))
+    (first, *_) = await story.recorded(decisions.ScheduleDecided, WEB)
+    assert first.trigger == "Imported"
+    assert [each.trigger for each in await story.recorded(decisions.ScheduleDecided, WEB)].count(
+        "Imported"
+    ) == 1
+
+
+async def test_placement_that_is_imported_again_is_taken_over(story: Story) -> None:
+    await story.submit(imported(6, member1=6))
     await story.submit(imported(8, member1=1, member2=7))
-    assert story.placed(WEB) == {"member1": 7, "member2": 1}
+    assert story.placed(WEB) == {"member1": 1, "member2": 7}
+    await story.write(imported(8, member1=2, member2=6))
+    await story.restart()
+    await story.settle()
+    assert story.placed(WEB) == {"member1": 2, "member2": 6}
 
 
 async def test_replicas_in_an_unknown_cluster_are_placed_anew_and_the_others_stay(story: Story) -> None:
@@ -74,3 +98,19 @@ async def test_claim_of_an_unknown_policy_is_decided_anew(story: Story) -> None:
 async def test_template_without_a_placement_is_placed(story: Story) -> None:
     await story.submit(imported(3, "p"))
     assert sum(story.placed(WEB).values()) == 3
+
+
+@pytest.mark.parametrize("is_lazy", [True, False])
+async def test_eviction_follows_the_older_placement_of_a_lazy_policy(story: Story, is_lazy: bool) -> None:
+    """In Karmada the binding keeps the placement that the policy had when the template was last written."""
+    await story.submit(joined("member3"), capacity("member3"))
+    newer = on("member3", scheduling=DYNAMIC)
+    await story.submit(policy("p", newer, activationPreference="Lazy") if is_lazy else policy("p", newer))
+    older = on("member1", "member2", scheduling=DYNAMIC)
+    await story.submit(imported(6, "p", older, member1=4, member2=2))
+    assert story.placed(WEB) == {"member1": 4, "member2": 2}
+    await story.submit(tainted("member1", "NoExecute"))
+    assert story.placed(WEB) == ({"member2": 6} if is_lazy else {"member3": 6})
+    await story.restart()
+    await story.submit(imported(8, "p", older, member1=4, member2=2))
+    assert story.placed(WEB) == {"member3": 8}

@@ -96,3 +96,15 @@ async def test_workload_is_released_even_if_a_lazy_policy_would_claim_it(story: 
     assert await story.replicas(WEB) == {"member1": 2}
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}
+
+
+async def test_eviction_follows_the_placement_that_the_lazy_policy_had_for_the_template(story: Story) -> None:
+    """As in Karmada: the binding keeps its placement, also for decisions that other changes cause."""
+    await story.submit(joined("member3"))
+    both = on("member1", "member2")
+    await story.submit(policy("p", both, activationPreference="Lazy"), deployment("web", 2))
+    await story.submit(policy("p", on("member3"), activationPreference="Lazy"))
+    await story.submit(tainted("member1", "NoExecute"))
+    assert story.placed(WEB) == {"member2": 2}
+    await story.submit(deployment("web", 2, labels={"release": "2"}))
+    assert story.placed(WEB) == {"member3": 2}
