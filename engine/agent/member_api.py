@@ -4,7 +4,7 @@ It maps failures to ``api_errors`` but neither waits nor retries; ``call_limits`
 """
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Final, NamedTuple, NoReturn
@@ -64,6 +64,14 @@ def group_kind(api_version: str, kind: str) -> tuple[str, str]:
     """The API group, empty for the core group, and the kind: the same for all versions of a kind."""
     group, slash, _ = api_version.rpartition("/")
     return (group if slash else "", kind)
+
+
+def preferred(resources: Iterable[Resource]) -> dict[tuple[str, str], Resource]:
+    """The resource of each group and kind, in the version that the server prefers: it lists that one first."""
+    found: dict[tuple[str, str], Resource] = {}
+    for resource in resources:
+        found.setdefault(group_kind(resource.api_version, resource.kind), resource)
+    return found
 
 
 class Listed(NamedTuple):

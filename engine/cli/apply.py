@@ -9,10 +9,11 @@ from cyclopts import Parameter
 
 from engine.cli import failures, kube_objects, options, results, table_rows, three_way
 from engine.cli.kube_objects import KubeObjects, Target
+from engine.domain import marks
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
-from events.json_values import Json, part
+from events.json_values import Json, as_object, part
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _STDIN: Final = "-"
@@ -265,6 +266,10 @@ def _content(value: Json) -> Json:
     """The parts of an object that users write; compared to see whether a patch changed it."""
     volatile = {"resourceVersion", "managedFields", "generation"}
     metadata = {name: item for name, item in part(value, "metadata").items() if name not in volatile}
+    for name in ("labels", "annotations"):
+        # A claim may change between the two reads, and with it the marks.
+        texts = as_object(metadata.pop(name, None)) or {}
+        metadata[name] = {text: item for text, item in texts.items() if text not in marks.CLAIMS}
     return {**_without_status(value), "metadata": metadata}
 
 

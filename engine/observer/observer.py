@@ -17,7 +17,7 @@ from engine.agent import reflector
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.kubeconfigs import KubeconfigError
-from engine.agent.member_api import MemberApi, Resource, group_kind
+from engine.agent.member_api import MemberApi, Resource, group_kind, preferred
 from engine.agent.untrusted_json import as_text
 from engine.log import port
 from engine.observer import observation as observation_records
@@ -147,7 +147,7 @@ class Observer:
                 _log.warning("control plane not read; retrying", reason=str(error))
                 await asyncio.sleep(backoff.again_s())
             else:
-                self._served = {group_kind(each.api_version, each.kind): each for each in served}
+                self._served = preferred(served)
                 self._discovered_s = asyncio.get_running_loop().time()
                 return
 

@@ -73,7 +73,10 @@ def deployment(name: str, replicas: int) -> Json:
             "name": name,
             "namespace": "default",
             "labels": {"app": name, "propagationpolicy.karmada.io/permanent-id": "of-another-control-plane"},
-            "annotations": {"propagationpolicy.karmada.io/name": "all"},
+            "annotations": {
+                "propagationpolicy.karmada.io/name": "all",
+                "work.karmada.io/conflict-resolution": "overwrite",
+            },
         },
         "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
         "status": {"replicas": replicas},
@@ -98,11 +101,21 @@ def karmada() -> Api:
     }
     api.put("propagationpolicies", policy)
     for name, clusters in PLACED.items():
-        replicas = sum(clusters.values())
-        api.put("deployments", deployment(name, replicas))
-        targets = [{"name": each, "replicas": count} for each, count in clusters.items()]
-        api.put("resourcebindings", binding(name, replicas, PLACEMENT, clusters=targets))
+        put_workload(api, name, clusters)
     return api
+
+
+def put_workload(api: Api, name: str, clusters: dict[str, int]) -> None:
+    """Create a Deployment, and its binding to these clusters."""
+    replicas = sum(clusters.values())
+    api.put("deployments", deployment(name, replicas))
+    targets = [{"name": each, "replicas": count} for each, count in clusters.items()]
+    api.put("resourcebindings", binding(name, replicas, PLACEMENT, clusters=targets))
+
+
+def leaving() -> Json:
+    """The metadata of a Deployment that is being deleted."""
+    return {"name": "leaving", "namespace": "default", "deletionTimestamp": "2026-11-22T10:39:10Z"}
 
 
 def placed(shell: Shell, name: str) -> dict[str, int]:
@@ -116,18 +129,32 @@ def replicas(shell: Shell, name: str) -> int:
 
 
 def test_import_leaves_every_workload_where_it_is(shell: Shell, tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "karmada.config"
-    with served(karmada(), kubeconfig):
+    api, kubeconfig = karmada(), tmp_path / "karmada.config"
+    with served(api, kubeconfig):
         planned = shell("import", "--kubeconfig", str(kubeconfig), "--dry-run")
         assert "Deployment" in planned
         shell("get", "deploy", "web", code=1)
         shown = shell("import", "--kubeconfig", str(kubeconfig))
         assert shown.splitlines()[-1] == "2 of 2 bindings are placed as before."
         assert {name: placed(shell, name) for name in PLACED} == PLACED
+        # What is the same is left alone; what is new is taken over.
+        end = shell("log", "tail", "--no-follow", "-n", "1", "--json")
         found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
-    assert (found["refused"], found["moved"]) == ([], [])
+        assert (found["created"], found["changed"], found["refused"], found["moved"]) == ({}, {}, [], [])
+        assert shell("log", "tail", "--no-follow", "-n", "1", "--json") == end
+        put_workload(api, "new", {"east": 1, "west": 8})
+        api.put("deployments", deployment("leaving", 1) | {"metadata": leaving()})
+        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+        assert (found["created"], found["changed"], found["moved"]) == ({"Deployment": 1}, {}, [])
+        assert placed(shell, "new") == {"east": 1, "west": 8}
+        put_workload(api, "new", {"east": 6, "west": 4})
+        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+        assert (found["created"], found["changed"], found["moved"]) == ({}, {"Deployment": 1}, [])
+        assert placed(shell, "new") == {"east": 6, "west": 4}
+        assert [note for note in found["notes"] if "default/leaving" in note]
     web = json.loads(shell("get", "deploy", "web", "-o", "json"))
     assert web["metadata"]["labels"]["app"] == "web"
+    assert web["metadata"]["annotations"]["work.karmada.io/conflict-resolution"] == "overwrite"
     assert (
         web["metadata"]["labels"]["propagationpolicy.karmada.io/permanent-id"] != "of-another-control-plane"
     )
@@ -169,7 +196,26 @@ def test_older_placement_under_a_lazy_policy_stays_until_the_template_changes(
     assert {name: placed(shell, name) for name in PLACED} == PLACED
     shell("scale", "deploy/web", "--replicas", "8")
     shell.until_true(lambda: placed(shell, "web") == {"west": 8})
-    assert placed(shell, "api") == PLACED["api"]
+    # Also an eviction follows the older placement, as in Karmada.
+    shell("taint", "west", "maintenance:NoExecute")
+    shell("untaint", "east", "maintenance:NoSchedule")
+    shell.until_true(lambda: placed(shell, "api") == {"east": 4})
+
+
+def test_policies_are_taken_over_by_a_later_import(shell: Shell, tmp_path: Path) -> None:
+    api, kubeconfig = karmada(), tmp_path / "karmada.config"
+    api.change("propagationpolicies", "default", "all", schedulerName="team")
+    with served(api, kubeconfig):
+        for options, changed in ((), {}), (("--scheduler", "team"), {"PropagationPolicy": 1}):
+            words = ("import", "--kubeconfig", str(kubeconfig), *options, "--json")
+            found = json.loads(shell(*words))
+            assert (found["changed"], found["refused"], found["moved"]) == (changed, [], [])
+            assert json.loads(shell(*words))["changed"] == {}
+        # Without the option, what was taken over stays so.
+        found = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+    assert (found["changed"], found["refused"], found["moved"]) == ({}, [], [])
+    assert not [note for note in found["notes"] if "not decided here" in note]
+    assert {name: placed(shell, name) for name in PLACED} == PLACED
 
 
 @pytest.mark.parametrize("taken_over", [False, True])

@@ -15,7 +15,6 @@ from engine.cli import output, private_server
 from engine.cli.client import Client
 from engine.cli.karmada import importing, states
 from engine.cli.kube_objects import KubeObjects
-from events.json_values import as_objects
 
 _SHOWN_MAX: Final = 5
 _APPLIED: Final = "applied"
@@ -90,11 +89,7 @@ def _reported(work: messages.Work, found: states.Running) -> messages.WorkloadRe
 
 
 def _notes(report: importing.Report) -> list[str]:
-    notes = [
-        f"not copied: {result.get('object') or result.get('name')}: "
-        + "; ".join(str(problem.get("reason", "")) for problem in as_objects(result.get("problems")))
-        for result in report.refused
-    ]
+    notes = [f"not copied: {importing.refusal(result)}" for result in report.refused]
     if report.moved:
         notes.append(f"not as observed: {', '.join(each.binding for each in report.moved)}")
     notes += report.notes

@@ -16,8 +16,13 @@ from engine.cli.client import Client
 from engine.cli.karmada import serving, states
 from engine.cli.karmada.states import State
 from engine.cli.kube_objects import KubeObjects, Target
-from events.json_values import Json, as_objects, part
+from engine.domain import bindings
+from events.json_values import Json, as_objects, part, texts
 
+_CREATED: Final = "created"
+_CHANGED: Final = "configured"
+_UNCHANGED: Final = "unchanged"
+_KEPT: Final = "keptScheduler"
 _AT_ONCE: Final = 8
 _SETTLED: Final = 0
 _DIFFERENT: Final = 2
@@ -37,12 +42,14 @@ class Moved(Struct, rename="camel"):
 
 
 class Report(Struct, rename="camel"):
-    """Objects copied by kind, those refused with their reasons, and the bindings that are not as before.
+    """Objects by kind: created, changed, and those that were the same; those refused with their reasons.
 
-    ``notes`` say what else is not taken over.
+    ``moved`` are the bindings that are not as before. ``notes`` say what else is not taken over.
     """
 
-    copied: dict[str, int]
+    created: dict[str, int]
+    changed: dict[str, int]
+    same: dict[str, int]
     refused: list[Json]
     bindings: int
     moved: list[Moved]
@@ -68,7 +75,7 @@ def import_karmada(
     if scheduler:
         state = states.taken_over(state, scheduler)
     with server.client() as client:
-        report = copied(KubeObjects(client), state, dry_run=dry_run)
+        report = copied(KubeObjects(client), state, dry_run=dry_run, takes_over=bool(scheduler))
         report.notes += _without_agents(state)
         if not dry_run:
             report.moved = moved(client, state)
@@ -76,6 +83,11 @@ def import_karmada(
         output.json(report)
     else:
         _show(report)
+        output.print_line(
+            "Dry run: nothing was written."
+            if dry_run
+            else f"{report.bindings - len(report.moved)} of {report.bindings} bindings are placed as before."
+        )
     return _DIFFERENT if report.refused or report.moved else _SETTLED
 
 
@@ -85,41 +97,81 @@ def _without_agents(state: State) -> list[str]:
     return [f"{len(names)} {text} {names[0]} --kubeconfig FILE"] if names else []
 
 
-def copied(objects: KubeObjects, state: State, *, dry_run: bool) -> Report:
-    """Write the objects, several of a kind at a time; those that are there already are made equal."""
-    report = Report({}, [], len(state.placements), [], [*state.notes])
+def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: bool = False) -> Report:
+    """Write the objects, several of a kind at a time; those that are there already are made equal.
+
+    ``takes_over``: policies that were copied before with another scheduler's name are replaced.
+    """
+    report = Report({}, {}, {}, [], len(state.placements), [], [*state.notes])
+    undecided: list[Json] = []
     done = 0
 
     def write(value: Json) -> Json:
-        return _copied(objects, value, dry_run=dry_run)
+        return _copied(objects, value, dry_run=dry_run, takes_over=takes_over)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for kind, values in itertools.groupby(state.objects, lambda value: str(value["kind"])):
-            for result in pool.map(write, values):
+            batch = list(values)
+            for value, result in zip(batch, pool.map(write, batch), strict=True):
                 done += 1
                 output.progress(f"copying: {done} of {len(state.objects)} objects")
-                if result.get("problems"):
-                    report.refused.append(result)
-                else:
-                    report.copied[kind] = report.copied.get(kind, 0) + 1
+                _count(report, kind, result)
+                if result.get(_KEPT) not in bindings.SCHEDULERS:
+                    undecided.append(value)
     output.progress("")
+    report.notes += states.undecided(undecided)
     return report
 
 
-def _copied(objects: KubeObjects, value: Json, *, dry_run: bool) -> Json:
+def _count(report: Report, kind: str, result: Json) -> None:
+    name = "/".join(filter(None, (str(result.get(field, "")) for field in ("namespace", "name"))))
+    report.notes += [f"{kind} {name}: {warning}" for warning in texts(result.get("warnings"))]
+    if result.get("problems"):
+        report.refused.append(result)
+        return
+    action = str(result["action"]).partition(" ")[0]
+    counts = {_CREATED: report.created, _UNCHANGED: report.same}.get(action, report.changed)
+    counts[kind] = counts.get(kind, 0) + 1
+
+
+def _copied(objects: KubeObjects, value: Json, *, dry_run: bool, takes_over: bool) -> Json:
     """Write an object, and the status of a cluster; return the result."""
     chosen = kube_objects.Options("Warn", dry_run)
     kind, metadata = str(value["kind"]), part(value, "metadata")
     resource = objects.resource(str(value["apiVersion"]), kind)
     if resource is None:
-        name = f"{kind}/{metadata.get('name')}"
-        return {"object": name, "problems": [{"reason": "the kind is not served"}]}
+        return {"name": metadata.get("name"), "problems": [{"reason": "the kind is not served"}]}
     target = Target(resource, str(metadata.get("namespace", "")), str(metadata["name"]))
+    if kind in states.POLICY_KINDS:
+        return _copied_policy(objects, target, value, chosen, takes_over=takes_over)
     result = apply.applied(objects, target, states.clean(value), chosen)
-    if not result.get("problems") and resource.is_cluster and not dry_run:
-        reply = objects.patch(target, {"status": value.get("status")}, chosen, part="status")
-        result = kube_objects.result(target, "created", reply)
-    return result
+    if result.get("problems") or not resource.is_cluster or dry_run:
+        return result
+    before = objects.get(target)
+    reply = objects.patch(target, {"status": value.get("status")}, chosen, part="status")
+    is_same = not reply.is_refusal and before is not None and reply.body.get("status") == before.get("status")
+    is_new = result["action"] == _CREATED
+    return result if is_same else kube_objects.result(target, _CREATED if is_new else _CHANGED, reply)
+
+
+def _copied_policy(
+    objects: KubeObjects, target: Target, value: Json, chosen: kube_objects.Options, *, takes_over: bool
+) -> Json:
+    """Write a policy. One that is there keeps the name of its scheduler, or is replaced: the name cannot change."""
+    live, desired = objects.get(target), states.clean(value)
+    before, after = states.scheduler_of(live or {}), states.scheduler_of(desired)
+    if live is None or before == after:
+        return apply.applied(objects, target, desired, chosen)
+    if not takes_over or after != bindings.OURS:
+        kept = {**part(desired, "spec"), states.SCHEDULER: before}
+        return {**apply.applied(objects, target, {**desired, "spec": kept}, chosen), _KEPT: before}
+    if chosen.dry_run:
+        return kube_objects.named(target, _CHANGED)
+    gone = objects.delete(target)
+    if gone.get("problems"):
+        return gone
+    result = apply.applied(objects, target, desired, chosen)
+    return result if result.get("problems") else {**result, "action": _CHANGED}
 
 
 def moved(client: Client, state: State) -> list[Moved]:
@@ -145,14 +197,26 @@ def moved(client: Client, state: State) -> list[Moved]:
 
 
 def _show(report: Report) -> None:
-    output.table(("KIND", "COPIED"), list(report.copied.items()))
+    kinds = list(dict.fromkeys((*report.created, *report.changed, *report.same)))
+    counts = (report.created, report.changed, report.same)
+    rows = [(kind, *(count.get(kind, 0) for count in counts)) for kind in kinds]
+    output.table(("KIND", "CREATED", "CHANGED", "SAME"), rows)
     for result in report.refused:
-        reasons = "; ".join(str(problem.get("reason", "")) for problem in as_objects(result.get("problems")))
-        output.warn(f"not copied: {result.get('object') or result.get('name')}: {reasons}")
+        output.warn(f"not copied: {refusal(result)}")
     for each in report.moved:
-        after = "no binding" if each.after is None else each.after
-        output.warn(f"not as before: {each.binding}: {each.before}, now {after}")
+        after = "no binding" if each.after is None else _targets(each.after)
+        output.warn(f"not as before: {each.binding}: {_targets(each.before)}; now {after}")
     for note in report.notes:
         output.warn(f"note: {note}")
-    settled = report.bindings - len(report.moved)
-    output.print_line(f"{settled} of {report.bindings} bindings are placed as before.")
+
+
+def refusal(result: Json) -> str:
+    """Return a refused object and the reasons in one line."""
+    name = "/".join(filter(None, (str(result.get(field, "")) for field in ("resource", "namespace", "name"))))
+    return f"{name}: " + "; ".join(
+        str(problem.get("reason", "")) for problem in as_objects(result.get("problems"))
+    )
+
+
+def _targets(clusters: dict[str, int]) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in sorted(clusters.items())) or "nowhere"

@@ -1,14 +1,17 @@
 """The state of an existing Karmada as another control plane takes it over, from its API or from an observer's log."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Struct, structs
 
+from engine.agent.api_errors import RefusedError
 from engine.agent.kubeconfigs import Access
-from engine.agent.member_api import MemberApi, Resource, group_kind
+from engine.agent.member_api import MemberApi, Resource, group_kind, preferred
+from engine.deciders import claims
 from engine.domain import bindings, marks
+from engine.karmada import unsupported
 from engine.log import port
 from engine.observer import observation
 from events import codec, imported_placements, observations, shapes, topics
@@ -29,11 +32,21 @@ _KINDS: Final = (
 _BINDINGS: Final = (("work.karmada.io", "ResourceBinding"), ("work.karmada.io", "ClusterResourceBinding"))
 _DEFINITIONS: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _POLICIES: Final = _KINDS[-2:]
-_OWN_NAMESPACES: Final = ("kube-", "karmada-")
+POLICY_KINDS: Final = frozenset(kind for _, kind in _POLICIES)
+_KARMADA: Final = ".karmada.io"
+_DERIVED: Final = frozenset({"Work", "WorkloadRebalancer"})
+"""Kinds of Karmada that follow from others, or have had their effect."""
+
 _OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
 """Names of the objects that every Kubernetes API has."""
 
-_SCHEDULER: Final = "schedulerName"
+SCHEDULER: Final = "schedulerName"
+_ACTIVATION: Final = "activationPreference"
+_LAZY: Final = "Lazy"
+_DELETED: Final = "deletionTimestamp"
+_NAMED_MAX: Final = 5
+"""Most objects that a note names."""
+
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 _READ: Final = 1_000
 
@@ -67,14 +80,41 @@ async def of_api(access: Access) -> State:
     """Read a control plane from its API. Raises the errors of ``api_errors``, and KubeconfigError."""
     api = MemberApi(access)
     try:
-        served = {group_kind(each.api_version, each.kind): each for each in await api.discover()}
+        served = preferred(await api.discover())
         fixed = (*_KINDS, *_BINDINGS, _DEFINITIONS)
         found = {kind: await _listed(api, served.get(kind)) for kind in fixed}
-        for kind in _template_kinds(found) - found.keys():
-            found[kind] = await _listed(api, served.get(kind))
+        notes: list[str] = []
+        for kind in sorted(_template_kinds(found) - found.keys()):
+            found[kind] = await _listed_if_allowed(api, served.get(kind), notes)
+        others = [each for kind, each in sorted(served.items()) if kind not in found and _is_karmadas(each)]
+        for each in others:
+            notes += _left_out(each, await _listed_if_allowed(api, each, notes))
     finally:
         await api.aclose()
-    return _state(found)
+    state = _state(found)
+    return structs.replace(state, notes=state.notes + notes)
+
+
+def _is_karmadas(resource: Resource) -> bool:
+    """Whether a kind is one of Karmada's that people write."""
+    group, kind = group_kind(resource.api_version, resource.kind)
+    return resource.watched and group.endswith(_KARMADA) and kind not in _DERIVED
+
+
+def _left_out(resource: Resource, values: Sequence[Json]) -> list[str]:
+    """Return the note about objects of a kind that is not copied."""
+    names = ["/".join(filter(None, place_of(value))) for value in values]
+    missing = unsupported.KINDS.get((resource.api_version, resource.kind), "")
+    return [f"{resource.kind} not copied: {_some(names)}" + f": {missing}" * bool(missing)] if names else []
+
+
+async def _listed_if_allowed(api: MemberApi, resource: Resource | None, notes: list[str]) -> list[Json]:
+    """Return the objects of a kind; none, with a note, if the user may not list them."""
+    try:
+        return await _listed(api, resource)
+    except RefusedError as error:
+        notes.append(f"{resource.kind if resource else ''} not copied: {error}")
+        return []
 
 
 async def of_log(log: port.NumberedLog, number: int | None = None) -> State | None:
@@ -112,7 +152,7 @@ def clean(value: Json) -> Json:
         kept = {
             text: item
             for text, item in texts.items()
-            if text not in {*owned, *marks.CLAIMS, marks.APPLIED_PLACEMENT}
+            if text not in {*owned, *marks.CLAIMS, marks.APPLIED_PLACEMENT} - {marks.CONFLICT_RESOLUTION}
         }
         if kept:
             metadata[name] = kept
@@ -145,7 +185,9 @@ def _policy_of(binding: Json) -> shapes.PolicyRef | None:
 def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
     """Arrange all objects of a control plane, by group and kind."""
     bound_values = [value for kind in _BINDINGS for value in found.get(kind, ())]
-    placements = {place_of(value): placement_of(value) for value in bound_values}
+    policies = [value for kind in _POLICIES for value in found.get(kind, ())]
+    lazy = {_reference(value) for value in policies if part(value, "spec").get(_ACTIVATION) == _LAZY}
+    placements = {place_of(value): _taken_over_placement(value, lazy) for value in bound_values}
     bound = {_template_of(value): place_of(value) for value in bound_values}
     kinds = _template_kinds(found)
     copied = [value for kind in _KINDS for value in found.get(kind, ())]
@@ -158,9 +200,37 @@ def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
             binding = bound.get((kind, place_of(value)))
             copied.append(value if binding is None else _with_placement(value, placements[binding]))
     copied = [value for value in copied if not _is_own(value)]
-    policies = [value for kind in _POLICIES for value in found.get(kind, ())]
-    notes = _notes(bound_values) + _undecided(policies)
+    deleted = [value for value in copied if part(value, "metadata").get(_DELETED)]
+    copied = [value for value in copied if not part(value, "metadata").get(_DELETED)]
+    notes = _notes(bound_values, lazy) + _being_deleted(deleted)
     return State(copied, placements, _running(bound_values), notes)
+
+
+def _reference(policy: Json) -> shapes.PolicyRef:
+    namespace, name = place_of(policy)
+    return shapes.PolicyRef(kind=str(policy.get("kind")), name=name, namespace=namespace)
+
+
+def _taken_over_placement(
+    binding: Json, lazy: Collection[shapes.PolicyRef]
+) -> imported_placements.ImportedPlacement:
+    """Return where a binding is placed, with the placement that it has of a lazy policy."""
+    taken = placement_of(binding)
+    placement = part(binding, "spec").get("placement")
+    if taken.policy not in lazy or not placement:
+        return taken
+    return structs.replace(taken, placement=msgspec.json.encode(placement, order="sorted").decode())
+
+
+def _being_deleted(values: Iterable[Json]) -> list[str]:
+    names = [f"{value['kind']} {'/'.join(filter(None, place_of(value)))}" for value in values]
+    return [f"not copied, since they are being deleted: {_some(names)}"] if names else []
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - _NAMED_MAX
+    return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]]) -> set[_GroupKind]:
@@ -192,8 +262,8 @@ def _running(bound: Iterable[Json]) -> dict[str, dict[Binding, Running]]:
     return found
 
 
-def _notes(bound: Sequence[Json]) -> list[str]:
-    """Return what can't be taken over."""
+def _notes(bound: Sequence[Json], lazy: Collection[shapes.PolicyRef]) -> list[str]:
+    """Return what of the bindings can't be taken over."""
     evicting = [
         "/".join(filter(None, place_of(value)))
         for value in bound
@@ -207,34 +277,36 @@ def _notes(bound: Sequence[Json]) -> list[str]:
         f"{ref.kind} {ref.name}: templates that have an older placement of it stay where they are until they are "
         "decided again, and then get the new one"
         for ref, texts in placements.items()
-        if ref is not None and len(texts) > 1
+        if ref is not None and len(texts) > 1 and ref not in lazy
     ]
-    ended = [f"evictions end without a trace here: {', '.join(evicting)}"] if evicting else []
+    ended = [f"evictions end without a trace here: {_some(evicting)}"] if evicting else []
     return ended + held
+
+
+def scheduler_of(policy: Json) -> str:
+    """Return the scheduler that a policy names."""
+    return str(part(policy, "spec").get(SCHEDULER) or bindings.DEFAULT_SCHEDULER)
 
 
 def taken_over(state: State, scheduler: str) -> State:
     """Return the state with the policies that name a scheduler as policies of the engine."""
-    policies = {kind for _, kind in _POLICIES}
     objects = [
-        {**value, "spec": {**part(value, "spec"), _SCHEDULER: bindings.OURS}}
-        if value["kind"] in policies and part(value, "spec").get(_SCHEDULER) == scheduler
+        {**value, "spec": {**part(value, "spec"), SCHEDULER: bindings.OURS}}
+        if value["kind"] in POLICY_KINDS and scheduler_of(value) == scheduler
         else value
         for value in state.objects
     ]
-    notes = [note for note in state.notes if note not in _undecided(state.objects)]
-    return structs.replace(state, objects=objects, notes=notes + _undecided(objects))
+    return structs.replace(state, objects=objects)
 
 
-def _undecided(objects: Iterable[Json]) -> list[str]:
-    """Return the policies whose workloads the engine leaves to another scheduler."""
+def undecided(objects: Iterable[Json]) -> list[str]:
+    """Return a note about the policies whose workloads the engine leaves to another scheduler."""
     named: dict[str, list[str]] = {}
     for value in objects:
-        scheduler = part(value, "spec").get(_SCHEDULER)
-        if isinstance(scheduler, str) and scheduler and scheduler not in bindings.SCHEDULERS:
-            named.setdefault(scheduler, []).append("/".join(filter(None, place_of(value))))
+        if value["kind"] in POLICY_KINDS and scheduler_of(value) not in bindings.SCHEDULERS:
+            named.setdefault(scheduler_of(value), []).append("/".join(filter(None, place_of(value))))
     return [
-        f"workloads of {', '.join(sorted(names))} are not decided here and stay where they are: their policies name "
+        f"workloads of {_some(sorted(names))} are not decided here and stay where they are: their policies name "
         f"the scheduler {scheduler}; import with --scheduler {scheduler} to have them decided"
         for scheduler, names in sorted(named.items())
     ]
@@ -272,5 +344,5 @@ def _is_own(value: Json) -> bool:
     """Whether an object belongs to the control plane itself, and is no template."""
     namespace, name = place_of(value)
     if value.get("kind") == "Namespace":
-        return name == "default" or name.startswith(_OWN_NAMESPACES)
-    return namespace.startswith(_OWN_NAMESPACES) or name in _OWN_NAMES
+        return name == "default" or claims.is_reserved(name)
+    return claims.is_reserved(namespace) or name in _OWN_NAMES
