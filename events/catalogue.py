@@ -131,6 +131,8 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "object-vanished": observations.ObjectVanished,
         "decision-compared": observations.DecisionCompared,
         "decision-made": observations.DecisionMade,
+        "kubernetes-event-written": observations.KubernetesEventWritten,
+        "kubernetes-event-deleted": observations.KubernetesEventDeleted,
     },
 }
 """The recorded names are written out, so that a class can be renamed without a change of the log."""

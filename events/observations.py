@@ -1,4 +1,4 @@
-"""Topic ``observations``: objects of another control plane, and its decisions compared with ours."""
+"""Topic ``observations``: objects of another control plane, its decisions compared with ours, and clients' Events."""
 
 from typing import Final
 
@@ -106,3 +106,26 @@ class DecisionMade(Observation, frozen=True, kw_only=True):
     reason: str
     message: str
     time: str
+
+
+class _KubernetesEvent(shapes.Event, frozen=True, kw_only=True):
+    """Base of the events about a Kubernetes Event of a client: the whole object, in the form of ``v1``.
+
+    They decide nothing, and are shown for some time.
+    """
+
+    name: str
+    namespace: str
+    manifest: msgspec.Raw
+
+    @property
+    def record_key(self) -> str:
+        return keys.object_key("Event", self.namespace, self.name)
+
+
+class KubernetesEventWritten(_KubernetesEvent, frozen=True, kw_only=True):
+    """A client created or changed a Kubernetes Event."""
+
+
+class KubernetesEventDeleted(_KubernetesEvent, frozen=True, kw_only=True):
+    """A client deleted a Kubernetes Event that a client wrote; ``manifest`` is its last state."""

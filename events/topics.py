@@ -62,7 +62,7 @@ TOPICS: Final[dict[str, Topic]] = {
             name=OBSERVATIONS,
             sharded=False,
             key="object key",
-            carries="objects of another control plane, and its decisions compared with ours",
+            carries="objects of another control plane, its decisions compared with ours; Events of clients",
         ),
     )
 }

@@ -33,6 +33,7 @@ from events.validation import verdicts
 from projections.bindings import Binding, Bindings
 from projections.changed_objects import ChangedObjects
 from projections.changes import Changes
+from projections.client_events import ClientEvents
 from projections.clusters import Clusters
 from projections.counts import Counts
 from projections.documents import works
@@ -94,6 +95,7 @@ class Fold:
         self._timeline = Timeline()
         self._changes = Changes()
         self._rejections = Rejections()
+        self._client_events = ClientEvents(rows)
         self._changed_objects = ChangedObjects(
             self._changes, self._objects, self._bindings, self._rebalancers, self._placements
         )
@@ -111,6 +113,7 @@ class Fold:
             self._timeline,
             self._changes,
             self._rejections,
+            self._client_events,
         )
         self._last: StoredRecord | None = None
 
@@ -147,7 +150,7 @@ class Fold:
                 self._apply(verdict)
 
     def _take_observation(self, record: StoredRecord) -> None:
-        """Show what was observed of another control plane on the timeline of the binding, cluster or object."""
+        """Show what was observed of another control plane on the timeline of its object; keep Events of clients."""
         match codec.decode(record):
             case codec.Decoded(
                 data=observations.ObjectObserved()
@@ -157,6 +160,12 @@ class Fold:
             ):
                 self._counts.add(_NAMES[type(data)])
                 self._touch(data.timeline_key, record.number)
+            case codec.Decoded(
+                data=observations.KubernetesEventWritten() | observations.KubernetesEventDeleted() as data,
+                envelope=envelope,
+            ):
+                self._counts.add(_NAMES[type(data)])
+                self._client_events.take(record.number, envelope, data)
             case _:
                 self._counts.add(f"{record.topic}.skipped")
 

@@ -6,6 +6,7 @@ from typing import Final
 from projections import (
     bindings,
     changes,
+    client_events,
     clusters,
     counts,
     keys,
@@ -35,6 +36,7 @@ _VIEWS: Final = (
     counts,
     rejections,
     steps,
+    client_events,
 )
 _BODIES: Final = 12
 """Increase this when the encoding of a document in a row changes; older tables are then rebuilt from the log."""

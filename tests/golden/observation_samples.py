@@ -1,4 +1,4 @@
-"""Samples of the events about another control plane."""
+"""Samples of the topic ``observations``."""
 
 from typing import Final
 
@@ -7,6 +7,7 @@ import msgspec
 from events import observations, shapes
 
 _CONDITION: Final = observations.ShadowCondition(clusters={"member1": 2}, reason="Success", message="done")
+_EVENT: Final = msgspec.Raw(b'{"apiVersion":"v1","kind":"Event","reason":"Queued"}')
 SAMPLES: Final[tuple[shapes.Event, ...]] = (
     observations.ObjectObserved(
         manifest=msgspec.Raw(b"{}"),
@@ -54,4 +55,6 @@ SAMPLES: Final[tuple[shapes.Event, ...]] = (
         message="Binding has been scheduled successfully.",
         time="2024-05-25T09:49:51Z",
     ),
+    observations.KubernetesEventWritten(name="foo.1", namespace="default", manifest=_EVENT),
+    observations.KubernetesEventDeleted(name="foo.1", namespace="default", manifest=_EVENT),
 )

@@ -23,6 +23,7 @@ from engine.http.kube.authentication import Users
 from engine.http.kube.authorizer import Authorizer, act_at
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.forecasts import Forecasts
+from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
@@ -132,7 +133,8 @@ def _write_requests(
     writes, forecasts = (
         (services.write_api, Forecasts(services, clock_ms)) if planned is None else (planned, None)
     )
-    return WriteRequests(writes, plane, clock_ms, authorizer, proxied.namespace_gone, forecasts)
+    event_writes = EventWrites(services, plane, clock_ms) if planned is None else None
+    return WriteRequests(writes, plane, clock_ms, authorizer, proxied.namespace_gone, forecasts, event_writes)
 
 
 def _status(error: StatusError) -> Response:

@@ -107,8 +107,7 @@ class ControlPlane:
     ) -> Json | None:
         """One object, None if there is none; ``is_fresh`` as in ``read``."""
         if resource.kind == _EVENT:
-            events, _number = await self.events.listed(resource, namespace, Fitting(resource, Query(), name))
-            return events[0] if events else None
+            return await self.events.named(resource, namespace, name)
         if resource.group == METRICS:
             fits = Fitting(resource, Query(), name)
             used = await self.figures(resource, namespace, fits) if self.figures is not None else []

@@ -22,6 +22,7 @@ from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleRepl
 from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
 from engine.http.kube.edits.writer import AheadError, RequestedEdit
 from engine.http.kube.forecasts import Forecasts
+from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
@@ -43,6 +44,7 @@ from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 
 _PLAIN: Final = rendering.Form()
+_EVENT: Final = "Event"
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
 _TOLD_WHOLE: Final = frozenset(
     {
@@ -72,8 +74,10 @@ class WriteRequests:
         authorizer: Authorizer,
         on_namespace_gone: Callable[[str], Awaitable[None]],
         forecasts: Forecasts | None = None,
+        event_writes: EventWrites | None = None,
     ) -> None:
         self._forecasts = forecasts
+        self._event_writes = event_writes
         self._write_api = write_api
         self._plane = plane
         self._authorizer = authorizer
@@ -132,6 +136,13 @@ class WriteRequests:
     async def _remove(self, write: WriteRequest, conditions: Json, *, dry_run: bool) -> Json:
         """Delete an object; return the body of the response."""
         resource, target = write.resource, _target(write)
+        preconditions = Preconditions(
+            resource=resource,
+            uid=str(conditions.get("uid") or ""),
+            resource_version=str(conditions.get("resourceVersion") or ""),
+        )
+        if resource.kind == _EVENT and self._event_writes is not None:
+            return await self._event_writes.remove(write, preconditions, dry_run=dry_run)
         if await self._plane.get(resource, target.namespace, target.name) is not None:
             _check_written_kind(target, resource)
         reserved_objects.check(target, write.user)
@@ -145,11 +156,6 @@ class WriteRequests:
             message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
 
-        preconditions = Preconditions(
-            resource=resource,
-            uid=str(conditions.get("uid") or ""),
-            resource_version=str(conditions.get("resourceVersion") or ""),
-        )
         is_namespace_gone = False
         if target.route == "namespace" and not dry_run:
             answer, is_namespace_gone = await self._namespaces.end(target, preconditions)
@@ -207,6 +213,8 @@ class WriteRequests:
     async def _change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         if eviction_permission.is_binding(write.resource) and write.method in ("PUT", "PATCH"):
             return await self._allow_deletion(write, edit)
+        if write.resource.kind == _EVENT and self._event_writes is not None:
+            return await self._event_writes.change(write, edit)
         value, written = await self._written_object(write, edit)
         code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
@@ -332,8 +340,8 @@ def _check_written_kind(target: Target, resource: Resource) -> None:
 
 
 def _not_written(resource: Resource) -> str:
-    """Why clients may not write Kubernetes Events, which are derived from the log; empty for other kinds."""
-    return "events are told by the engine" if resource.kind == "Event" else ""
+    """Why objects of a kind cannot be part of a plan; empty if they can."""
+    return "Events decide nothing, so they are not planned" if resource.kind == _EVENT else ""
 
 
 def _written(answer: Written | Problem, resource: Resource, name: str) -> Written:

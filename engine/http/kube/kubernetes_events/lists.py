@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import Final
 
 import anyio.to_thread
+import msgspec
 from starlette.responses import Response
 
 from engine.http.kube import rendering
@@ -13,20 +14,21 @@ from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import Fitting
 from engine.http.kube.requests import Query
 from engine.http.services import Services
+from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from engine.log.port import LogCutError
-from events import keys
+from events import codec, keys, observations, topics
 from events.json_values import Json, as_object
 from events.records import StoredRecord
-from projections import query
+from projections import client_events, query
 from projections.documents.works import cluster_of
 from projections.port import Rows
 
 _OF_ONE_MAX: Final = 400
-_OF_ALL_MAX: Final = 20_000
 _BATCH: Final = 256
 _WATCHERS_MAX: Final = 64
+_ABOUT: Final = ("involvedObject", "regarding")
 _BOUND: Final = ("ResourceBinding", "ClusterResourceBinding")
 _OF_WORK: Final = """
 SELECT k.key FROM keys c JOIN works w INDEXED BY works_by_name ON w.cluster = c.id JOIN keys k ON k.id = w.id
@@ -35,7 +37,7 @@ WHERE c.key = ? AND w.name = ?
 
 
 class Events:
-    """List and watch Events; they are derived from the log and not stored."""
+    """List and watch Events: those derived from the log, which are not stored, and those of clients."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -45,8 +47,19 @@ class Events:
         """The matching Events, and the sequence number up to which the log was searched."""
         number = await self._services.catch_up()
         records = await self._records(namespace, fits, number)
-        shown = await self._shown(resource, records)
+        own = [value for _type, value in await self._shown(resource, records, of_clients=False)]
+        shown = sorted([*own, *await self._of_clients(resource, namespace, fits, number)], key=_version)
         return [each for each in shown if _is_in(each, namespace) and fits(each)], number
+
+    async def named(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """The Event with this name; None if there is none."""
+        number = await self._services.catch_up()
+        with self._services.views.store.reading() as rows:
+            found = client_events.named(rows, namespace, name, number)
+        if found is not None:
+            return kubernetes_events.shown(found.document, resource.api_version)
+        events, _number = await self.listed(resource, namespace, Fitting(resource, Query(), name))
+        return events[0] if events else None
 
     def watched(
         self, resource: Resource, namespace: str, query_: Query, form: rendering.Form, now_ms: int
@@ -67,9 +80,9 @@ class Events:
         fits: Fitting,
         now_ms: int,
     ) -> AsyncGenerator[bytes]:
-        def line(value: Json) -> bytes:
+        def line(value: Json, change: str = "ADDED") -> bytes:
             shown = rendering.one(resource, value, form, now_ms)
-            return rendering.encode({"type": "ADDED", "object": shown}) + b"\n"
+            return rendering.encode({"type": change, "object": shown}) + b"\n"
 
         self._watchers += 1
         try:
@@ -82,9 +95,9 @@ class Events:
                 after = int(version[:18])
             while await self._services.is_more(after):
                 records, after = await self._services.known(after, _BATCH)
-                for event in await self._shown(resource, records):
+                for change, event in await self._shown(resource, records):
                     if _is_in(event, namespace) and fits(event):
-                        yield line(event)
+                        yield line(event, change)
         except LogCutError as error:
             yield (
                 rendering.encode({"type": "ERROR", "object": status_objects.expired(str(error)).body}) + b"\n"
@@ -95,7 +108,7 @@ class Events:
     async def _records(self, namespace: str, fits: Fitting, number: int) -> list[StoredRecord]:
         numbers = await anyio.to_thread.run_sync(self._timeline, namespace, fits)
         if numbers is None:
-            start = max(number - _OF_ALL_MAX, 0)
+            start = max(number - client_events.SHOWN_RECORDS, 0)
             newest = await self._services.log.read_all(start, number - start) if number else []
             return [record for record in newest if record.number <= number]
         records: list[StoredRecord] = []
@@ -109,18 +122,61 @@ class Events:
             key = _key(rows, namespace, fits)
             return query.newest(rows, key, limit=_OF_ONE_MAX) if key else None
 
-    async def _shown(self, resource: Resource, records: Iterable[StoredRecord]) -> list[Json]:
-        return await anyio.to_thread.run_sync(self._within, resource, list(records))
+    async def _of_clients(self, resource: Resource, namespace: str, fits: Fitting, number: int) -> list[Json]:
+        """The Events of clients, those about one object if a field selector names it."""
+        involved = next((name for prefix in _ABOUT if (name := fits.fields.exact(f"{prefix}.name"))), "")
 
-    def _within(self, resource: Resource, records: list[StoredRecord]) -> list[Json]:
+        def read() -> list[Json]:
+            with self._services.views.store.reading() as rows:
+                found = client_events.listed(rows, number, namespace=namespace, involved=involved)
+            return [kubernetes_events.shown(each.document, resource.api_version) for each in found]
+
+        return await anyio.to_thread.run_sync(read)
+
+    async def _shown(
+        self, resource: Resource, records: Iterable[StoredRecord], *, of_clients: bool = True
+    ) -> list[tuple[str, Json]]:
+        found = list(records)
+        written = [each for each in found if of_clients and each.topic == topics.OBSERVATIONS]
+        return await anyio.to_thread.run_sync(self._within, resource.api_version, found, written)
+
+    def _within(
+        self, api_version: str, records: list[StoredRecord], written: list[StoredRecord]
+    ) -> list[tuple[str, Json]]:
+        """Return the Events of records, each with the kind of its change.
+
+        Those of clients are looked for among the ``written`` records only, and only in their newest state.
+        """
         with self._services.views.store.reading() as rows:
             occurred = merging.occurred(records, Subjects(rows))
-        return [merging.event(each, resource.api_version) for each in occurred]
+            found = [("ADDED", merging.event(each, api_version)) for each in occurred]
+            changed = [change for record in written if (change := _change(rows, record)) is not None]
+        return [*found, *((kind, kubernetes_events.shown(value, api_version)) for kind, value in changed)]
+
+
+def _change(rows: Rows, record: StoredRecord) -> tuple[str, Json] | None:
+    """Return what a record changed of the Event of a client, and the Event; None if it is another record, or old."""
+    match codec.decode(record):
+        case codec.Decoded(data=observations.KubernetesEventWritten()):
+            event = client_events.written(rows, record.key, record.number)
+            if event is None:
+                return None
+            return "ADDED" if event.first_number == record.number else "MODIFIED", event.document
+        case codec.Decoded(data=observations.KubernetesEventDeleted(manifest=manifest)):
+            value: Json = msgspec.json.decode(manifest, type=dict[str, object])
+            metadata = {**(as_object(value.get("metadata")) or {}), "resourceVersion": str(record.number)}
+            return "DELETED", {**value, "metadata": metadata}
+        case _:
+            return None
+
+
+def _version(value: Json) -> int:
+    return int(str((as_object(value["metadata"]) or {}).get("resourceVersion", 0)))
 
 
 def _key(rows: Rows, namespace: str, fits: Fitting) -> str:
     """The key of the timeline of the one object that a field selector names; empty if it names none."""
-    for prefix in ("involvedObject", "regarding"):
+    for prefix in _ABOUT:
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:
             event_namespace = namespace or fits.fields.exact(f"{prefix}.namespace") or ""

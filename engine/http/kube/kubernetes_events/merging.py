@@ -8,6 +8,7 @@ from msgspec import Struct
 from engine.http.kube.kubernetes_events import of_bindings, of_clusters, of_works
 from engine.http.kube.kubernetes_events.message import Message, Said
 from engine.http.kube.kubernetes_events.subjects import Subjects
+from engine.kubeapi.conversion import kubernetes_events
 from events import codec, times
 from events.json_values import Json
 from events.records import StoredRecord
@@ -57,33 +58,23 @@ def event(occurrence: Occurrence, api_version: str) -> Json:
         "resourceVersion": str(occurrence.last_number),
         "creationTimestamp": occurrence.first,
     }
-    head: Json = {"apiVersion": api_version, "kind": "Event", "metadata": metadata, "type": message.type}
-    if api_version == "v1":
-        return {
-            **head,
-            "involvedObject": involved,
-            "reason": message.reason,
-            "message": message.message,
-            "source": {"component": message.reporter},
-            "reportingComponent": message.reporter,
-            "reportingInstance": "",
-            "firstTimestamp": occurrence.first,
-            "lastTimestamp": occurrence.last,
-            "eventTime": None,
-            "count": occurrence.count,
-        }
-    return {
-        **head,
-        "regarding": involved,
+    value: Json = {
+        "apiVersion": kubernetes_events.CORE,
+        "kind": "Event",
+        "metadata": metadata,
+        "type": message.type,
+        "involvedObject": involved,
         "reason": message.reason,
-        "note": message.message,
-        "reportingController": message.reporter,
-        "deprecatedSource": {"component": message.reporter},
-        "deprecatedFirstTimestamp": occurrence.first,
-        "deprecatedLastTimestamp": occurrence.last,
-        "deprecatedCount": occurrence.count,
+        "message": message.message,
+        "source": {"component": message.reporter},
+        "reportingComponent": message.reporter,
+        "reportingInstance": "",
+        "firstTimestamp": occurrence.first,
+        "lastTimestamp": occurrence.last,
         "eventTime": None,
+        "count": occurrence.count,
     }
+    return kubernetes_events.shown(value, api_version)
 
 
 def _said(records: Iterable[StoredRecord], subjects: Subjects) -> Iterator[tuple[StoredRecord, Said]]:

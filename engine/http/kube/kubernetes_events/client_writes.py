@@ -1,0 +1,110 @@
+"""Writes of Kubernetes Events by clients, such as the recorders of controllers.
+
+They decide nothing and expire soon, so they take no part in the order of other writes: of two servers that change one
+Event at once, the later write counts.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+import msgspec
+from starlette.responses import Response
+
+from engine.http.kube import rendering
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.edits.writer import RequestedEdit
+from engine.http.kube.paths import ApiPath
+from engine.http.kube.write_parsing import WriteRequest
+from engine.http.services import Services
+from engine.kubeapi.conversion import kubernetes_events
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.writing import object_changes
+from engine.writing.appending import Report
+from engine.writing.object_changes import Preconditions
+from engine.writing.write_api import CLIENT_SOURCE
+from events import observations
+from events.json_values import Json
+from projections import client_events
+from projections.client_events import ClientEvent
+
+_BYTES_MAX: Final = 16_384
+_DERIVED: Final = "this Event follows from the log"
+_NAMESPACES: Final = ApiPath(group="", version="v1", plural="namespaces")
+
+
+class EventWrites:
+    """Carry out the writes of one server, one after the other."""
+
+    def __init__(self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+        self._services = services
+        self._plane = plane
+        self._clock_ms = clock_ms
+        self._lock = anyio.Lock()
+
+    async def change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
+        """Create, replace, patch or apply an Event; raises StatusError."""
+        resource, writer = write.resource, write.writer
+        async with self._lock:
+            stored = await self._stored(write)
+            live = None if stored is None else kubernetes_events.shown(stored.document, resource.api_version)
+            if stored is None:
+                await self._check_namespace(writer.namespace)
+            edited = edit.apply(live)
+            value = edited.value
+            raw = object_changes.manifest(kubernetes_events.kept(value))
+            if len(raw) > _BYTES_MAX:
+                message = f"the Event has {len(raw)} bytes; at most {_BYTES_MAX} are kept"
+                raise StatusError(413, "RequestEntityTooLarge", message)
+            if not write.query.dry_run and (stored is None or raw != bytes(stored.manifest)):
+                await self._append(
+                    observations.KubernetesEventWritten(
+                        name=writer.name, namespace=writer.namespace, manifest=msgspec.Raw(raw)
+                    )
+                )
+                value = await self._plane.events.named(resource, writer.namespace, writer.name) or value
+        body = rendering.one(resource, value, write.form, self._clock_ms())
+        warnings = (*write.warnings, *edited.warnings)
+        return rendering.answer(body, 201 if stored is None else 200, warnings)
+
+    async def remove(self, write: WriteRequest, preconditions: Preconditions, *, dry_run: bool) -> Json:
+        """Delete an Event; return the body of the response. Raises StatusError."""
+        name = write.writer.name
+        async with self._lock:
+            stored = await self._stored(write)
+            if stored is None:
+                raise status_objects.not_found(write.resource, name)
+            preconditions.check(stored.document)
+            if not dry_run:
+                await self._append(
+                    observations.KubernetesEventDeleted(
+                        name=name, namespace=write.writer.namespace, manifest=stored.manifest
+                    )
+                )
+        return status_objects.deleted(write.resource, name, stored.uid)
+
+    async def _append(
+        self, data: observations.KubernetesEventWritten | observations.KubernetesEventDeleted
+    ) -> None:
+        await self._services.write_api.report([Report(data.record_key, data, "")], CLIENT_SOURCE)
+        await self._services.catch_up()
+
+    async def _stored(self, write: WriteRequest) -> ClientEvent | None:
+        """The Event as a client wrote it; raises StatusError (403) for one that the engine derives."""
+        resource, writer = write.resource, write.writer
+        number = await self._services.catch_up()
+        with self._services.views.store.reading() as rows:
+            stored = client_events.named(rows, writer.namespace, writer.name, number)
+        if stored is not None or write.method == "POST":
+            return stored
+        if await self._plane.events.named(resource, writer.namespace, writer.name) is not None:
+            message = f'{resource.qualified} "{writer.name}" is forbidden: {_DERIVED}'
+            raise StatusError(403, "Forbidden", message, {"name": writer.name, "kind": resource.plural})
+        return stored
+
+    async def _check_namespace(self, name: str) -> None:
+        """Raise StatusError (404) if a namespace does not exist."""
+        namespaces = await self._plane.resource(_NAMESPACES)
+        if namespaces is not None and await self._plane.current(namespaces, "", name) is None:
+            raise status_objects.not_found(namespaces, name)

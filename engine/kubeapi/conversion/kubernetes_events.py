@@ -1,0 +1,33 @@
+"""Kubernetes Events in both API groups that serve them. They are kept in the form of ``v1``."""
+
+from typing import Final
+
+from events.json_values import Json
+
+CORE: Final = "v1"
+_NAMES: Final = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "reportingComponent": "reportingController",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+}
+"""Fields of ``v1`` by their names in ``events.k8s.io/v1``."""
+
+_CORE_NAMES: Final = {other: name for name, other in _NAMES.items()}
+
+
+def shown(value: Json, api_version: str) -> Json:
+    """Return an Event of ``v1`` in another version."""
+    return value if api_version == CORE else _renamed(value, _NAMES, api_version)
+
+
+def kept(value: Json) -> Json:
+    """Return an Event in the form of ``v1``."""
+    return value if value.get("apiVersion") == CORE else _renamed(value, _CORE_NAMES, CORE)
+
+
+def _renamed(value: Json, names: dict[str, str], api_version: str) -> Json:
+    return {names.get(name, name): item for name, item in value.items()} | {"apiVersion": api_version}

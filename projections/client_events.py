@@ -1,0 +1,132 @@
+"""Projection of the Kubernetes Events that clients write: each until so many later records that Events are not listed.
+
+What is kept follows from the numbers of records alone, so it does not depend on when tables were written.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import ids, keys, observations, times
+from events.envelope import Envelope
+from events.json_values import Json, part
+from projections.documents.objects import instant
+from projections.port import Row, Rows, Value
+
+SCHEMA: Final = """
+CREATE TABLE client_events (
+    key TEXT PRIMARY KEY,
+    number INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    involved TEXT NOT NULL,
+    body BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX client_events_by_number ON client_events (number);
+CREATE INDEX client_events_by_involved ON client_events (involved);
+"""
+SHOWN_RECORDS: Final = 20_000
+"""The newest records of the log whose Kubernetes Events are listed."""
+
+_SELECT: Final = "SELECT body FROM client_events WHERE number > ?"
+
+
+class ClientEvent(Struct, frozen=True, array_like=True, gc=False):
+    """An Event as last written, in the form of ``v1``, and what is derived of it."""
+
+    number: int
+    first_number: int
+    uid: str
+    created_ms: int
+    manifest: msgspec.Raw
+
+    @property
+    def document(self) -> Json:
+        """The Event with its derived metadata."""
+        value: Json = msgspec.json.decode(self.manifest, type=dict[str, object])
+        metadata = {
+            **part(value, "metadata"),
+            "uid": self.uid,
+            "resourceVersion": str(self.number),
+            "creationTimestamp": instant(self.created_ms),
+        }
+        return {**value, "metadata": metadata}
+
+
+_decode: Final = msgspec.json.Decoder(ClientEvent).decode
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+class ClientEvents:
+    """Folds the Events of clients."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._changed: dict[str, tuple[ClientEvent, Row] | None] = {}
+        self._newest = 0
+
+    def take(
+        self,
+        number: int,
+        envelope: Envelope,
+        data: observations.KubernetesEventWritten | observations.KubernetesEventDeleted,
+    ) -> None:
+        """Fold the next record about an Event."""
+        key = data.record_key
+        self._newest = number
+        if isinstance(data, observations.KubernetesEventDeleted):
+            self._changed[key] = None
+            return
+        previous = self._get(key, number)
+        event = ClientEvent(
+            number,
+            number if previous is None else previous.first_number,
+            ids.object_uid(envelope.source, envelope.id, key) if previous is None else previous.uid,
+            times.from_text(envelope.time) if previous is None else previous.created_ms,
+            data.manifest,
+        )
+        involved = str(part(event.document, "involvedObject").get("name", ""))
+        self._changed[key] = event, (key, number, data.namespace, involved, _encode(event))
+
+    def flush(self, rows: Rows) -> None:
+        changed, self._changed = self._changed, {}
+        rows.write("DELETE FROM client_events WHERE key = ?", ((key,) for key in changed))
+        stored = (entry[1] for entry in changed.values() if entry is not None)
+        rows.write("INSERT INTO client_events VALUES (?, ?, ?, ?, ?)", stored)
+        if changed:
+            rows.write("DELETE FROM client_events WHERE number <= ?", [(self._newest - SHOWN_RECORDS,)])
+
+    def _get(self, key: str, number: int) -> ClientEvent | None:
+        if key in self._changed:
+            entry = self._changed[key]
+            return None if entry is None else entry[0]
+        found = _events(self._rows, number, "key = ?", [key])
+        return found[0] if found else None
+
+
+def named(rows: Rows, namespace: str, name: str, number: int) -> ClientEvent | None:
+    """Return an Event that a client wrote, as of a number of the log; None if there is none, or it is too old."""
+    found = _events(rows, number, "key = ?", [keys.object_key("Event", namespace, name)])
+    return found[0] if found else None
+
+
+def listed(rows: Rows, number: int, *, namespace: str = "", involved: str = "") -> list[ClientEvent]:
+    """Return the Events of clients as of a number of the log, by the number of their last write.
+
+    ``namespace`` and ``involved``, the name of the object that they are about, select some; empty ones all.
+    """
+    wanted = {"namespace": namespace, "involved": involved}
+    terms = [f"{column} = ?" for column, text in wanted.items() if text]
+    return _events(rows, number, " AND ".join(terms), [text for text in wanted.values() if text])
+
+
+def written(rows: Rows, record_key: str, number: int) -> ClientEvent | None:
+    """Return the Event whose last write is a record; None if it was written again or deleted since."""
+    found = _events(rows, number, "key = ?", [record_key])
+    return found[0] if found and found[0].number == number else None
+
+
+def _events(rows: Rows, number: int, condition: str, values: list[str]) -> list[ClientEvent]:
+    statement = f"{_SELECT}{f' AND {condition}' if condition else ''} ORDER BY number"
+    where: list[Value] = [number - SHOWN_RECORDS, *values]
+    return [_decode(body) for (body,) in rows.select(statement, where)]

@@ -1,0 +1,56 @@
+"""The view of clients' Kubernetes Events: they expire by the number of later records."""
+
+import msgspec
+
+from events import observations
+from events.envelope import Envelope
+from projections import client_events
+from projections.client_events import SHOWN_RECORDS, ClientEvents
+from projections.store import Store
+
+
+def _envelope(number: int) -> Envelope:
+    return Envelope(id=str(number), source="/test", type="", subject="", time="2026-11-25T12:00:00.000Z")
+
+
+def _written(name: str) -> observations.KubernetesEventWritten:
+    raw = msgspec.Raw(b'{"metadata":{},"involvedObject":{"name":"web"}}')
+    return observations.KubernetesEventWritten(name=name, namespace="default", manifest=raw)
+
+
+def _numbers(store: Store, number: int, **chosen: str) -> list[int]:
+    with store.reading() as rows:
+        return [event.number for event in client_events.listed(rows, number, **chosen)]
+
+
+def test_event_expires_with_its_records_and_is_a_new_one_when_it_is_written_again() -> None:
+    store = Store()
+    for number in (1, 5, SHOWN_RECORDS + 3):
+        with store.writing() as rows:
+            view = ClientEvents(rows)
+            view.take(number, _envelope(number), _written("a" if number != 5 else "b"))
+            view.flush(rows)
+    newest = SHOWN_RECORDS + 3
+    assert _numbers(store, 20) == [5, newest]
+    assert _numbers(store, newest + 1) == [5, newest]
+    assert _numbers(store, newest + 2) == [newest]
+    with store.reading() as rows:
+        again = client_events.named(rows, "default", "a", newest)
+    assert again is not None
+    assert (again.first_number, again.number) == (newest, newest)
+
+
+def test_events_are_chosen_by_namespace_and_by_the_object_that_they_are_about() -> None:
+    store = Store()
+    with store.writing() as rows:
+        view = ClientEvents(rows)
+        view.take(1, _envelope(1), _written("a"))
+        view.take(
+            2,
+            _envelope(2),
+            observations.KubernetesEventDeleted(name="c", namespace="x", manifest=msgspec.Raw(b"{}")),
+        )
+        view.flush(rows)
+    assert _numbers(store, 2, namespace="default", involved="web") == [1]
+    assert _numbers(store, 2, namespace="other") == []
+    assert _numbers(store, 2, involved="other") == []
