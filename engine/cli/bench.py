@@ -1,5 +1,6 @@
 """``bench``: measurements, each with a baseline of the same run. A benchmark's modules are loaded when it is called."""
 
+import os
 from collections.abc import Callable
 from typing import Annotated, Final
 
@@ -93,6 +94,24 @@ def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
     from engine.bench import replay as bench  # noqa: PLC0415  # load only what is measured
 
     _print_figures(lambda: bench.run(bindings), as_json=as_json)
+
+
+@app.command(
+    name="verify", help="Records a second that are proved and audited: of all records, a tenth, a hundredth."
+)
+def verify(
+    *,
+    records: Annotated[int, Parameter(help="Records of the log.", validator=_POSITIVE)] = 1_000_000,
+    processes: Annotated[
+        int | None, Parameter(help="Processes that share the work; one per processor.", validator=_POSITIVE)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the proof of a log with many small steps, and its memory."""
+    from engine.bench import verify as bench  # noqa: PLC0415  # load only what is measured
+
+    count = processes or len(os.sched_getaffinity(0))
+    _print_figures(lambda: bench.run(records, count, output.warn), as_json=as_json)
 
 
 @app.command(name="kafka", help="Inputs a second that workers decide on Kafka, and how long one takes.")

@@ -66,6 +66,13 @@ def test_failover_benchmark_refuses_a_cluster_count_not_divisible_by_ten() -> No
     assert "15 can't be grouped by 10" in str(found["error"])
 
 
+def test_verify_benchmark_proves_a_tenth_and_a_hundredth_too() -> None:
+    found = measured("verify", "--records", "2000", "--processes", "1")
+
+    assert all(figures(found, "verify_20_per_s", "verify_200_ms_per_step", "verify_2000_mb"))
+    assert all(figures(found, "audit_per_s", "ratio_verify", "ratio_audit"))
+
+
 @pytest.mark.parametrize("words", [("log", "--events", "2000"), ("replay", "--bindings", "20")], ids=" ".join)
 def test_log_and_replay_benchmarks_report_rates(words: tuple[str, ...]) -> None:
     found = measured(*words)

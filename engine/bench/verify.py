@@ -1,0 +1,136 @@
+"""Benchmark: proof of a log, with the tenth and the hundredth of it, to see that cost grows as the log does.
+
+The log has many small steps: a fixed number of Deployments are edited, ten at a time. So the state stays as it is,
+and so should the memory of a proof. The baseline is to read and decode the same records in one process.
+"""
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+from engine.bench import inputs, processes
+from engine.log import sqlite, sqlite_reading
+from engine.process import installation, log_places, proofs
+from engine.proof import verification
+from engine.proof.rules import UNCHANGED
+from engine.reconcilers import worker
+from engine.simulation import member_fleet
+from events import codec
+
+_DEPLOYMENTS: Final = 1_000
+_EDITED: Final = 10
+_READ: Final = 1_000
+_SAMPLE_S: Final = 0.2
+_PARTS: Final = (100, 10, 1)
+_COUNT_MIN: Final = 2_000
+
+Progress = Callable[[str], None]
+_ResultT = TypeVar("_ResultT")
+
+
+def run(count: int, parallel: int, progress: Progress = lambda _: None) -> dict[str, object]:
+    """Record that many records, then prove parts of them and all; return the figures.
+
+    Raises ValueError for too few records.
+    """
+    if count < _COUNT_MIN:
+        raise ValueError(f"records: a hundredth of {count} can't be proved; take {_COUNT_MIN} or more")
+    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
+    try:
+        progress(f"{count:,} records are written")
+        asyncio.run(_record(count, directory))
+        return asyncio.run(_measured(count, parallel, directory, progress))
+    finally:
+        shutil.rmtree(directory)
+
+
+async def _record(count: int, directory: Path) -> None:
+    """Let worker and members write a log, without views."""
+    log = await sqlite.SqliteLog.open(directory, synchronous="OFF")
+    engine = worker.Worker(log, installation.clock_ms)
+    members = member_fleet.Members(log, installation.clock_ms, inputs.members())
+    await engine.recover()
+    await members.recover()
+    await log.append([inputs.policy()])
+    edit = 0
+    while log.last_number() < count:
+        await log.append(
+            [
+                inputs.deployment(each % _DEPLOYMENTS, replicas=1 + each // _DEPLOYMENTS % 3)
+                for each in range(edit, edit + _EDITED)
+            ]
+        )
+        edit += _EDITED
+        await engine.turn()
+        await members.turn()
+    await log.aclose()
+
+
+async def _measured(count: int, parallel: int, directory: Path, progress: Progress) -> dict[str, object]:
+    place = log_places.LogPlace(str(directory))
+    figures: dict[str, object] = {"records": count, "processes": parallel}
+    took_s = 0.0
+    for part in _PARTS:
+        last = count // part
+        progress(f"{last:,} records are proved")
+        scope = verification.Scope(last=last)
+        async with _peak_mb() as peak:
+            took_s, report = await _timed(lambda scope=scope: proofs.verify(place, scope, processes=parallel))
+        figures |= {
+            f"verify_{last}_per_s": round(last / took_s),
+            f"verify_{last}_ms_per_step": round(took_s * 1_000 / report.steps, 3),
+            f"verify_{last}_mb": round(peak[0]),
+        }
+    progress("the same records are audited, then read and decoded")
+    audit_s, _ = await _timed(lambda: proofs.audit(place, UNCHANGED, processes=parallel))
+    baseline_s, _ = await _timed(lambda: asyncio.run(_decode(directory)))
+    return {
+        **figures,
+        "audit_per_s": round(count / audit_s),
+        "baseline": "reading and decoding the same records in one process",
+        "baseline_per_s": round(count / baseline_s),
+        "ratio_verify": round(took_s / baseline_s, 2),
+        "ratio_audit": round(audit_s / baseline_s, 2),
+    }
+
+
+async def _timed(work: Callable[[], _ResultT]) -> tuple[float, _ResultT]:
+    """Run work in a thread; return its seconds and its result."""
+    start = time.perf_counter()
+    result = await asyncio.to_thread(work)
+    return time.perf_counter() - start, result
+
+
+async def _decode(directory: Path) -> None:
+    log = sqlite_reading.SqliteReader(directory)
+    after = 0
+    while batch := await log.read_all(after, _READ):
+        for record in batch:
+            codec.decode(record)
+        after = batch[-1].number
+    await log.aclose()
+
+
+@asynccontextmanager
+async def _peak_mb() -> AsyncGenerator[list[float]]:
+    """Yield a list whose one value is the highest memory of all child processes together, each shared page once."""
+    peak = [0.0]
+
+    async def sample() -> None:
+        while True:
+            peak[0] = max(peak[0], sum(map(processes.proportional_mb, processes.children(os.getpid()))))
+            await asyncio.sleep(_SAMPLE_S)
+
+    sampling = asyncio.create_task(sample())
+    try:
+        yield peak
+    finally:
+        sampling.cancel()
+        with suppress(asyncio.CancelledError):
+            await sampling
