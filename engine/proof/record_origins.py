@@ -5,16 +5,21 @@ One walk over all records in number order. A step counts if it follows the last 
 like an output but that no counting step emitted is a finding if it has an effect, else a note.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from events import chain, codec, decisions, ids, records, rejections, release, topics
+from events import chain, codec, decisions, envelope, ids, records, rejections, release, topics
 from events.records import StoredRecord
 
 _INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)
 _ANY_OFFSET: Final = 2**63
+_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
+
+
+Place = tuple[str, int, int]
+"""Topic, partition and offset of a record."""
 
 
 class Finding(Struct, frozen=True):
@@ -25,13 +30,12 @@ class Finding(Struct, frozen=True):
     message: str
 
 
-class _RepeatedId(Struct, frozen=True):
-    """A record that repeats the id of an earlier one."""
+class _Kept(Struct, frozen=True, gc=False):
+    """A record that looks like an output, by the id and the digest of its content."""
 
     output: str
     checksum: bytes
-    topic: str
-    where: str
+    position: Place
 
 
 class _Early(Struct):
@@ -59,7 +63,8 @@ class RecordOrigins:
     ) -> None:
         self._until = until
         self._shards = frozenset(shards)
-        self._later: set[str] = set()
+        self._later: set[Place] = set()
+        """Outputs of proved steps that have numbers above ``until``."""
         self.chains = {shard: chain.Chain(shard) for shard in shards}
         self._before = dict.fromkeys(shards, 0)
         self._unseen = 0
@@ -72,26 +77,34 @@ class RecordOrigins:
             self._unseen = _ANY_OFFSET
         self.findings: list[Finding] = []
         self.notes: list[Finding] = []
-        self._firsts: dict[str, tuple[bytes, str, str]] = {}
-        self._repeats: list[_RepeatedId] = []
-        self._refused: set[tuple[str, int, int]] = set()
+        self._firsts: dict[str, _Kept] = {}
+        self._repeats: list[_Kept] = []
+        self._inputs: set[Place] = set()
+        """Kept records that are inputs of a shard too."""
+        self._refused: set[Place] = set()
+        """Those of them that were refused, and what was refused before it was read."""
         self._seen: dict[tuple[str, int], int] = {}
         self._early: dict[tuple[int, int, int], _Early] = {}
         self._broken: dict[int, Finding] = {}
         self._previous: dict[str, int] = {}
+
+    @property
+    def held(self) -> int:
+        """How much it keeps: only outputs whose steps are not computed yet, and foreign records."""
+        early = sum(len(each.marks) for each in self._early.values())
+        kept = self._firsts, self._repeats, self._later, self._inputs, self._refused
+        return early + sum(map(len, kept))
 
     def take(self, record: StoredRecord) -> None:
         """Check the next record; call it for all records in number order."""
         self._seen[record.topic, record.partition] = record.offset + 1
         if record.topic == topics.REJECTIONS:
             self._take_rejection(record)
-        is_decision = record.topic == topics.DECISIONS and record.partition in self._shards
-        decoded = codec.decode(record) if is_decision else None
-        if isinstance(decoded, codec.Decoded):
-            if isinstance(decoded.data, decisions.StepTaken):
+        if record.topic == topics.DECISIONS and record.partition in self._shards and _may_be_step(record):
+            decoded = codec.decode(record)
+            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
                 self._take_step(record, decoded.data)
                 return
-            self.chains[record.partition].take(record, decoded.data)
         if record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
             self._take_output(record)
 
@@ -99,7 +112,7 @@ class RecordOrigins:
         """Leave a step's outputs unjudged, also those that come later."""
         self._before[step.shard] = step.number
         for index in range(1, step.outputs + 1):
-            self._firsts.pop(ids.output_id(step.shard, step.term, step.number, index), None)
+            self._drop(self._firsts.pop(ids.output_id(step.shard, step.term, step.number, index), None))
 
     def output(self, output: str, checksum: bytes) -> bool | None:
         """Consume a record that a step emitted.
@@ -109,14 +122,21 @@ class RecordOrigins:
         first = self._firsts.get(output)
         if first is None:
             return None
-        if first[0] == checksum:
-            del self._firsts[output]
+        if first.checksum == checksum:
+            self._drop(self._firsts.pop(output))
             return True
         for other in self._repeats:
             if (other.output, other.checksum) == (output, checksum):
                 self._repeats.remove(other)
+                self._drop(other)
                 return True
         return False
+
+    def _drop(self, kept: _Kept | None) -> None:
+        """Forget the position of a record that is no longer kept."""
+        if kept is not None and kept.position[0] in _INPUTS:
+            self._inputs.discard(kept.position)
+            self._refused.discard(kept.position)
 
     def close(self, proved: Mapping[int, bool]) -> None:
         """Report the remaining records: outputs of ``proved`` shards that no step emitted."""
@@ -126,36 +146,31 @@ class RecordOrigins:
         for where, count in sorted(self._previous.items()):
             message = f"{count} outputs of its steps have smaller numbers than the step, as former releases gave them"
             self.notes.append(Finding(kind="order", where=where, message=message))
-        for output, checksum, topic, where in self._remaining():
-            shard = _shard_of(output)
-            if where in self._later or (shard is not None and not proved.get(shard, False)):
+        for kept in (*self._firsts.values(), *self._repeats):
+            shard, where = _shard_of(kept.output), str(records.Position(*kept.position))
+            if kept.position in self._later or (shard is not None and not proved.get(shard, False)):
                 continue
-            del checksum
-            message = f"{output or 'a record without an id'} is no output of a step"
-            if self._has_effect(output, shard, topic, where):
+            message = f"{kept.output or 'a record without an id'} is no output of a step"
+            if self._has_effect(kept, shard):
                 self.findings.append(Finding(kind="added", where=where, message=message))
             else:
                 message += "; it has no effect"
                 self.notes.append(Finding(kind="foreign", where=where, message=message))
 
-    def _remaining(self) -> Iterator[tuple[str, bytes, str, str]]:
-        for output, (checksum, topic, where) in self._firsts.items():
-            yield output, checksum, topic, where
-        for other in self._repeats:
-            yield other.output, other.checksum, other.topic, other.where
-
-    def _has_effect(self, output: str, shard: int | None, topic: str, where: str) -> bool:
+    def _has_effect(self, kept: _Kept, shard: int | None) -> bool:
         """Whether a foreign output has an effect: as an accepted input, or because the chain counts its id."""
-        if topic in _INPUTS:
-            _topic, partition, offset = where.split("/")
-            return (topic, int(partition), int(offset)) not in self._refused
-        return shard is not None and self.chains[shard].gave(output)
+        if kept.position[0] in _INPUTS:
+            return kept.position not in self._refused
+        return shard is not None and self.chains[shard].gave(kept.output)
 
     def _take_rejection(self, record: StoredRecord) -> None:
         decoded = codec.decode(record)
         match decoded:
             case codec.Decoded(data=rejections.InputRejected() as data):
-                self._refused.add((data.topic, data.partition, data.offset))
+                place = data.topic, data.partition, data.offset
+                # Others were no outputs, or have been computed. The set must not grow with the rejections.
+                if place in self._inputs or self._seen.get(place[:2], self._unseen) <= data.offset:
+                    self._refused.add(place)
             case _:
                 pass
 
@@ -166,16 +181,22 @@ class RecordOrigins:
             return
         if shard is not None and ids.step_of(output)[2] <= self._before[shard]:
             return
+        place = record.topic, record.partition, record.offset
         if record.number > self._until:
-            self._later.add(str(record.position))
+            if shard is None or ids.step_of(output)[2] > self.chains[shard].number:
+                return  # of a step that is not proved
+            self._later.add(place)
         if not output:
             message = "it names a shard as its source, and has no id; it has no effect"
             self.notes.append(Finding(kind="foreign", where=str(record.position), message=message))
             return
+        kept = _Kept(output, record.checksum, place)
         if output in self._firsts:
-            self._repeats.append(_RepeatedId(output, record.checksum, record.topic, str(record.position)))
+            self._repeats.append(kept)
         else:
-            self._firsts[output] = (record.checksum, record.topic, str(record.position))
+            self._firsts[output] = kept
+        if record.topic in _INPUTS:
+            self._inputs.add(place)
         if record.topic != topics.DECISIONS and shard is not None:
             _, term, number = ids.step_of(output)
             if number > self.chains[shard].number:
@@ -183,7 +204,7 @@ class RecordOrigins:
                 early.marks[output] = (chain.mark_of(record), str(record.position))
 
     def _take_step(self, record: StoredRecord, step: decisions.StepTaken) -> None:
-        if step.number <= self._starts[record.partition]:
+        if step.number <= self._starts[record.partition] or record.number > self._until:
             return
         expected = self.chains[record.partition]
         if expected.take(record, step):
@@ -224,6 +245,12 @@ class RecordOrigins:
             else:
                 message = f"output {output} has a smaller number than its step, {where}"
                 self.findings.append(Finding(kind="order", where=position, message=message))
+
+
+def _may_be_step(record: StoredRecord) -> bool:
+    """Whether a decision has to be decoded: in structured content mode only its value says what it is."""
+    is_binary = not record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED)
+    return not is_binary or record.headers.get("ce_type") == _STEP
 
 
 def _has_own_envelope(record: records.StoredRecord, step: decisions.StepTaken) -> bool:

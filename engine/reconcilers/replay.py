@@ -29,12 +29,16 @@ class ReplayedStep(Struct, frozen=True):
 
 
 class _Replayed(Struct):
-    """A shard, the reader of its steps, and the next step; None behind the last."""
+    """A shard, the reader of its steps, and the next step; None behind the last.
+
+    ``fact_ends`` are the ends of the facts that this step had seen, in the order of the fact topics.
+    """
 
     fold: shard_fold.ShardFold
     steps: AsyncIterator[recovery.RecordedStep]
     step: recovery.RecordedStep | None = None
     second: shard_fold.ShardFold | None = None
+    fact_ends: tuple[int, ...] = ()
 
     @property
     def folds(self) -> list[shard_fold.ShardFold]:
@@ -125,23 +129,25 @@ class Replay:
         Steps of two workers may have seen more than each other, in different topics. No order of the facts suits
         both, so those that had seen less in a topic go on in a group of their own.
         """
-        waiting = [(_fact_ends(shard.step), shard, shard.step) for shard in group.shards if shard.step]
+        waiting = [(shard.fact_ends, shard.step.record.number, shard) for shard in group.shards if shard.step]
         if not waiting:
             return None
-        least, earliest, step = min(waiting, key=lambda candidate: (candidate[0], candidate[2].record.number))
+        least, _, earliest = min(waiting, key=lambda candidate: candidate[:2])
         apart = [
             shard
-            for ends, shard, _ in waiting
-            if any(end < other for end, other in zip(ends, least, strict=True))
+            for ends, _, shard in waiting
+            if ends != least and any(end < other for end, other in zip(ends, least, strict=True))
         ]
         if apart:
             group.shards = [shard for shard in group.shards if shard not in apart]
             self._groups.append(_Group(group.facts.copy(), apart))
-        return earliest, step
+        return None if earliest.step is None else (earliest, earliest.step)
 
     async def _advance(self, shard: _Replayed) -> None:
         try:
             shard.step = await anext(shard.steps, None)
+            if shard.step is not None:
+                shard.fact_ends = _fact_ends(shard.step)
         except quarantine.UNREADABLE as error:
             self._fail(shard, error)
 

@@ -1,9 +1,11 @@
-"""The cost of a proof: records read for each record of the log, for a short and a long history of one workload."""
+"""The cost of a proof: records read for each record of the log, and records kept, for short and long histories."""
 
 from engine.log import memory
 from engine.proof import verification
+from engine.proof.record_origins import RecordOrigins
+from events import topics
 from events.records import StoredRecord
-from tests.builders.inputs import deployment
+from tests.builders.inputs import deployment, rebalancer, ref
 from tests.deciders.story import Story
 from tests.proof import logs
 
@@ -40,3 +42,34 @@ async def test_proof_reads_each_record_equally_often_however_long_the_history() 
         shares.append(log.returned / report.records)
     short, long = shares
     assert long < short * 1.1
+
+
+async def test_proof_keeps_nothing_of_outputs_that_were_computed_and_of_rejections() -> None:
+    story = Story()
+    await logs.play(story)
+    for index in range(30):
+        await story.submit(
+            deployment("web", 6, expects=999), rebalancer(f"r{index}", ref("web"), ref("nobody"))
+        )
+    history = await logs.everything(story.log)
+    assert sum(record.topic == topics.REJECTIONS for record in history) >= 30
+    assert sum(record.topic == topics.LINKS for record in history) >= 30
+    origins = RecordOrigins(story.log.last_number())
+    for record in history:
+        origins.take(record)
+        origins.output(record.headers["ce_id"], record.checksum)
+    assert origins.held == 0
+
+
+async def test_proof_keeps_nothing_of_steps_that_came_after_it_began() -> None:
+    story = Story()
+    await logs.play(story)
+    number = story.log.last_number()
+    for index in range(30):
+        await story.submit(deployment("web", 6 + index % 2))
+    origins = RecordOrigins(number)
+    for record in await logs.everything(story.log):
+        origins.take(record)
+        if record.number <= number:
+            origins.output(record.headers["ce_id"], record.checksum)
+    assert origins.held == 0
