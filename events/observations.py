@@ -20,17 +20,63 @@ class Observation(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def timeline_key(self) -> str:
-        """The key under which our own binding or cluster of that name has its timeline; else the record's key."""
-        if self.kind in _BINDINGS:
-            return f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return keys.cluster_key(self.name) if self.kind == _CLUSTER else self.record_key
+        """The key under which our own object of that name has its timeline; templates have that of their bindings."""
+        return timeline_key(self.kind, self.namespace, self.name)
 
 
 _BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 _CLUSTER: Final = "Cluster"
+_EVENT_KIND: Final = "Event"
+_NO_TEMPLATES: Final = frozenset(
+    {
+        "PropagationPolicy",
+        "ClusterPropagationPolicy",
+        "OverridePolicy",
+        "ClusterOverridePolicy",
+        "ClusterTaintPolicy",
+        "WorkloadRebalancer",
+        "Namespace",
+        "Event",
+    }
+)
 
 
-class ObjectObserved(Observation, frozen=True, kw_only=True):
+def timeline_key(kind: str, namespace: str, name: str) -> str:
+    """Return the key of the timeline of an object."""
+    if kind in _BINDINGS:
+        return f"{namespace}/{name}" if namespace else name
+    if kind == _CLUSTER:
+        return keys.cluster_key(name)
+    if kind in _NO_TEMPLATES:
+        return keys.object_key(kind, namespace, name)
+    return keys.binding_key(kind, namespace, name)
+
+
+class ObjectChange(Observation, frozen=True, kw_only=True):
+    """Base of the events about a change of an object.
+
+    ``group`` is recorded if it is not the one in which Kubernetes or Karmada has a kind of that name.
+    """
+
+    group: str = ""
+
+    @property
+    def full_kind(self) -> str:
+        """The kind, with the group if that is recorded: ``Service``, ``Service.serving.knative.dev``."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def record_key(self) -> str:
+        return keys.object_key(self.full_kind, self.namespace, self.name)
+
+    @property
+    def timeline_key(self) -> str:
+        if self.group:
+            return keys.binding_key(self.kind, self.namespace, self.name)
+        return timeline_key(self.kind, self.namespace, self.name)
+
+
+class ObjectObserved(ObjectChange, frozen=True, kw_only=True):
     """An object of another control plane was created or changed: the whole object.
 
     Instead of the values of a Secret there are digests. ``version`` is its resourceVersion, one order over all kinds.
@@ -42,10 +88,36 @@ class ObjectObserved(Observation, frozen=True, kw_only=True):
     skipping: bool = False
 
 
-class ObjectVanished(Observation, frozen=True, kw_only=True):
+class ObjectVanished(ObjectChange, frozen=True, kw_only=True):
     """An object of another control plane was deleted; 0 as ``version`` if only a later list showed that."""
 
     version: shapes.Count = 0
+
+
+class _Subject(shapes.Shape, frozen=True, rename="camel"):
+    """The object that an Event is about."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class _Event(shapes.Shape, frozen=True, rename="camel"):
+    involved_object: _Subject = _Subject()
+
+
+_EVENT: Final = msgspec.json.Decoder(_Event)
+
+
+def subject_key(data: Observation) -> str:
+    """Return the key of the timeline of the object that an Event is about; empty for other objects."""
+    if not isinstance(data, ObjectObserved) or data.kind != _EVENT_KIND or data.group:
+        return ""
+    try:
+        subject = _EVENT.decode(data.manifest).involved_object
+    except msgspec.MsgspecError:
+        return ""
+    return timeline_key(subject.kind, subject.namespace, subject.name) if subject.name else ""
 
 
 class ShadowCondition(shapes.Shape, frozen=True, kw_only=True):

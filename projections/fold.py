@@ -160,6 +160,8 @@ class Fold:
             ):
                 self._counts.add(_NAMES[type(data)])
                 self._touch(data.timeline_key, record.number)
+                if (key := observations.subject_key(data)) and key != data.timeline_key:
+                    self._touch(key, record.number)
             case codec.Decoded(
                 data=observations.KubernetesEventWritten() | observations.KubernetesEventDeleted() as data,
                 envelope=envelope,

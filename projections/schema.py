@@ -38,7 +38,7 @@ _VIEWS: Final = (
     steps,
     client_events,
 )
-_BODIES: Final = 12
+_BODIES: Final = 13
 """Increase this when the encoding of a document in a row changes; older tables are then rebuilt from the log."""
 
 STATEMENTS: Final = _OWN + "".join(view.SCHEMA for view in _VIEWS)

@@ -15,6 +15,7 @@ from engine.domain import marks
 from events import codec, envelope, keys, observations, times
 from events.json_values import Json
 from events.records import Record
+from events.validation import known_kinds
 
 _SECRET: Final = "Secret"  # noqa: S105  # the name of a kind, no secret
 SECRET_FIELDS: Final = ("data", "stringData")
@@ -24,11 +25,50 @@ SECRET_FIELDS: Final = ("data", "stringData")
 Observation = observations.ObjectObserved | observations.ObjectVanished
 
 
+_USUAL_GROUPS: Final = {
+    entry.kind: entry.group for entry in reversed((*known_kinds.KINDS, *known_kinds.DERIVED))
+} | {"Event": ""}
+"""The group of each kind of Kubernetes and Karmada; it is not recorded."""
+
+
 class _Known(Struct, frozen=True, gc=False):
     """The newest version of an object that was observed."""
 
     uid: str
     version: int
+
+
+def full_kind(group: str, kind: str) -> str:
+    """Return the kind as ``ObjectChange.full_kind`` names it."""
+    recorded = recorded_group(group, kind)
+    return f"{kind}.{recorded}" if recorded else kind
+
+
+def recorded_group(group: str, kind: str) -> str:
+    """Return the group if it is to be recorded, since another kind of that name is the usual one."""
+    return "" if _USUAL_GROUPS.get(kind) == group else group
+
+
+class Changes:
+    """Reads changes from a log, and gives those that were recorded without the group of their kind the group."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, str] = {}
+
+    def read(self, data: Observation) -> Observation:
+        """Return a change with its group."""
+        if data.group:
+            return data
+        if isinstance(data, observations.ObjectObserved):
+            if data.kind in _USUAL_GROUPS:
+                return data
+            group, slash, _ = _HEAD.decode(data.manifest).api_version.rpartition("/")
+            if not slash:
+                return data
+            self._groups[data.record_key] = group
+        else:
+            group = self._groups.pop(data.record_key, "")
+        return msgspec.structs.replace(data, group=group)
 
 
 class Observations:
@@ -38,10 +78,10 @@ class Observations:
         self._known: dict[str, _Known] = {}
         self._by_kind: dict[str, set[str]] = {}
         self.newest: dict[str, int] = {}
-        """The newest resourceVersion of each kind."""
+        """The newest resourceVersion of each kind, by ``full_kind``."""
 
     def recall(self, data: Observation) -> None:
-        """Take an observation from the log."""
+        """Take an observation from the log, with its group (see ``Changes``)."""
         uid = ""
         if isinstance(data, observations.ObjectObserved):
             uid = _HEAD.decode(data.manifest).metadata.uid
@@ -57,20 +97,24 @@ class Observations:
         if not kind or not name or not version:
             return None
         namespace, uid = as_text(at(value, "metadata", "namespace")), as_text(at(value, "metadata", "uid"))
-        known = self._known.get(keys.object_key(kind, namespace, name))
+        group = recorded_group(_group_of(value), kind)
+        known = self._known.get(keys.object_key(f"{kind}.{group}" if group else kind, namespace, name))
         if known is not None and version <= known.version:
             return None
         if is_gone:
             # A late deletion of an earlier object of that name; the present one has another uid.
             if known is None or (uid and known.uid and uid != known.uid):
                 return None
-            gone = observations.ObjectVanished(kind=kind, name=name, namespace=namespace, version=version)
+            gone = observations.ObjectVanished(
+                kind=kind, group=group, name=name, namespace=namespace, version=version
+            )
             self._remember(gone, uid)
             return gone
         manifest = msgspec.Raw(msgspec.json.encode(_shown(value)))
         seen = observations.ObjectObserved(
             manifest=manifest,
             kind=kind,
+            group=group,
             name=name,
             namespace=namespace,
             version=version,
@@ -79,34 +123,37 @@ class Observations:
         self._remember(seen, uid)
         return seen
 
-    def listed(self, kind: str, values: Iterable[Json]) -> Iterator[Observation]:
+    def listed(self, group: str, kind: str, values: Iterable[Json]) -> Iterator[Observation]:
         """Yield the events of a complete list of a kind: what is new or changed, then what is no longer there."""
         there: set[str] = set()
+        full = full_kind(group, kind)
         for value in values:
             name, namespace = (
                 as_text(at(value, "metadata", "name")),
                 as_text(at(value, "metadata", "namespace")),
             )
-            there.add(keys.object_key(kind, namespace, name))
+            there.add(keys.object_key(full, namespace, name))
             observation = self.changed(value, is_gone=False, is_listed=True)
             if observation is not None:
                 yield observation
-        for key in sorted(self._by_kind.get(kind, set()) - there):
+        for key in sorted(self._by_kind.get(full, set()) - there):
             namespace, name = keys.split(key.partition(":")[2])
-            gone = observations.ObjectVanished(kind=kind, name=name, namespace=namespace)
+            gone = observations.ObjectVanished(
+                kind=kind, group=recorded_group(group, kind), name=name, namespace=namespace
+            )
             self._remember(gone, "")
             yield gone
 
     def _remember(self, data: Observation, uid: str) -> None:
         key = data.record_key
-        of_kind = self._by_kind.setdefault(data.kind, set())
+        of_kind = self._by_kind.setdefault(data.full_kind, set())
         if isinstance(data, observations.ObjectVanished):
             self._known.pop(key, None)
             of_kind.discard(key)
         else:
             self._known[key] = _Known(uid, data.version)
             of_kind.add(key)
-        self.newest[data.kind] = max(self.newest.get(data.kind, 0), data.version)
+        self.newest[data.full_kind] = max(self.newest.get(data.full_kind, 0), data.version)
 
 
 def record(data: observations.Observation, event_id: str, source: str, now_ms: int) -> Record:
@@ -126,11 +173,17 @@ class _Metadata(Struct, frozen=True):
     uid: str = ""
 
 
-class _Head(Struct, frozen=True):
+class _Head(Struct, frozen=True, rename="camel"):
+    api_version: str = ""
     metadata: _Metadata = _Metadata()
 
 
 _HEAD: Final = msgspec.json.Decoder(_Head)
+
+
+def _group_of(value: Json) -> str:
+    group, slash, _ = as_text(value.get("apiVersion")).rpartition("/")
+    return group if slash else ""
 
 
 def _version_of(value: Json) -> int:

@@ -116,14 +116,15 @@ class Observer:
 
     async def _recall(self) -> None:
         """Rebuild what is known from the log."""
-        start = 0
+        start, changes = 0, observation_records.Changes()
         while batch := await self._log.read(topics.OBSERVATIONS, 0, start, _READ):
             for record in batch:
                 decoded = codec.decode(record)
                 if not isinstance(decoded, codec.Decoded) or decoded.envelope.source != self._source:
                     continue
                 match decoded.data:
-                    case observations.ObjectObserved() | observations.ObjectVanished() as seen:
+                    case observations.ObjectObserved() | observations.ObjectVanished() as found:
+                        seen = changes.read(found)
                         self._observations.recall(seen)
                         self._learn(seen)
                         self._compare(seen)
@@ -165,10 +166,11 @@ class Observer:
         if resource is None or not resource.watched or resource in self._followed:
             return
         self._followed.add(resource)
-        newest = self._observations.newest.get(kind, 0)
+        full_kind = observation_records.full_kind(group, kind)
+        newest = self._observations.newest.get(full_kind, 0)
         version = str(newest) if newest else ""
         if version:
-            asyncio.get_running_loop().call_later(_RESUMED_S, self._knows, kind)
+            asyncio.get_running_loop().call_later(_RESUMED_S, self._knows, full_kind)
         tasks.create_task(
             reflector.follow(self._api, self._gate, resource, "", _Receiver(self, resource), version)
         )
@@ -177,7 +179,7 @@ class Observer:
         """Take an observation to be appended."""
         if observation is not None:
             # A list shows a deletion without its version: it comes after all changes of the kind before the list.
-            order = observation.version or self._observations.newest.get(observation.kind, 0)
+            order = observation.version or self._observations.newest.get(observation.full_kind, 0)
             self._waiting.append((order, observation))
             self._arrived.set()
 
@@ -185,11 +187,11 @@ class Observer:
         """Take a change of an object."""
         self.take(self._observations.changed(value, is_gone=is_gone))
 
-    def listed(self, kind: str, values: list[Json]) -> None:
+    def listed(self, group: str, kind: str, values: list[Json]) -> None:
         """Take the complete list of a kind."""
-        for observation in self._observations.listed(kind, values):
+        for observation in self._observations.listed(group, kind, values):
             self.take(observation)
-        self._knows(kind)
+        self._knows(observation_records.full_kind(group, kind))
 
     def _knows(self, kind: str) -> None:
         """Remember that all objects of a kind are known, once what waits is appended."""
@@ -242,6 +244,8 @@ class Observer:
         return self._record(compared, "-compared")
 
     def _compare(self, observation: Observation) -> observations.DecisionCompared | None:
+        if observation.group:
+            return None  # a kind that only has the name of one of Karmada's
         if isinstance(observation, observations.ObjectVanished):
             gone = observation
             self._shadow.take_gone(gone.kind, gone.namespace, gone.name, gone.version)
@@ -254,7 +258,7 @@ class Observer:
 
     def _learn(self, observation: Observation) -> None:
         """Remember the kinds that a policy selects."""
-        if observation.kind not in _POLICIES or isinstance(observation, observations.ObjectVanished):
+        if observation.full_kind not in _POLICIES or isinstance(observation, observations.ObjectVanished):
             return
         value = msgspec.json.decode(observation.manifest, type=dict[str, object])
         for selector in as_objects(part(value, "spec").get("resourceSelectors")):
@@ -278,7 +282,7 @@ class _Receiver:
         """Nothing is known only here."""
 
     def listed(self, items: list[Json]) -> None:
-        self._observer.listed(self._resource.kind, items)
+        self._observer.listed(*group_kind(self._resource.api_version, self._resource.kind), items)
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
         self._observer.changed(value, is_gone=is_gone)

@@ -79,6 +79,8 @@ class Decider:
         read; it then has no effect.
         """
         match data:
+            case observations.ObjectChange(group=group) if group:
+                pass  # a kind that only has the name of one of Karmada's
             case observations.ObjectObserved(kind=kind) if kind == CLUSTER:
                 self._take_cluster(questions.read_cluster(data.manifest))
             case observations.ObjectObserved(kind=kind) if kind in BINDINGS:

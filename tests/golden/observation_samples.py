@@ -11,14 +11,15 @@ _EVENT: Final = msgspec.Raw(b'{"apiVersion":"v1","kind":"Event","reason":"Queued
 SAMPLES: Final[tuple[shapes.Event, ...]] = (
     observations.ObjectObserved(
         manifest=msgspec.Raw(b"{}"),
-        kind="ConfigMap",
+        kind="Service",
+        group="serving.knative.dev",
         name="foo",
         namespace="default",
         version=41,
         skipping=True,
     ),
     observations.ObjectVanished(
-        kind="ResourceBinding", name="foo-deployment", namespace="default", version=42
+        kind="Service", group="serving.knative.dev", name="foo", namespace="default", version=42
     ),
     observations.DecisionCompared(
         kind="ResourceBinding",

@@ -120,7 +120,9 @@ async def test_object_that_changed_before_a_list_without_it_is_gone() -> None:
         later: Json = {**value, "metadata": {**part(value, "metadata"), "resourceVersion": str(10**6)}}
         count = log.last_number()
         observer.changed(later, is_gone=False)
-        observer.listed("ResourceBinding", [msgspec.json.decode(each.manifest) for each in others])
+        observer.listed(
+            "work.karmada.io", "ResourceBinding", [msgspec.json.decode(each.manifest) for each in others]
+        )
         while log.last_number() < count + 2:
             await log.wait(log.last_number())
         assert set(shown(playback)) - set(await known(log)) == {gone.place}

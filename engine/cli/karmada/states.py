@@ -123,7 +123,7 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
     Raises the log's errors.
     """
     newest: dict[str, bytes] = {}
-    start = 0
+    start, changes = 0, observation.Changes()
     while batch := await log.read(topics.OBSERVATIONS, 0, start, _READ):
         start = batch[-1].offset + 1
         for record in batch:
@@ -132,9 +132,9 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
             decoded = codec.decode(record)
             match decoded.data if isinstance(decoded, codec.Decoded) else None:
                 case observations.ObjectObserved() as seen:
-                    newest[seen.record_key] = bytes(seen.manifest)
+                    newest[changes.read(seen).record_key] = bytes(seen.manifest)
                 case observations.ObjectVanished() as gone:
-                    newest.pop(gone.record_key, None)
+                    newest.pop(changes.read(gone).record_key, None)
                 case _:
                     pass
     found: dict[_GroupKind, list[Json]] = {}
