@@ -52,7 +52,7 @@ def describe(
     output.print_line("")
     output.print_line("Events:" if events else "Events: none")
     if events:
-        explain.show_entries(events[-_EVENTS_MAX:])
+        explain.show_entries(events[-_EVENTS_MAX:], is_named=False)
 
 
 def _placement(binding: Json | None) -> list[str]:

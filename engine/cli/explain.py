@@ -77,7 +77,7 @@ def timeline(
         return
     if not entries:
         raise failures.Failure(f"no event touched {key}", "check kind, name and namespace")
-    show_entries(entries)
+    show_entries(entries, is_named=False)
 
 
 def read_timeline(client: Client, key: str, as_of: str = "") -> list[Json]:
@@ -85,8 +85,11 @@ def read_timeline(client: Client, key: str, as_of: str = "") -> list[Json]:
     return list(server_reads.entries(client, f"timeline/{key}", asOf=as_of))
 
 
-def show_entries(entries: list[Json]) -> None:
-    """Print records, one per line; narrow terminals omit their positions and causes."""
+def show_entries(entries: list[Json], *, is_named: bool = True) -> None:
+    """Print records, one per line; narrow terminals omit their positions and causes.
+
+    ``is_named``: observations begin with the names of their objects.
+    """
     rows: list[tuple[object, ...]] = [
         (
             entry.get("number", ""),
@@ -94,7 +97,7 @@ def show_entries(entries: list[Json]) -> None:
             summaries.event_name(str(entry.get("type", ""))),
             entry.get("position", ""),
             entry.get("cause", "") or "-",
-            summaries.summary(entry),
+            summaries.summary(entry, is_named=is_named),
         )
         for entry in entries
     ]

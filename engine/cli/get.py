@@ -89,7 +89,10 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
             whole = [_without_memory(document) for result in shown for document in result.whole]
             pod_tables.show_whole(whole, form=form, single=bool(name) and len(selections) == 1)
             return
-        _show(selections, [result.table for result in shown])
+        tables = [result.table for result in shown]
+        _show(selections, tables)
+    if not any(table.rows for table in tables):
+        server_reads.warn_of_observer(server.data)
 
 
 def _show(selections: list[_Selection], tables: list[Listing]) -> None:

@@ -4,12 +4,16 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 _GAP: Final = "   "
+_SHORTEST: Final = 20
+"""Fewest characters of wrapped text in a line."""
+
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CLEAR_LINE: Final = "\r\x1b[K"
 _MINUTE_MS: Final = 60_000
@@ -29,6 +33,23 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: boo
     for number, line in enumerate([heading, *lines]):
         text = line if width_max is None or len(line) <= width_max else line[: width_max - 1] + "…"
         print_line(f"\x1b[1m{text}\x1b[0m" if bold and number == 0 else text)
+
+
+def print_wrapped(heading: str, text: str, indent: int) -> None:
+    """Print text behind a heading; further lines of it are indented as far as the first one."""
+    line = clean(heading).ljust(indent) + clean(text)
+    columns = width()
+    if columns is None:
+        print_line(line)
+        return
+    for part in textwrap.wrap(
+        line,
+        max(columns, indent + _SHORTEST),
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    ):
+        print_line(part)
 
 
 def rows(columns: Sequence[str], all_rows: Sequence[Sequence[object]], chosen: Sequence[int]) -> None:

@@ -326,6 +326,11 @@ def _print_ready(endpoint: Endpoint, where: str, lost: Sequence[int]) -> None:
     called, export = command()
     output.print_line(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
     output.print_line(f"  in a browser:         {endpoint.login_url}")
+    if endpoint.observes:
+        output.print_line(f"  in another terminal:  {called} log tail --topic observations{where}")
+        output.print_line(f"                        {called} shadow report{where}")
+        output.print_line(f"                        {called} plan fail CLUSTER{where}")
+        return
     output.print_line(f"  in another terminal:  {called} get clusters{where}")
     output.print_line(f"  or with kubectl:      export KUBECONFIG={shlex.quote(endpoint.kubeconfig)}")
     if export:

@@ -4,9 +4,10 @@ import contextlib
 import difflib
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final, cast
 
-from engine.cli import failures, table_rows
+from engine.cli import failures, output, server_location, table_rows
 from engine.cli.client import Client
 from events import keys
 from events.json_values import Json, as_objects, part
@@ -109,6 +110,14 @@ def documents(
     if not matching and not kind.api_version and not labels:
         raise unknown_kind(kind.kind)
     return matching
+
+
+def warn_of_observer(directory: Path | None) -> None:
+    """Print what to do if the server observes another control plane, and so has no objects of its own."""
+    endpoint = server_location.find(directory or server_location.default_directory())
+    if endpoint.observes:
+        output.warn(f"This server observes {endpoint.observes} and has no objects of its own.")
+        output.warn("  see what was observed: reballast timeline KIND NAME -n NAMESPACE")
 
 
 def unknown_kind(kind_name: str) -> failures.Failure:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-from events.json_values import Json, as_objects, part, texts
+from engine.http import observed_texts
+from events.json_values import Json, as_object, as_objects, part, texts
 
 _UNTOLD: Final = frozenset({"key", "manifest", "placement", "ends"})
 
@@ -20,21 +21,27 @@ def event_name(event_type: str) -> str:
     return event_type.removeprefix("io.reballast.").rpartition(".v")[0] or event_type
 
 
-def summary(entry: Mapping[str, object]) -> str:
-    """A record in one line: the most informative fields of its data, or its fault, and the plan that caused it."""
+def summary(entry: Mapping[str, object], *, is_named: bool = True) -> str:
+    """A record in one line: the most informative fields of its data, or its fault, and the plan that caused it.
+
+    ``is_named``: an observation begins with the name of its object.
+    """
     planned = f" (planned by {entry['plan']})" if entry.get("plan") else ""
-    return _summary(entry) + planned
+    return _summary(entry, is_named=is_named) + planned
 
 
-def _summary(entry: Mapping[str, object]) -> str:
+def _summary(entry: Mapping[str, object], *, is_named: bool) -> str:
     if entry.get("fault"):
         return str(entry["fault"])
-    data = entry.get("data")
-    if not isinstance(data, dict):
+    data = as_object(entry.get("data"))
+    if data is None:
         return ""
+    observed = observed_texts.text(event_name(str(entry.get("type", ""))), data, is_named=is_named)
+    if observed is not None:
+        return observed
     return " ".join(
         f"{name}={short(value)}"
-        for name, value in cast("dict[str, object]", data).items()
+        for name, value in data.items()
         if name not in _UNTOLD and not name.lower().endswith("digest")
     )
 

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.observer import shadow
+from engine.placement.decisions import SUCCESS
 from events import observations
 
 EXAMPLES_MAX: Final = 20
@@ -30,9 +31,9 @@ class Report(Struct, rename="camel"):
 
 
 def placed(result: observations.ShadowCondition) -> str:
-    """Return a result of scheduling in one line."""
+    """Return a result of scheduling in one line: the clusters, and the reason if there are no new ones."""
     clusters = ", ".join(f"{name}: {count}" for name, count in sorted(result.clusters.items())) or "nowhere"
-    return f"{clusters} ({result.reason}: {result.message})"
+    return clusters if result.reason == SUCCESS else f"{clusters} ({result.reason}: {result.message})"
 
 
 def reason(about: observations.ShadowReason) -> str:

@@ -194,8 +194,8 @@ async def test_shadow_page_shows_verdicts_and_differences(name: str) -> None:
             page = (await http.get("/shadow")).text
     assert "4 decisions of Karmada" in page
     assert "75.00%" in page
-    assert "member1: 3 (Success: )" in page
-    assert "member2: 3 (Success: )" in page
+    assert "<dd>member1: 3</dd>" in page
+    assert "<dd>member2: 3</dd>" in page
     assert "capacity 9, weight 9" in page
     assert "<b>" not in page
 

@@ -85,6 +85,9 @@ async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:
             template, _, kind = name.name.rpartition("-")
             timeline = await run(directory, "timeline", kind, template, "-n", name.namespace)
             assert "object-observed" in timeline
+            assert f"{kind}: ".lower() in timeline.lower()
+            assert "Event " in timeline
+            await run(directory, "get", "rb", "-A")
             await run(directory, "log", "verify", "--views")
             compared = await newest_decision(directory)
             template, _, kind = compared["name"].rpartition("-")

@@ -84,7 +84,7 @@ def explain(
         ("Reballast", reports.placed(compared.computed)),
         ("Verdict", compared.verdict + text),
     ):
-        output.print_line(output.clean(f"{f'{heading}:':<11}{line}"))
+        output.print_wrapped(f"{heading}:", line, 11)
     explanation = cast("object", msgspec.json.decode(msgspec.json.encode(found.explanation)))
     for group in as_objects((as_object(explanation) or {}).get("groups")):
         explanation_texts.show_group(group)
@@ -95,6 +95,8 @@ async def _explained(place: log_places.LogPlace, namespace: str, name: str) -> s
     folded = shadow.Shadow((kind, namespace, name))
     async for data in _observations(place):
         match data:
+            case observations.ObjectChange(group=group) if group:
+                pass
             case observations.ObjectObserved():
                 with contextlib.suppress(msgspec.MsgspecError):
                     folded.take(data.kind, data.manifest, skipping=data.skipping)
@@ -142,10 +144,9 @@ def _show(found: reports.Report) -> None:
         output.print_line(f"{verdict}, newest:")
         for compared in examples[-_EXAMPLES_SHOWN:]:
             name = keys.split(f"{compared.namespace}/{compared.name}")
-            output.print_line(
-                output.clean(f"  {'/'.join(filter(None, name))} at {compared.version}: {compared.why}")
-            )
-            output.print_line(output.clean(f"    Karmada:   {reports.placed(compared.observed)}"))
-            output.print_line(output.clean(f"    Reballast: {reports.placed(compared.computed)}"))
+            head = f"{'/'.join(filter(None, name))} at {compared.version}"
+            output.print_line(output.clean(f"  {head}: {compared.why}" if compared.why else f"  {head}"))
+            output.print_wrapped("    Karmada:", reports.placed(compared.observed), 15)
+            output.print_wrapped("    Reballast:", reports.placed(compared.computed), 15)
             for reason in compared.reasons:
-                output.print_line(output.clean(f"      {reason.cluster}: {reports.reason(reason)}"))
+                output.print_wrapped(f"      {reason.cluster}:", reports.reason(reason), 15)

@@ -98,7 +98,12 @@ class _Pages:
     async def bindings(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
         page = await self._list(query.list_bindings, options, state)
         rows = binding_values.rows(page.items)
-        values = {"rows": rows, "more": _more(page.after, state), "most": binding_values.BAR_PIXELS_MAX}
+        values = {
+            "rows": rows,
+            "more": _more(page.after, state),
+            "most": binding_values.BAR_PIXELS_MAX,
+            "observes": self._services.compared is not None,
+        }
         return "bindings.html", values, follow(topics.DECISIONS)
 
     async def binding(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:

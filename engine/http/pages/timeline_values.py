@@ -58,7 +58,7 @@ def event(entry: Entry) -> Event:
         name=summaries.event_name(entry.type) or "malformed",
         position=entry.position,
         cause=entry.cause,
-        summary=summaries.summary(plain),
+        summary=summaries.summary(plain, is_named=False),
     )
 
 

@@ -1,0 +1,118 @@
+"""Short text for observations of another control plane: what an object's new version shows. Plain JSON in, text out."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from events.json_values import Json, as_object, as_objects, condition, part
+
+_ABOUT: Final = {"object-observed", "object-vanished", "decision-compared", "decision-made"}
+_EVENT: Final = "Event"
+_SUCCESS: Final = "Success"
+_BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
+
+
+def text(event: str, data: Json, *, is_named: bool) -> str | None:
+    """Return what an observation shows, in one line; None for another event. ``is_named``: with the object's name."""
+    if event not in _ABOUT:
+        return None
+    kind = str(data.get("kind"))
+    name = "/".join(filter(None, (str(data.get("namespace") or ""), str(data.get("name") or ""))))
+    shown = _shown(event, kind, data)
+    if event == "object-observed" and kind == _EVENT:
+        return f"Event {_subject(part(data, 'manifest'))}: {shown}" if is_named else f"Event {shown}"
+    if is_named:
+        return f"{kind} {name}: {shown}"
+    return shown if kind in _BINDINGS or event != "object-observed" else f"{kind}: {shown}"
+
+
+def counts(clusters: Mapping[str, object]) -> str:
+    """Return replicas by cluster."""
+    return ", ".join(f"{name}: {count}" for name, count in sorted(clusters.items())) or "nowhere"
+
+
+def _shown(event: str, kind: str, data: Json) -> str:
+    match event:
+        case "object-vanished":
+            return "deleted"
+        case "decision-compared":
+            return _compared(data)
+        case "decision-made":
+            return _result(data)
+        case _:
+            manifest = part(data, "manifest")
+            return _OF_KIND.get(kind, _template)(manifest)
+
+
+def _compared(data: Json) -> str:
+    observed = _result(part(data, "observed"))
+    if data.get("verdict") == "same":
+        return f"same: {observed}"
+    why = f" ({data['why']})" if data.get("why") else ""
+    return f"{data.get('verdict')}{why}: Karmada {observed}; Reballast {_result(part(data, 'computed'))}"
+
+
+def _result(data: Json) -> str:
+    """A result of scheduling: the clusters, or the reason why there are none."""
+    if data.get("reason") == _SUCCESS:
+        return counts(part(data, "clusters"))
+    return f"{data.get('reason')}: {data.get('message')}"
+
+
+def _binding(manifest: Json) -> str:
+    spec = part(manifest, "spec")
+    placed = counts(
+        {str(each.get("name")): each.get("replicas", 0) for each in as_objects(spec.get("clusters"))}
+    )
+    evicting = [str(task.get("fromCluster")) for task in as_objects(spec.get("gracefulEvictionTasks"))]
+    leaving = f"; evicting from {', '.join(evicting)}" if evicting else ""
+    scheduled = condition(manifest, "Scheduled")
+    failed = f"; {_result(scheduled)}" if scheduled and scheduled.get("reason") != _SUCCESS else ""
+    return f"{placed}{leaving}{failed}"
+
+
+def _cluster(manifest: Json) -> str:
+    ready = condition(manifest, "Ready")
+    state = {"True": "ready", "False": "not ready"}.get(str(ready.get("status")), "readiness unknown")
+    taints = [
+        f"{taint.get('key')}:{taint.get('effect')}"
+        for taint in as_objects(part(manifest, "spec").get("taints"))
+    ]
+    return f"{state}, tainted {', '.join(taints)}" if taints else state
+
+
+def _event(manifest: Json) -> str:
+    return f"{manifest.get('reason')}: {manifest.get('message')}"
+
+
+def _subject(manifest: Json) -> str:
+    """The object that an Event is about."""
+    about = part(manifest, "involvedObject")
+    name = "/".join(filter(None, (str(about.get("namespace") or ""), str(about.get("name")))))
+    return f"{about.get('kind')} {name}"
+
+
+def _rebalancer(manifest: Json) -> str:
+    count = len(as_objects(part(manifest, "spec").get("workloads")))
+    results = [
+        str(each.get("result")) for each in as_objects(part(manifest, "status").get("observedWorkloads"))
+    ]
+    return f"{results.count('Successful')} of {count} workloads rebalanced"
+
+
+def _template(manifest: Json) -> str:
+    metadata, spec = part(manifest, "metadata"), as_object(manifest.get("spec")) or {}
+    generation = f"generation {metadata['generation']}" if metadata.get("generation") else ""
+    replicas = f"{spec['replicas']} replicas" if "replicas" in spec else ""
+    leaving = "being deleted" if metadata.get("deletionTimestamp") else ""
+    return (
+        ", ".join(filter(None, (replicas, generation, leaving)))
+        or f"version {metadata.get('resourceVersion')}"
+    )
+
+
+_OF_KIND: Final[dict[str, Callable[[Json], str]]] = {
+    **dict.fromkeys(_BINDINGS, _binding),
+    "Cluster": _cluster,
+    _EVENT: _event,
+    "WorkloadRebalancer": _rebalancer,
+}
