@@ -3,6 +3,8 @@
 A log of many Deployments is recorded, then its clusters are planned as real ones: a policy edit and a taint that
 concern ``moved`` Deployments, then the failure of every cluster. The first plan rebuilds the engine, from its
 snapshot; the others share it. The baseline is really to make the same edit and taint, in the same run.
+
+A running engine decides about one Deployment after another, first alone, then while one plan follows the other.
 """
 
 import asyncio
@@ -16,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from engine.bench import inputs, processes
+from engine.bench import inputs, processes, timing
 from engine.plans import planning
 from engine.plans.fork import Failure, Input
 from engine.plans.predictions import Prediction
@@ -29,6 +31,7 @@ _GROUP: Final = 10
 
 _BATCH: Final = 500
 _SAMPLE_S: Final = 0.2
+_DECIDED: Final = 100
 
 Progress = Callable[[str], None]
 
@@ -64,10 +67,11 @@ class _Fleet:
         return [inputs.policy(self.first[:2], 0), *others]
 
     def deployments(self) -> list[Record]:
-        return [
-            inputs.deployment(index, group=0 if index < self.moved else 1 + index % len(self.others))
-            for index in range(self.bindings)
-        ]
+        return [self.deployment(index) for index in range(self.bindings)]
+
+    def deployment(self, index: int, replicas: int = 3) -> Record:
+        group = 0 if index < self.moved else 1 + index % len(self.others)
+        return inputs.deployment(index, replicas, group)
 
     def edit(self) -> Record:
         """The policy with one more cluster."""
@@ -95,8 +99,11 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> dict[
             taint_s, tainted = await plans.timed(_change(fleet.taint()))
         progress("the failure of each cluster")
         drill_s = await plans.drilled(fleet.names, tainted.number)
-    progress("the same edit and taint, really made")
-    live = await _made(fleet, directory)
+    progress("decisions without and during plans, then the same edit and taint, really made")
+    async with installation.opened(directory, fleet.members) as running:
+        await running.settled()
+        decided = await _decided(running, fleet, directory)
+        live = await _made(running, fleet)
     return {
         **figures,
         "first_s": round(first_s, 2),
@@ -109,6 +116,7 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> dict[
         "baseline_taint_s": round(live[1], 2),
         "ratio_policy": round(edit_s / live[0], 2),
         "ratio_taint": round(taint_s / live[1], 2),
+        **decided,
     }
 
 
@@ -121,17 +129,52 @@ async def _record(fleet: _Fleet, directory: Path) -> None:
         await running.settled()
 
 
-async def _made(fleet: _Fleet, directory: Path) -> list[float]:
+async def _made(running: installation.Installation, fleet: _Fleet) -> list[float]:
     """Make the edit, then the taint; return the seconds until all that follows is decided."""
     took: list[float] = []
-    async with installation.opened(directory, fleet.members) as running:
+    for record in (fleet.edit(), fleet.taint()):
+        start = time.perf_counter()
+        await running.log.append([record])
         await running.settled()
-        for record in (fleet.edit(), fleet.taint()):
-            start = time.perf_counter()
-            await running.log.append([record])
-            await running.settled()
-            took.append(time.perf_counter() - start)
+        took.append(time.perf_counter() - start)
     return took
+
+
+async def _decided(running: installation.Installation, fleet: _Fleet, directory: Path) -> dict[str, object]:
+    """Measure how soon the running engine decides about an edit, alone and while plans are made all the time."""
+    alone = await _latencies(running, fleet, 4)
+    async with contextlib.aclosing(PlanProcesses(directory, None, (), list)) as planner:
+        planning_on = asyncio.create_task(_plan_on(_Plans(planner), fleet))
+        during = await _latencies(running, fleet, 4 + _DECIDED)
+        planning_on.cancel()
+        (plans,) = await asyncio.gather(planning_on, return_exceptions=True)
+    if not isinstance(plans, asyncio.CancelledError):
+        raise plans
+    p50, p99 = _DECIDED // 2, _DECIDED * 99 // 100
+    return {
+        "decided_p50_ms": round(alone[p50], 2),
+        "decided_p99_ms": round(alone[p99], 2),
+        "decided_during_plan_p50_ms": round(during[p50], 2),
+        "decided_during_plan_p99_ms": round(during[p99], 2),
+        "ratio_delay": round((during[p50] - alone[p50]) / alone[p99], 2),
+    }
+
+
+async def _plan_on(plans: "_Plans", fleet: _Fleet) -> BaseException:
+    """Plan the taint again and again until cancelled."""
+    while True:
+        await plans.timed(_change(fleet.taint()))
+
+
+async def _latencies(running: installation.Installation, fleet: _Fleet, replicas: int) -> list[float]:
+    """Edit Deployments one at a time; return the sorted milliseconds until each decision is visible."""
+    took: list[float] = []
+    until = timing.Timing(running)
+    for index in range(_DECIDED):
+        record = fleet.deployment(index % fleet.bindings, replicas + index // fleet.bindings)
+        took.append(1_000 * await until.timed(1, lambda record=record: running.log.append([record])))
+        await running.settled()
+    return sorted(took)
 
 
 def _change(record: Record) -> planning.Question:

@@ -52,6 +52,7 @@ def test_plan_benchmark_predicts_the_move_that_it_then_makes() -> None:
             found, "first_s", "policy_s", "taint_s", "drill_20_s", "peak_mb", "ratio_policy", "ratio_taint"
         )
     )
+    assert all(figures(found, "decided_p99_ms", "decided_during_plan_p50_ms", "decided_during_plan_p99_ms"))
 
 
 def test_plan_benchmark_refuses_to_move_more_than_there_is() -> None:

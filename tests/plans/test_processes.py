@@ -17,6 +17,7 @@ from engine.plans.planning import Question
 from engine.plans.predictions import Prediction
 from engine.process import installation
 from engine.process.plans.remote import PlanProcesses
+from events import keys
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +40,12 @@ async def predicted(planner: PlanProcesses, question: Question) -> Prediction:
     return msgspec.json.decode(answer, type=Prediction)
 
 
+def placed(running: installation.Installation, name: str) -> int:
+    """Return the replicas of a Deployment that the running engine has placed."""
+    key = keys.binding_key("Deployment", "default", name)
+    return sum(dict(running.worker.folds[keys.shard_of(key)].state.bindings[key].clusters).values())
+
+
 def tainted() -> Question:
     return Question(began_ms=installation.clock_ms(), inputs=(Input(record=inputs.taint("member1")),))
 
@@ -59,6 +66,26 @@ async def test_prediction_sees_what_was_appended_since_the_last_one(tmp_path: Pa
         await log.append([inputs.deployment(BINDINGS)])
         await log.aclose()
         assert (await predicted(planner, tainted())).workloads == BINDINGS + 1
+
+
+async def test_engine_decides_while_a_plan_is_made_in_another_process(tmp_path: Path) -> None:
+    members = inputs.members()
+    async with installation.opened(tmp_path, members) as running:
+        await running.log.append([inputs.policy(), *map(inputs.deployment, range(BINDINGS))])
+        await running.settled()
+        async with aclosing(PlanProcesses(tmp_path, None, members, list)) as planner:
+            plan = asyncio.create_task(predicted(planner, tainted()))
+            decided = 0
+            while not plan.done():
+                decided += 1
+                await running.log.append([inputs.deployment(0, replicas=3 + decided)])
+                await running.settled()
+                assert placed(running, inputs.name_of(0)) == 3 + decided
+            assert (await plan).workloads == BINDINGS
+            assert planner.keeper is not None
+            assert planner.keeper.process.pid != os.getpid()
+    # The start of the process alone takes longer than several decisions.
+    assert decided > 2
 
 
 async def test_unknown_cluster_fails_the_prediction_and_not_the_process(tmp_path: Path) -> None:
