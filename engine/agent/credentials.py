@@ -79,7 +79,10 @@ class Credentials:
             *(str(argument) for argument in as_list(plugin.get("args"))),
         ]
         version = str(plugin.get("apiVersion") or _API_VERSION)
-        exec_info = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
+        spec: Json = {"interactive": False}
+        if plugin.get("provideClusterInfo") is True:
+            spec["cluster"] = _cluster_info(self._access)
+        exec_info = {"apiVersion": version, "kind": "ExecCredential", "spec": spec}
         environment = {**os.environ, "KUBERNETES_EXEC_INFO": msgspec.json.encode(exec_info).decode()}
         for entry in as_list(plugin.get("env")):
             fields = as_object(entry)
@@ -92,10 +95,23 @@ class Credentials:
             )
             answer = msgspec.json.decode(ran.stdout, type=dict[str, object])
         except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
-            raise KubeconfigError(f"exec plugin {command[0]!r}: {error}") from None
+            hint = str(plugin.get("installHint") or "").strip()
+            raise KubeconfigError(f"exec plugin {command[0]!r}: {error}" + f"; {hint}" * bool(hint)) from None
         status = as_object(answer.get("status"))
         self.certificate = str(status.get("clientCertificateData", ""))
         self.key = str(status.get("clientKeyData", ""))
         token, until = status.get("token"), status.get("expirationTimestamp")
         until_s = times.from_text(until) / 1000 - _EARLY_SECONDS if isinstance(until, str) else float("inf")
         return (f"Bearer {token}" if token else ""), until_s
+
+
+def _cluster_info(access: Access) -> Json:
+    """The cluster, in the form of an ``ExecCredential``."""
+    info: Json = {
+        "server": access.server,
+        "tls-server-name": access.server_name,
+        "insecure-skip-tls-verify": access.is_insecure,
+        "certificate-authority-data": base64.b64encode(access.authority.encode()).decode(),
+        "proxy-url": access.proxy,
+    }
+    return {name: value for name, value in info.items() if value}

@@ -10,12 +10,18 @@ import ssl
 import tempfile
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import yaml
 from msgspec import Struct
 
 from engine.agent.untrusted_json import as_list, as_object, as_text
 from events.json_values import Json
+
+_LOOPBACK: Final = frozenset({"localhost", "::1"})
+_UNSUPPORTED: Final = frozenset({"auth-provider", "as", "as-uid", "as-groups", "as-user-extra"})
+"""Fields of users. Without these a request would have other rights than the user expects."""
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -66,20 +72,21 @@ def read(path: Path, context: str = "") -> Access:
     server = as_text(cluster.get("server"))
     if not server:
         raise KubeconfigError(f"{path}: the cluster of context {name!r} has no server")
-    plugin = user.get("exec")
+    for field in _UNSUPPORTED & user.keys():
+        raise KubeconfigError(f"{path}: the user of context {name!r} has {field}, which is not supported")
     return Access(
         server=server.rstrip("/"),
         authority=_content(path, cluster, "certificate-authority"),
         is_insecure=cluster.get("insecure-skip-tls-verify") is True,
         server_name=as_text(cluster.get("tls-server-name")),
-        proxy=as_text(cluster.get("proxy-url")),
+        proxy=_proxy(path, as_text(cluster.get("proxy-url")) or _environment_proxy(server)),
         certificate=_content(path, user, "client-certificate"),
         key=_content(path, user, "client-key"),
         token=as_text(user.get("token")),
         token_file=str(path.parent / as_text(user.get("tokenFile"))) if user.get("tokenFile") else "",
         username=as_text(user.get("username")),
         password=as_text(user.get("password")),
-        exec=as_object(plugin) if plugin is not None else None,
+        exec=_plugin(path, as_object(user["exec"])) if user.get("exec") is not None else None,
     )
 
 
@@ -106,11 +113,34 @@ def tls(access: Access, certificate: str = "", key: str = "") -> ssl.SSLContext:
     return context
 
 
+def _proxy(path: Path, url: str) -> str:
+    if url and urlsplit(url).scheme not in {"http", "https"}:
+        raise KubeconfigError(f"{path}: the proxy {url} is not supported; use one of http:// or https://")
+    return url
+
+
+def _environment_proxy(server: str) -> str:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY set for a server; empty for the own host, as in kubectl."""
+    parts = urlsplit(server)
+    host = parts.hostname or ""
+    if host in _LOOPBACK or host.startswith("127.") or proxy_bypass(host):
+        return ""
+    return getproxies().get(parts.scheme, "")
+
+
+def _plugin(path: Path, plugin: Json) -> Json:
+    """The exec plugin; a relative path of its command begins at the kubeconfig."""
+    command = as_text(plugin.get("command"))
+    return {**plugin, "command": str(path.parent / command)} if "/" in command else plugin
+
+
 def _named(config: Json, many: str, one: str, name: str) -> Json:
     for entry in as_list(config.get(many)):
         fields = as_object(entry)
         if fields.get("name") == name:
             return as_object(fields.get(one))
+    if not name:
+        raise KubeconfigError("the kubeconfig has no current-context; name one with --context")
     raise KubeconfigError(f"the kubeconfig has no {one} {name!r}")
 
 

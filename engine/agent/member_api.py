@@ -103,6 +103,7 @@ class MemberApi:
         self._access = access
         self._credentials = Credentials(access)
         self._session: aiohttp.ClientSession | None = None
+        self._certificate = ""
 
     async def aclose(self) -> None:
         if self._session is not None:
@@ -200,9 +201,15 @@ class MemberApi:
                 raise
 
     async def list(self, resource: Resource, labels: str = "") -> Listed:
-        """All objects of a kind with these labels, page by page; raises ExpiredError if the list took too long."""
+        """All objects of a kind with these labels, page by page; at once if the server forgot the pages meanwhile."""
+        selected = {"labelSelector": labels} if labels else {}
+        try:
+            return await self._list(resource, {"limit": str(LIST_OBJECTS), **selected})
+        except ExpiredError:
+            return await self._list(resource, selected)
+
+    async def _list(self, resource: Resource, query: dict[str, str]) -> Listed:
         items: list[Json] = []
-        query = {"limit": str(LIST_OBJECTS)} | ({"labelSelector": labels} if labels else {})
         while True:
             page = await self._json("GET", resource.path(), query=query)
             # Items of typed lists have no apiVersion and kind.
@@ -300,8 +307,8 @@ class MemberApi:
         limit: aiohttp.ClientTimeout,
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         """Send a request as it is; raises the errors of aiohttp, and KubeconfigError."""
-        session = await self._opened()
         authorization = await self._credentials.header()
+        session = await self._opened()
         headers = {"accept": accept}
         if authorization:
             headers["authorization"] = authorization
@@ -322,13 +329,18 @@ class MemberApi:
 
     async def _opened(self) -> aiohttp.ClientSession:
         """The HTTP client, created at the first call; certificates are read in a thread."""
+        access, credentials = self._access, self._credentials
+        await credentials.header()
+        if self._session is not None and self._certificate != credentials.certificate:
+            # A plugin has renewed its certificate. Watches by the old one end, and continue by the new one.
+            former, self._session = self._session, None
+            await former.close()
         if self._session is None:
-            access, credentials = self._access, self._credentials
-            await credentials.header()
-            context = await anyio.to_thread.run_sync(tls, access, credentials.certificate, credentials.key)
+            certificate = credentials.certificate
+            context = await anyio.to_thread.run_sync(tls, access, certificate, credentials.key)
             # Another task may have created it during the await.
             if self._session is None:
-                self._session = _session(context)
+                self._session, self._certificate = _session(context), certificate
         return self._session
 
     def _raise(self, response: aiohttp.ClientResponse, content: bytes) -> NoReturn:

@@ -14,6 +14,9 @@ from engine.agent.member_api import MemberApi, Resource
 from engine.agent.untrusted_json import as_text, at
 from events.json_values import Json
 
+_SILENT_FAILURES: Final = 3
+"""The failure in a row that is logged: a server that restarts is reachable again before it."""
+
 _REFUSED_FIRST_S: Final = 5.0
 _REFUSED_LAST_S: Final = 300.0
 _log = diagnostics.logger("agent")
@@ -42,14 +45,16 @@ async def follow(
 
     With a ``version`` it begins with the changes after it, if the server still has them, and not with a list.
     """
-    backoff, refused = Backoff(), Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S)
+    backoff, refused, failed = Backoff(), Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S), 0
     while True:
         try:
             if not version:
                 version = await _list(api, gate, resource, labels, follower)
                 refused.reset()
+                failed = 0
             async for change in api.watch(resource, version, labels):
                 backoff.reset()
+                failed = 0
                 version = as_text(at(change.object, "metadata", "resourceVersion")) or version
                 if change.type != "BOOKMARK":
                     follower.changed(change.object, is_gone=change.type == "DELETED")
@@ -57,7 +62,11 @@ async def follow(
             await anyio.sleep(backoff.again_s())
         except ExpiredError:
             version = ""
-        except UnreachableError:
+            # A server that forgets each version at once is not asked in a loop.
+            await anyio.sleep(backoff.again_s())
+        except UnreachableError as error:
+            failed += 1
+            _report_outage(resource, failed, error)
             await anyio.sleep(backoff.again_s())
         except ThrottledError as error:
             await anyio.sleep(max(error.after_s, backoff.again_s()))
@@ -74,6 +83,12 @@ async def follow(
             if error.code != HTTPStatus.FORBIDDEN:
                 version = ""
             await anyio.sleep(refused.again_s())
+
+
+def _report_outage(resource: Resource, failed: int, error: UnreachableError) -> None:
+    """Log the failure with this number in a row, if the server is not just restarting."""
+    if failed == _SILENT_FAILURES:
+        _log.warning("watch interrupted; retrying", resource=resource.plural, error=str(error))
 
 
 async def _list(api: MemberApi, gate: Gate, resource: Resource, labels: str, follower: Follower) -> str:

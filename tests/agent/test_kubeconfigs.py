@@ -1,18 +1,26 @@
 """Kubeconfigs as kubectl reads them: contexts, files and inline data, tokens, exec plugins."""
 
+import asyncio
 import base64
 import datetime as dt
+import json
 import os
+import ssl
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from engine.agent import kubeconfigs
+from engine.agent.api_errors import RefusedError
 from engine.agent.credentials import Credentials
 from engine.agent.kubeconfigs import Access, KubeconfigError
+from engine.agent.member_api import MemberApi
 from engine.identity import certificates
 
 Json = dict[str, Any]
@@ -86,6 +94,109 @@ def test_certificates_are_read_from_contents(tmp_path: Path) -> None:
     assert kubeconfigs.tls(access).get_ca_certs()
     with pytest.raises(KubeconfigError):
         kubeconfigs.tls(Access(server="https://there", authority="none"))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "reason"),
+    [
+        ({}, {"auth-provider": {"name": "gcp"}}, "auth-provider"),
+        ({}, {"token": "t", "as": "admin"}, "has as, which is not supported"),
+        ({"proxy-url": "socks5://there:1080"}, {}, "socks5"),
+    ],
+)
+def test_what_is_not_supported_is_refused(tmp_path: Path, cluster: Json, user: Json, reason: str) -> None:
+    with pytest.raises(KubeconfigError, match=reason):
+        kubeconfigs.read(written(tmp_path / "config", cluster, user))
+
+
+def test_missing_current_context_is_named(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("{}")
+    with pytest.raises(KubeconfigError, match="no current-context; name one with --context"):
+        kubeconfigs.read(tmp_path / "config")
+
+
+@pytest.mark.parametrize(
+    ("server", "configured", "expected"),
+    [
+        ("https://there:6443", "", "http://proxy:8080"),
+        ("https://there:6443", "http://other:1", "http://other:1"),
+        ("https://inside.example:6443", "", ""),
+        ("https://127.0.0.1:6443", "", ""),
+    ],
+)
+def test_proxy_of_the_environment_is_used_as_by_kubectl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str, configured: str, expected: str
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy:8080")
+    monkeypatch.setenv("no_proxy", ".example")
+    cluster = {"server": server} | ({"proxy-url": configured} if configured else {})
+    assert kubeconfigs.read(written(tmp_path / "config", cluster, {})).proxy == expected
+
+
+def test_exec_plugin_beside_the_kubeconfig_is_given_the_cluster(tmp_path: Path) -> None:
+    plugin = tmp_path / "login"
+    plugin.write_text(
+        f"#!{sys.executable}\nimport json, os\n"
+        "cluster = json.loads(os.environ['KUBERNETES_EXEC_INFO'])['spec']['cluster']\n"
+        "print(json.dumps({'status': {'token': cluster['server']}}))\n"
+    )
+    plugin.chmod(0o755)
+    user = {"exec": {"command": "./login", "provideClusterInfo": True}}
+    access = kubeconfigs.read(written(tmp_path / "config", {}, user))
+    assert asyncio.run(Credentials(access).header()) == "Bearer https://there:6443"
+
+
+def client_certificate(name: str) -> tuple[str, str]:
+    """A certificate that signs itself, and its key, in PEM."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    builder = (
+        x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
+    )
+    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - dt.timedelta(1))
+    signed = builder.not_valid_after(now + dt.timedelta(1)).sign(key, hashes.SHA256())
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return signed.public_bytes(pem).decode(), private.decode()
+
+
+def test_renewed_certificate_of_an_exec_plugin_is_used(tmp_path: Path) -> None:
+    """A server accepts the first certificate once: it answers with the name in the client's certificate."""
+    pairs = [client_certificate(name) for name in ("first", "second")]
+    made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ("127.0.0.1",))
+    for number, (certificate, key) in enumerate(pairs):
+        status = {"clientCertificateData": certificate, "clientKeyData": key}
+        (tmp_path / f"{number}.json").write_text(json.dumps({"status": status}))
+    (tmp_path / "plugin.py").write_text(
+        "import os, pathlib\nhere = pathlib.Path(__file__).parent\nfiles = sorted(here.glob('?.json'))\n"
+        "print(files[0].read_text())\nif len(files) > 1: files[0].unlink()\n"
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made.certificate, made.key)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata="".join(certificate for certificate, _ in pairs))
+    seen: list[str] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.readuntil(b"\r\n\r\n"):
+            seen.append(writer.get_extra_info("peercert")["subject"][0][0][1])
+            code = "401 Unauthorized" if seen.count("first") == 2 and seen[-1] == "first" else "200 OK"
+            writer.write(f"HTTP/1.1 {code}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+
+    async def ask() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
+        address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        plugin: Json = {"command": sys.executable, "args": [str(tmp_path / "plugin.py")]}
+        api = MemberApi(Access(server=address, authority=made.authority.decode(), exec=plugin))
+        await api.version()
+        with pytest.raises(RefusedError):
+            await api.version()
+        await api.version()
+        await api.aclose()
+        server.close()
+
+    asyncio.run(ask())
+    assert seen == ["first", "first", "second"]
 
 
 async def test_exec_plugin_is_called_again_after_its_token_expires(tmp_path: Path) -> None:
