@@ -13,7 +13,7 @@ import pytest
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.bench.karmada_api import binding, cluster, divided
-from engine.log import memory
+from engine.log import memory, port
 from engine.observer.observer import Observer
 from engine.process.replica import clock_ms
 from engine.scheduler.decider import UNSCHEDULABLE_MS, Decider
@@ -34,7 +34,7 @@ HOUR_MS = 3_600_000
 @asynccontextmanager
 async def scheduling(
     access: Access,
-    log: memory.MemoryLog,
+    log: port.NumberedLog,
     identity: str = "a",
     clock_ms: Callable[[], int] = clock_ms,
 ) -> AsyncGenerator[Scheduler]:

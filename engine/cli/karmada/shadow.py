@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Final, cast
 
 import msgspec
@@ -61,7 +61,7 @@ def explain(
     kind, name = set_properties.split(kind, name)
     _, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), place.namespace, name))
     try:
-        found = asyncio.run(_explained(log_checkpoint.place_of(log, server), place.namespace, bound))
+        found, is_ours = asyncio.run(_explained(log_checkpoint.place_of(log, server), place.namespace, bound))
     except port.LogError as error:
         raise failures.Failure(str(error), "check the log: reballast log verify") from None
     if found is None:
@@ -72,25 +72,34 @@ def explain(
     if server.json:
         output.json(found)
         return
-    compared = found.compared
-    text = f" ({compared.why})" if compared.why else ""
-    for heading, line in (
-        ("Binding", "/".join(filter(None, (compared.namespace, compared.name)))),
-        ("Decided", f"by Karmada, written at resourceVersion {compared.version}, read at {compared.basis}"),
-        ("Trigger", found.trigger or "none"),
-        ("Replicas", str(found.replicas)),
-        ("Before", explanation_texts.counts(dict[str, object](found.previous))),
-        ("Karmada", reports.placed(compared.observed)),
-        ("Reballast", reports.placed(compared.computed)),
-        ("Verdict", compared.verdict + text),
-    ):
+    for heading, line in _head(found, is_ours=is_ours):
         output.print_wrapped(f"{heading}:", line, 11)
     explanation = cast("object", msgspec.json.decode(msgspec.json.encode(found.explanation)))
     for group in as_objects((as_object(explanation) or {}).get("groups")):
         explanation_texts.show_group(group)
 
 
-async def _explained(place: log_places.LogPlace, namespace: str, name: str) -> shadow.Explained | None:
+def _head(found: shadow.Explained, *, is_ours: bool) -> Iterator[tuple[str, str]]:
+    """Yield the headings of a decision, with their texts."""
+    compared, who = found.compared, "reballast scheduler" if is_ours else "Karmada"
+    yield "Binding", "/".join(filter(None, (compared.namespace, compared.name)))
+    yield "Decided", f"by {who}, written at resourceVersion {compared.version}, read at {compared.basis}"
+    yield "Trigger", found.trigger or "none"
+    yield "Replicas", str(found.replicas)
+    yield "Before", explanation_texts.counts(dict[str, object](found.previous))
+    if is_ours:
+        yield "Placed", reports.placed(compared.observed)
+        return
+    yield "Karmada", reports.placed(compared.observed)
+    yield "Reballast", reports.placed(compared.computed)
+    yield "Verdict", compared.verdict + (f" ({compared.why})" if compared.why else "")
+
+
+async def _explained(
+    place: log_places.LogPlace, namespace: str, name: str
+) -> tuple[shadow.Explained | None, bool]:
+    """Return the newest decision on a binding, and whether `reballast scheduler` made it."""
+    made: set[int] = set()
     kind = "ResourceBinding" if namespace else "ClusterResourceBinding"
     folded = shadow.Shadow((kind, namespace, name))
     async for data in _observations(place):
@@ -100,13 +109,20 @@ async def _explained(place: log_places.LogPlace, namespace: str, name: str) -> s
             case observations.ObjectObserved():
                 with contextlib.suppress(msgspec.MsgspecError):
                     folded.take(data.kind, data.manifest, skipping=data.skipping)
+            case observations.DecisionMade() if (data.kind, data.namespace, data.name) == (
+                kind,
+                namespace,
+                name,
+            ):
+                made.add(data.version)
             case observations.ObjectVanished():
                 folded.take_gone(data.kind, data.namespace, data.name, data.version)
             case _:
                 pass
-    if folded.explanation is not None:
-        folded.reconsider(shadow.decided(folded.explanation.compared))
-    return folded.explanation
+    if folded.explanation is None:
+        return None, False
+    folded.reconsider(shadow.decided(folded.explanation.compared))
+    return folded.explanation, folded.explanation.compared.basis in made
 
 
 async def _read(place: log_places.LogPlace) -> reports.Report:

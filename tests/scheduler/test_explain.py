@@ -1,0 +1,36 @@
+"""``shadow explain`` of a decision that `reballast scheduler` made."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from engine.bench.karmada_api import binding, divided
+from engine.cli import main
+from engine.log import sqlite
+from tests.observer.test_observer import known
+from tests.scheduler.api import serving
+from tests.scheduler.test_scheduler import karmada, scheduled, scheduling, until
+
+
+async def written(directory: Path) -> None:
+    """Write the log of a scheduler that has decided on a binding."""
+    plane, log = karmada(), await sqlite.SqliteLog.open(directory)
+    async with serving(plane) as access, scheduling(access, log):
+        plane.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
+        await until(lambda: scheduled(plane, "web") == "Success")
+        version = plane.objects["resourcebindings", "default", "web-deployment"]["metadata"][
+            "resourceVersion"
+        ]
+        while (await known(log))["ResourceBinding", "default", "web-deployment"] != int(version):
+            await log.wait(log.last_number())
+    await log.aclose()
+
+
+def test_own_decision_is_explained_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(written(tmp_path))
+    assert main.run(["shadow", "explain", "deploy", "web", "--log", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "by reballast scheduler" in shown
+    assert "Placed:    member1: 2, member2: 2" in shown
+    assert "Verdict" not in shown
