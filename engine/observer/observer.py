@@ -5,6 +5,7 @@ resourceVersions, which is one order over all kinds.
 """
 
 import asyncio
+import math
 import operator
 from collections import deque
 from collections.abc import Callable
@@ -92,7 +93,8 @@ class Observer:
         self._followed: set[Resource] = set()
         self._served: dict[tuple[str, str], Resource] = {}
         self._selected: set[tuple[str, str]] = set()
-        self._discovered_s = 0.0
+        self._missing: list[tuple[str, str]] = []
+        self._discovered_s = -math.inf
         self._known_kinds: set[str] = set()
         self.complete = asyncio.Event()
         """Set once all clusters and bindings are in the log."""
@@ -104,12 +106,9 @@ class Observer:
     async def run(self) -> None:
         """Observe until cancelled; raises port.LogError if the log fails."""
         await self._recall()
-        await self._discover()
         async with asyncio.TaskGroup() as tasks:
-            for group, kind in KINDS:
-                self._follow(tasks, group, kind)
             while True:
-                await self._follow_selected(tasks)
+                await self._follow_wanted(tasks)
                 await self._arrived.wait()
                 await asyncio.sleep(self._gather_s)
                 await self._append()
@@ -152,13 +151,21 @@ class Observer:
                 self._discovered_s = asyncio.get_running_loop().time()
                 return
 
-    async def _follow_selected(self, tasks: asyncio.TaskGroup) -> None:
-        """Follow the kinds that policies select; ask again for those that the API did not serve."""
-        now_s = asyncio.get_running_loop().time()
-        if not self._selected <= self._served.keys() and now_s - self._discovered_s > _DISCOVERED_S:
+    async def _follow_wanted(self, tasks: asyncio.TaskGroup) -> None:
+        """Follow all kinds; ask again for those that the API did not serve, such as those of another API server."""
+        loop = asyncio.get_running_loop()
+        wanted = [*KINDS, *sorted(self._selected.difference(KINDS))]
+        missing = [each for each in wanted if each not in self._served]
+        if missing and loop.time() - self._discovered_s >= _DISCOVERED_S:
             await self._discover()
-        for selected in sorted(self._selected):
-            self._follow(tasks, *selected)
+            missing = [each for each in wanted if each not in self._served]
+            loop.call_later(_DISCOVERED_S, self._arrived.set)
+        if missing != self._missing:
+            self._missing = missing
+            names = [f"{kind}.{group}" if group else kind for group, kind in missing]
+            _log.info("kinds that are not served", kinds=", ".join(names) or "none")
+        for each in wanted:
+            self._follow(tasks, *each)
 
     def _follow(self, tasks: asyncio.TaskGroup, group: str, kind: str) -> None:
         """Begin to follow a kind, once, if the API serves it."""

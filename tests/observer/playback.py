@@ -16,7 +16,8 @@ from engine.bench.karmada_api import status
 from tests.recordings import Change
 
 _POLL_S: Final = 0.005
-_PAGE: Final = 500
+_BOOKMARK_VERSIONS: Final = 1_000
+"""A bookmark follows after so many versions of all kinds."""
 
 
 class Playback:
@@ -27,7 +28,13 @@ class Playback:
         self.shown = 0
         self.compacted = 0
         self.lists = 0
+        self.unserved: frozenset[str] = frozenset()
+        """Kinds that discovery leaves out, as those of an API server that is down."""
+        self.forgets_pages = False
+        """Whether the pages of lists after the first one are answered 410."""
         self.refused = 0
+        self.bookmarks = 0
+        """The number of bookmarks that were sent."""
         self.faults: list[int] = []
         """Status codes of the next responses."""
         self._cuts = 0
@@ -74,6 +81,8 @@ class Playback:
     def _discovery(self, *, core: bool) -> dict[str, object]:
         groups: dict[str, dict[str, list[dict[str, object]]]] = {}
         for kind, api_version in self._kinds().items():
+            if kind in self.unserved:
+                continue
             group, slash, version = api_version.rpartition("/")
             if bool(slash) == core:
                 continue
@@ -111,28 +120,41 @@ class Playback:
             start = int(request.query_params["resourceVersion"])
             if start < self.compacted:
                 return status(410, "Expired")
-            return StreamingResponse(self._watch(kind, start))
+            has_bookmarks = request.query_params.get("allowWatchBookmarks") == "true"
+            return StreamingResponse(self._watch(kind, start, has_bookmarks=has_bookmarks))
+        if self.forgets_pages and "continue" in request.query_params:
+            return status(410, "Expired")
         self.lists += 1
         begin = int(request.query_params.get("continue", "0"))
         items = self.objects(kind)
         metadata: dict[str, Any] = {"resourceVersion": str(self.version)}
-        if begin + _PAGE < len(items):
-            metadata["continue"] = str(begin + _PAGE)
+        page = int(request.query_params.get("limit", len(items)))
+        if begin + page < len(items):
+            metadata["continue"] = str(begin + page)
         content = {
             "kind": f"{kind}List",
             "metadata": metadata,
-            "items": [each.manifest for each in items[begin : begin + _PAGE]],
+            "items": [each.manifest for each in items[begin : begin + page]],
         }
         return Response(msgspec.json.encode(content), media_type="application/json")
 
-    async def _watch(self, kind: str, start: int) -> AsyncGenerator[bytes]:
-        at, cuts = 0, self._cuts
+    def _bookmark(self, kind: str) -> bytes:
+        """A line with the version up to which a watch has all changes; real servers send one each minute."""
+        self.bookmarks += 1
+        value = {"kind": kind, "metadata": {"resourceVersion": str(self.version)}}
+        return msgspec.json.encode({"type": "BOOKMARK", "object": value}) + b"\n"
+
+    async def _watch(self, kind: str, start: int, *, has_bookmarks: bool) -> AsyncGenerator[bytes]:
+        at, cuts, marked = 0, self._cuts, start
         while True:
             while at < self.shown:
                 change = self.changes[at]
                 at += 1
                 if change.head.kind == kind and change.version > start:
                     yield msgspec.json.encode({"type": change.type, "object": change.manifest}) + b"\n"
+            if has_bookmarks and self.version >= marked + _BOOKMARK_VERSIONS:
+                marked = self.version
+                yield self._bookmark(kind)
             if cuts != self._cuts:
                 yield b'{"type":"MODIFIED","object":{"kind":"'
                 return

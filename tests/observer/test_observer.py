@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from engine.agent.kubeconfigs import Access
-from engine.agent.member_api import MemberApi
+from engine.agent.member_api import LIST_OBJECTS, MemberApi
 from engine.log import memory, port
 from engine.observer.observation import Observations
 from engine.observer.observer import Observer
@@ -28,6 +28,7 @@ ROUND = 1_200
 FAULTS = 0.4
 COUNT = 9_000
 PARTITION_S = 60
+BOOKMARKED = 1_000
 
 
 def recorded(count: int = COUNT) -> Playback:
@@ -169,6 +170,76 @@ async def test_decisions_are_compared_as_in_the_recording() -> None:
     assert len(found) > len(expected) * 0.5
     assert found.keys() <= expected.keys()
     assert {version for version, verdict in found.items() if verdict == "unexplained"} == set()
+
+
+async def test_watch_continues_from_a_bookmark_without_a_list() -> None:
+    """Kinds that seldom change would continue from versions that the API has forgotten."""
+    playback, log = recorded(), memory.MemoryLog()
+    playback.shown = FIRST
+    async with playing(playback) as access, observing(access, log):
+        await level(playback, log)
+        lists = playback.lists
+        playback.shown = COUNT
+        await level(playback, log)
+        kinds = {change.head.kind for change in playback.changes}
+        async with asyncio.timeout(20):
+            while playback.bookmarks < len(kinds):  # noqa: ASYNC110  # the API has no event for it
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        playback.compacted = playback.version - BOOKMARKED
+        playback.cut()
+        await asyncio.sleep(1)
+        assert playback.lists == lists
+
+
+async def test_secrets_of_policies_are_digests_in_the_log_and_config_maps_are_not() -> None:
+    selectors = [{"apiVersion": "v1", "kind": kind} for kind in ("Secret", "ConfigMap")]
+    made: list[Json] = [
+        {
+            "apiVersion": "policy.karmada.io/v1alpha1",
+            "kind": "PropagationPolicy",
+            "spec": {"resourceSelectors": selectors},
+        },
+        {"apiVersion": "v1", "kind": "Secret", "data": {"k": "aHVudGVyMg=="}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "plain"}},
+    ]
+    changes: list[recordings.Change] = []
+    for version, value in enumerate((*made, {**made[1], "stringData": {"k": "hunter2"}}), 1):
+        metadata = {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": str(version)}
+        changes.append(recordings.change("MODIFIED", {**value, "metadata": metadata}))
+    playback, log = Playback(changes), memory.MemoryLog()
+    playback.shown = len(changes) - 1
+    async with playing(playback) as access, observing(access, log):
+        await level(playback, log)
+        playback.shown += 1
+        await level(playback, log)
+    text = b"".join(record.value for record in await log.read(topics.OBSERVATIONS, 0, 0, 100)).decode()
+    assert "plain" in text
+    assert "sha256:" in text
+    assert "hunter2" not in text
+    assert "aHVudGVyMg" not in text
+
+
+async def test_list_whose_pages_expire_is_read_at_once() -> None:
+    playback, log = recorded(), memory.MemoryLog()
+    playback.shown, playback.forgets_pages = FIRST, True
+    assert len(playback.objects("Event")) > LIST_OBJECTS
+    async with playing(playback) as access, observing(access, log):
+        await level(playback, log)
+
+
+async def test_kind_whose_server_is_down_is_observed_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.observer.observer._DISCOVERED_S", 0.1)
+    playback, log = recorded(ROUND), memory.MemoryLog()
+    playback.shown, playback.unserved = ROUND, frozenset({"Cluster"})
+    async with playing(playback) as access, observing(access, log) as observer:
+        while not log.last_number():
+            await log.wait(log.last_number())
+        assert not observer.complete.is_set()
+        playback.unserved = frozenset()
+        await level(playback, log)
+        async with asyncio.timeout(10):
+            await observer.complete.wait()
 
 
 @pytest.mark.parametrize("is_compacted", [False, True])

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.observer.shadow import Shadow
+from events.json_values import Json
 from events.observations import DecisionCompared
 
 
@@ -73,6 +74,12 @@ def changes(recording: str) -> Iterator[Change]:
         event = _LINE.decode(line)
         if event.object:
             yield Change(event.type, _HEAD.decode(event.object), event.object)
+
+
+def change(kind: str, value: Json) -> Change:
+    """Return a change to an object, as if it had been recorded."""
+    text = msgspec.json.encode(value)
+    return Change(kind, _HEAD.decode(text), msgspec.Raw(text))
 
 
 def compare(shadow: Shadow, change: Change) -> DecisionCompared | None:
