@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -17,9 +17,12 @@ from engine.agent.kubeconfigs import Access
 from engine.bench import karmada_api
 from engine.bench.karmada_api import status
 from tests.relay import Relay, relayed
+from tests.rounds import ROUNDS
 
+SEEDS: Final = range(20 * ROUNDS)
 HOUR_MS: Final = 3_600_000
 _RETRIED_S: Final = 1
+_HAPPENED_S: Final = 60
 _GONE: Final = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 
 
@@ -184,3 +187,23 @@ FAULTS: Final[dict[str, Callable[[Disturbing, Relay], Coroutine[None, None, None
     "skew": _skew,
 }
 """Each begins or makes one fault, which ``happened`` counts under its name."""
+
+
+async def in_rounds(play: Callable[[int], Coroutine[None, None, None]]) -> None:
+    """Play all rounds side by side, each with a seed."""
+    async with asyncio.TaskGroup() as rounds:
+        for seed in SEEDS:
+            rounds.create_task(play(seed))
+
+
+async def disturb(fault: str, api: Disturbing, relay: Relay, changes: Iterable[None]) -> None:
+    """Let a fault happen with each of the changes, and at least once, then end all faults."""
+    for _ in changes:
+        disturbance = asyncio.create_task(FAULTS[fault](api, relay))
+        await asyncio.sleep(0)
+        await api.pause()
+        await disturbance
+    async with asyncio.timeout(_HAPPENED_S):
+        while not api.happened[fault]:
+            await api.pause()
+    api.heal()

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests import recordings
@@ -41,6 +42,15 @@ async def counted(directory: Path) -> int:
     return int(json.loads(await run(directory, "shadow", "report", "--json"))["decisions"])
 
 
+async def metric(directory: Path, name: str) -> float:
+    """A metric of the server."""
+    endpoint = json.loads(await asyncio.to_thread((directory / "endpoint.json").read_text))
+    headers = {"authorization": f"Bearer {endpoint['token']}"}
+    async with httpx.AsyncClient(headers=headers, trust_env=False) as client:
+        text = (await client.get(f"{endpoint['url']}/metrics")).text
+    return next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(f"{name} "))
+
+
 async def newest_decision(directory: Path) -> dict[str, Any]:
     """The newest compared decision that placed replicas of a namespaced template."""
     text = await run(
@@ -57,6 +67,22 @@ async def observed(directory: Path) -> int:
     files = await asyncio.to_thread(lambda: [path.read_text() for path in scratch.glob("records-*")])
     keys = {json.loads(line)["key"] for text in files for line in text.splitlines()}
     return sum(key.startswith("resourcebinding:") for key in keys)
+
+
+async def check_reads(directory: Path, playback: Playback) -> None:
+    """Check the timeline of a workload, now and at its first record, and the metrics."""
+    name = next(change for change in playback.objects("ResourceBinding")).head.metadata
+    template, _, kind = name.name.rpartition("-")
+    timeline = await run(directory, "timeline", kind, template, "-n", name.namespace)
+    assert "object-observed" in timeline
+    assert f"{kind}: ".lower() in timeline.lower()
+    assert "Event " in timeline
+    await run(directory, "get", "rb", "-A")
+    number = timeline.splitlines()[1].split()[0]
+    words = ("timeline", kind, template, "-n", name.namespace)
+    assert len((await run(directory, *words, "--as-of", number)).splitlines()) == 2
+    assert await metric(directory, 'reballast_observer_decisions_total{verdict="same"}') > 0
+    assert await metric(directory, "reballast_observer_changes_total") >= FIRST
 
 
 async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:
@@ -81,13 +107,7 @@ async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:
                     pass
             shown = await run(directory, "log", "tail", "--topic", "observations", "--no-follow")
             assert "object-observed" in shown
-            name = next(change for change in playback.objects("ResourceBinding")).head.metadata
-            template, _, kind = name.name.rpartition("-")
-            timeline = await run(directory, "timeline", kind, template, "-n", name.namespace)
-            assert "object-observed" in timeline
-            assert f"{kind}: ".lower() in timeline.lower()
-            assert "Event " in timeline
-            await run(directory, "get", "rb", "-A")
+            await check_reads(directory, playback)
             await run(directory, "log", "verify", "--views")
             compared = await newest_decision(directory)
             template, _, kind = compared["name"].rpartition("-")

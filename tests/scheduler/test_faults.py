@@ -9,14 +9,12 @@ import pytest
 
 from engine.bench.karmada_api import binding, divided
 from engine.log import memory
-from tests.observer.disturbing import FAULTS, Disturbing
+from tests.observer.disturbing import FAULTS, Disturbing, disturb, in_rounds
 from tests.relay import Relay, relayed
-from tests.rounds import ROUNDS
 from tests.scheduler.test_scheduler import decided, karmada, placed, scheduled, scheduling, until, writes
 
 pytestmark = pytest.mark.slow
 
-SEEDS: Final = range(20 * ROUNDS)
 BURSTS: Final = 4
 BURST: Final = 3
 WAIT_S: Final = 60
@@ -54,9 +52,7 @@ class Round:
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_decision_is_written_once(fault: str, tmp_path: Path) -> None:
-    async with asyncio.TaskGroup() as rounds:
-        for seed in SEEDS:
-            rounds.create_task(written_once(fault, seed, tmp_path))
+    await in_rounds(lambda seed: written_once(fault, seed, tmp_path))
 
 
 async def written_once(fault: str, seed: int, directory: Path) -> None:
@@ -67,24 +63,15 @@ async def written_once(fault: str, seed: int, directory: Path) -> None:
     ):
         each.burst()
         await each.written()
-        for _ in range(BURSTS):
-            disturbance = asyncio.create_task(FAULTS[fault](each.api, relay))
-            await asyncio.sleep(0)
-            each.burst()
-            await each.api.pause()
-            await disturbance
-        each.api.heal()
+        await disturb(fault, each.api, relay, (each.burst() for _ in range(BURSTS)))
         await each.written()
     each.check(f"{fault} in round {seed}")
     made = sorted(decision.name for decision in await decided(log))
     assert made == sorted(f"{name}-deployment" for name in each.names), f"{fault} in round {seed}"
-    assert each.api.happened[fault], f"{fault} did not happen in round {seed}"
 
 
 async def test_one_of_two_schedulers_writes_while_leaders_stop_or_are_cut_off(tmp_path: Path) -> None:
-    async with asyncio.TaskGroup() as rounds:
-        for seed in SEEDS:
-            rounds.create_task(one_writes(seed, tmp_path))
+    await in_rounds(lambda seed: one_writes(seed, tmp_path))
 
 
 async def one_writes(seed: int, directory: Path) -> None:
