@@ -163,7 +163,12 @@ class Observer:
         if missing != self._missing:
             self._missing = missing
             names = [f"{kind}.{group}" if group else kind for group, kind in missing]
-            _log.info("kinds that are not served", kinds=", ".join(names) or "none")
+            if self._served and {kind for _, kind in missing} >= _DECIDED_ON:
+                _log.warning(
+                    "no kinds of Karmada; use the kubeconfig of its API server, not that of its host cluster"
+                )
+            else:
+                _log.info("kinds that are not served", kinds=", ".join(names) or "none")
         for each in wanted:
             self._follow(tasks, *each)
 

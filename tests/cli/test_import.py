@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.bench import karmada_api
 from engine.bench.karmada_api import binding, cluster
 from tests.cli import servers
 from tests.cli.servers import Shell
@@ -236,6 +237,16 @@ def test_policies_of_another_scheduler_are_reported_or_taken_over(
         shell.until_true(lambda: sum(placed(shell, "web").values()) == 8)
     else:
         assert placed(shell, "web") == PLACED["web"]
+
+
+def test_kubeconfig_of_another_api_is_refused(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(karmada_api.KINDS, "propagationpolicies")
+    kubeconfig = tmp_path / "host.config"
+    with served(Api(), kubeconfig):
+        shell("import", "--kubeconfig", str(kubeconfig), code=1)
+    assert "serves no policies of Karmada" in shell.errors
 
 
 def test_malformed_placement_is_refused(shell: Shell, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """``import``: take over an existing Karmada's objects and placements, so that nothing moves."""
 
-import asyncio
 import itertools
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +8,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from msgspec import Struct
 
-from engine.agent.api_errors import ApiError
-from engine.agent.kubeconfigs import KubeconfigError
-from engine.cli import apply, failures, kube_objects, options, output, server_reads
+from engine.cli import apply, kube_objects, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.karmada import serving, states
 from engine.cli.karmada.states import State
@@ -66,12 +63,7 @@ def import_karmada(
     server: options.Server = options.SERVER,
 ) -> int:
     """Copy clusters, policies, templates and their placements into the running server."""
-    try:
-        state = asyncio.run(states.of_api(place.access()))
-    except (ApiError, KubeconfigError) as error:
-        raise failures.Failure(
-            f"Karmada's API: {error}", "use a kubeconfig whose user can list its objects"
-        ) from None
+    state = states.of_api(place.access())
     if scheduler:
         state = states.taken_over(state, scheduler)
     with server.client() as client:

@@ -1,14 +1,16 @@
 """The state of an existing Karmada as another control plane takes it over, from its API or from an observer's log."""
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Struct, structs
 
-from engine.agent.api_errors import RefusedError
-from engine.agent.kubeconfigs import Access
+from engine.agent.api_errors import ApiError, RefusedError
+from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.member_api import MemberApi, Resource, group_kind, preferred
+from engine.cli import failures
 from engine.deciders import claims
 from engine.domain import bindings, marks
 from engine.karmada import unsupported
@@ -76,11 +78,25 @@ class State(Struct, frozen=True):
     notes: list[str]
 
 
-async def of_api(access: Access) -> State:
-    """Read a control plane from its API. Raises the errors of ``api_errors``, and KubeconfigError."""
+def of_api(access: Access) -> State:
+    """Read a control plane from its API. Raises Failure."""
+    try:
+        return asyncio.run(_of_api(access))
+    except (ApiError, KubeconfigError) as error:
+        raise failures.Failure(
+            f"Karmada's API: {error}", "use a kubeconfig whose user can list its objects"
+        ) from None
+
+
+async def _of_api(access: Access) -> State:
     api = MemberApi(access)
     try:
         served = preferred(await api.discover())
+        if not served.keys() & set(_POLICIES):
+            raise failures.Failure(
+                f"{access.server} serves no policies of Karmada",
+                "use the kubeconfig of Karmada's API server, not that of its host cluster",
+            )
         fixed = (*_KINDS, *_BINDINGS, _DEFINITIONS)
         found = {kind: await _listed(api, served.get(kind)) for kind in fixed}
         notes: list[str] = []

@@ -10,8 +10,6 @@ from typing import Annotated
 from cyclopts import Parameter
 from msgspec import Struct
 
-from engine.agent.api_errors import ApiError
-from engine.agent.kubeconfigs import KubeconfigError
 from engine.cli import failures, log_checkpoint, options, server_location
 from engine.cli.karmada import copies, serving, states
 from engine.log import port
@@ -62,7 +60,7 @@ class Subject(options.Server):
         if self.kubeconfig is not None:
             if as_of:
                 raise failures.usage("an API shows no past", "plan on the log of `reballast observe`: --log")
-            return _of_api(serving.Source(kubeconfig=self.kubeconfig, context=self.context))
+            return states.of_api(serving.Source(kubeconfig=self.kubeconfig, context=self.context).access())
         directory = self.data or server_location.default_directory()
         if not self.log and not server_location.find(directory).observes:
             return None
@@ -80,15 +78,6 @@ class Subject(options.Server):
 
 
 SUBJECT = Subject()
-
-
-def _of_api(source: serving.Source) -> states.State:
-    try:
-        return asyncio.run(states.of_api(source.access()))
-    except (ApiError, KubeconfigError) as error:
-        raise failures.Failure(
-            f"Karmada's API: {error}", "use a kubeconfig whose user can list its objects"
-        ) from None
 
 
 async def _of_log(place: log_places.LogPlace, as_of: str) -> states.State | None:
