@@ -150,6 +150,27 @@ async def test_changes_are_followed_until_nothing_is_due() -> None:
     assert [each.reason for each in await decided(log)] == ["Success", "Success", "NoClusterFit"]
 
 
+async def test_eviction_follows_the_placement_of_the_binding_and_not_a_newer_one_of_its_policy() -> None:
+    """Under a lazy policy Karmada leaves a binding its placement until the template changes."""
+    api, log = karmada(), memory.MemoryLog()
+    api.put("clusters", cluster("member3"))
+    newer = {"placement": divided("member3"), "activationPreference": "Lazy", "schedulerName": "reballast"}
+    async with serving(api) as access, scheduling(access, log):
+        api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
+        await until(lambda: scheduled(api, "web") == "Success")
+        api.put("propagationpolicies", {"metadata": {"name": "p", "namespace": "default"}, "spec": newer})
+        api.change(
+            "resourcebindings",
+            "default",
+            "web-deployment",
+            clusters=[{"name": "member2", "replicas": 2}],
+            gracefulEvictionTasks=[
+                {"fromCluster": "member1", "reason": "TaintUntolerated", "producer": "TaintManager"}
+            ],
+        )
+        await until(lambda: placed(api, "web") == {"member2": 4})
+
+
 async def test_binding_is_decided_again_when_its_cluster_changes_labels() -> None:
     api, log = karmada(), memory.MemoryLog()
     duplicated = {"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}}
