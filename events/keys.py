@@ -32,10 +32,6 @@ def rebalancer_key(name: str) -> str:
     return _REBALANCER_PREFIX + name
 
 
-def is_rebalancer(key: str) -> bool:
-    return key.startswith(_REBALANCER_PREFIX)
-
-
 def object_key(kind: str, namespace: str, name: str) -> str:
     """Return the key of an object that every shard reads (policies, namespaces, interpreters)."""
     return f"{kind.lower()}:{namespace}/{name}" if namespace else f"{kind.lower()}:{name}"

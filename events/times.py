@@ -17,9 +17,11 @@ LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999, the last that RFC 3339 can write."""
 
 SECOND_MS: Final = 1000
+MINUTE_MS: Final = 60 * SECOND_MS
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY_MS = 86_400_000
 _CACHED_MAX = 4_096
 
 # Stricter than datetime.fromisoformat, which accepts more forms in each release of Python: a record must mean
@@ -62,7 +64,7 @@ def from_text(text: str) -> int:
         message = f"{shown!r} is no instant; write it as 2024-05-25T09:49:51Z, with its time zone"
         raise ValueError(message)
     since = datetime.fromisoformat(text.upper()) - _EPOCH
-    at_ms = since.days * _DAY_MS + since.seconds * 1_000 + since.microseconds // 1_000
+    at_ms = since.days * DAY_MS + since.seconds * 1_000 + since.microseconds // 1_000
     if not FIRST_MS <= at_ms <= LAST_MS:
         message = f"{text!r} is outside of the years 1 to 9999 (UTC)"
         raise ValueError(message)

@@ -98,11 +98,6 @@ def taint(cluster: str) -> Record:
     return _record(clusters.ClusterTainted(name=cluster, taint=mark), cluster, 0)
 
 
-def untaint(cluster: str) -> Record:
-    """Removal of that taint."""
-    return _record(clusters.ClusterUntainted(name=cluster, key="bench"), cluster, 0)
-
-
 def rebalancer(name: str, count: int) -> Record:
     """A rebalancer of the first ``count`` Deployments."""
     workloads = [

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from engine.bench import inputs
-from engine.log import port, sqlite_reading
+from engine.log import port, reading, sqlite_reading
 from engine.process import installation
 from engine.proof import verification
 from engine.reconcilers import replay
@@ -20,7 +20,6 @@ from events.validation import manifests
 from projections import runner, store
 
 _BATCH = 500
-_READ = 1_000
 
 
 def run(bindings: int) -> dict[str, object]:
@@ -68,11 +67,8 @@ async def _timed(work: Callable[[], Awaitable[object]]) -> float:
 
 
 async def _decode(log: port.NumberedLog) -> None:
-    after = 0
-    while batch := await log.read_all(after, _READ):
-        for record in batch:
-            codec.decode(record)
-        after = batch[-1].number
+    async for record in reading.of_all(log):
+        codec.decode(record)
 
 
 async def _recover(log: port.NumberedLog) -> None:

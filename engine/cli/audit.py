@@ -10,7 +10,7 @@ from engine.cli import apply, failures, log_checkpoint, log_verify, options, out
 from engine.karmada import defaults
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
-from engine.objects import manifests
+from engine.objects import manifests, policies
 from engine.overrides import policies as override_policies
 from engine.process import proofs
 from engine.proof import audit as audits
@@ -23,7 +23,6 @@ from events.validation import manifests as validation
 
 _SAME: Final = 0
 _DIFFERENT: Final = 2
-_POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 
 Toleration = Annotated[
     int | None,
@@ -49,7 +48,7 @@ def audit(
     """Decide every recorded step again with other rules, and show what differs."""
     specs = _specs(policy)
     changed = rules.Rules(
-        specs={ref: spec for ref, spec in specs.items() if ref.kind in _POLICIES},
+        specs={ref: spec for ref, spec in specs.items() if ref.kind in policies.KINDS},
         overrides={ref: spec for ref, spec in specs.items() if ref.kind in override_policies.KINDS},
         tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
     )
@@ -89,8 +88,8 @@ def _specs(names: list[str]) -> dict[PolicyRef, Json]:
 
 def _policy(file: str, value: Json) -> tuple[PolicyRef, Json]:
     kind, metadata = str(value.get("kind")), part(value, "metadata")
-    if kind not in (*_POLICIES, *override_policies.KINDS):
-        raise failures.Failure(f"{file}: {kind} is not a policy", f"write a {_POLICIES[0]}")
+    if kind not in (*policies.KINDS, *override_policies.KINDS):
+        raise failures.Failure(f"{file}: {kind} is not a policy", f"write a {policies.PROPAGATION_POLICY}")
     namespace = "" if kind.startswith("Cluster") else str(metadata.get("namespace") or "default")
     named = {**metadata, "namespace": namespace} if namespace else metadata
     filled = defaults.with_defaults({**value, "metadata": named})

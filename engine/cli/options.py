@@ -15,9 +15,6 @@ from events import limits, times
 
 Format = Literal["table", "wide", "yaml", "json", "name"]
 _DURATION: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
-_MINUTE_MS: Final = 60 * times.SECOND_MS
-_HOUR_MS: Final = 60 * _MINUTE_MS
-_DAY_MS: Final = 24 * _HOUR_MS
 MetricsPort = Annotated[
     int | None,
     Parameter(
@@ -73,7 +70,7 @@ def _duration_ms(text: str) -> int | None:
     match = _DURATION.fullmatch(text)
     if match is None or not text:
         return None
-    spans = zip(match.groups(), (_DAY_MS, _HOUR_MS, _MINUTE_MS, times.SECOND_MS), strict=True)
+    spans = zip(match.groups(), (times.DAY_MS, times.HOUR_MS, times.MINUTE_MS, times.SECOND_MS), strict=True)
     return sum(int(count or 0) * ms for count, ms in spans)
 
 

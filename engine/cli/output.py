@@ -10,16 +10,15 @@ from typing import Final
 
 import msgspec
 
+from events import times
+
 _GAP: Final = "   "
 _SHORTEST: Final = 20
 """Fewest characters of wrapped text in a line."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CLEAR_LINE: Final = "\r\x1b[K"
-_MINUTE_MS: Final = 60_000
-_HOUR_MS: Final = 60 * _MINUTE_MS
-_DAY_MS: Final = 24 * _HOUR_MS
-_YEAR_MS: Final = 365 * _DAY_MS
+_YEAR_MS: Final = 365 * times.DAY_MS
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: bool = False) -> None:
@@ -123,14 +122,14 @@ def age(ms: int) -> str:
     """A duration as kubectl prints it: 57s, 3m14s, 12m, 3h20m, 23h, 2d5h, 12d, 2y30d."""
     ms = max(ms, 0)
     for limit, large, small, letters in (
-        (2 * _MINUTE_MS, 1000, 0, "s"),
-        (10 * _MINUTE_MS, _MINUTE_MS, 1000, "ms"),
-        (3 * _HOUR_MS, _MINUTE_MS, 0, "m"),
-        (8 * _HOUR_MS, _HOUR_MS, _MINUTE_MS, "hm"),
-        (2 * _DAY_MS, _HOUR_MS, 0, "h"),
-        (8 * _DAY_MS, _DAY_MS, _HOUR_MS, "dh"),
-        (2 * _YEAR_MS, _DAY_MS, 0, "d"),
-        (8 * _YEAR_MS, _YEAR_MS, _DAY_MS, "yd"),
+        (2 * times.MINUTE_MS, 1000, 0, "s"),
+        (10 * times.MINUTE_MS, times.MINUTE_MS, 1000, "ms"),
+        (3 * times.HOUR_MS, times.MINUTE_MS, 0, "m"),
+        (8 * times.HOUR_MS, times.HOUR_MS, times.MINUTE_MS, "hm"),
+        (2 * times.DAY_MS, times.HOUR_MS, 0, "h"),
+        (8 * times.DAY_MS, times.DAY_MS, times.HOUR_MS, "dh"),
+        (2 * _YEAR_MS, times.DAY_MS, 0, "d"),
+        (8 * _YEAR_MS, _YEAR_MS, times.DAY_MS, "yd"),
     ):
         if ms < limit:
             whole, rest = divmod(ms, large)

@@ -7,7 +7,7 @@ take the capacity back. A rebalancer that asks for the victim ends this exclusio
 from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import state_preservation, step_outputs
+from engine.deciders import claims, state_preservation, step_outputs
 from engine.deciders.indexes import Indexes
 from engine.deciders.state import Binding
 from events import decisions, links, shapes, vocabulary
@@ -18,7 +18,6 @@ OFFERS_MAX: Final = 64
 HOLD_SECONDS: Final = 300
 """How long a preempted binding stays out of the cluster."""
 
-PREEMPTED: Final = "Preempted"
 RESCHEDULED: Final = "RescheduleTriggered"
 _PRODUCER: Final = "Scheduler"
 
@@ -45,7 +44,7 @@ def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
         started = decisions.EvictionStarted(
             key=binding.key,
             cluster=request.cluster,
-            reason=PREEMPTED,
+            reason=claims.PREEMPTED,
             producer=_PRODUCER,
             purge_mode=vocabulary.PURGE_DIRECTLY,
             created_ms=emit.time_ms,

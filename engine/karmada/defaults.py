@@ -10,6 +10,7 @@ import msgspec
 from engine.domain.clusters import DEFAULT_MODELS
 from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
+from engine.objects import policies
 from events import times
 from events.json_values import Json, as_list, as_object, as_objects, part
 from events.validation import kind_schemas, known_kinds
@@ -17,7 +18,6 @@ from events.validation import kind_schemas, known_kinds
 _POLICY: Final = "policy.karmada.PropagationSpec"
 _GRACEFUL: Final = ("Gracefully", "Graciously")
 _GRACE_SECONDS: Final = 600
-_POLICY_KINDS: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 _OVERRIDE_KINDS: Final = ("OverridePolicy", "ClusterOverridePolicy")
 
 
@@ -37,7 +37,7 @@ def with_defaults(
     if spec is None:
         return value
     match value.get("apiVersion"):
-        case known_kinds.POLICY_GROUP if kind in _POLICY_KINDS:
+        case known_kinds.POLICY_GROUP if kind in policies.KINDS:
             return {
                 **value,
                 "spec": _policy(default_tolerations.with_tolerations(spec, tolerated), _namespace(value)),

@@ -15,6 +15,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
 from engine.objects import dependencies
+from engine.objects import policies as propagation_policies
 from events import limits, objects
 from events.json_values import Json, as_list, as_object, as_objects
 from events.validation import manifests, names, policies
@@ -28,7 +29,6 @@ _WEBHOOKS: Final = {
     "ClusterTaintPolicy": "clustertaintpolicy.karmada.io",
     "FederatedResourceQuota": "federatedresourcequota.karmada.io",
 }
-_POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 _CLUSTER_NAME_CHARS_MAX: Final = 48
 _GRACEFUL: Final = ("Gracefully", "Graciously")
 
@@ -53,7 +53,7 @@ def form_causes(value: Json) -> list[Cause]:
         reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
         return [causes.invalid(field, causes.at(value, field), reason)]
     wrong = list(manifests.examine(manifest, raw))
-    if wrong and manifest.kind in _POLICIES:
+    if wrong and manifest.kind in propagation_policies.KINDS:
         # These are errors of admission (403).
         broken = set(policies.propagation_rules(value.get("spec")))
         wrong = [fault for fault in wrong if fault not in broken]

@@ -6,6 +6,7 @@ Each write of such an object returns a warning. A kind that has conditions also 
 from typing import Final
 
 from engine.domain import bindings
+from engine.objects import policies
 from events.json_values import Json, as_object, part
 from events.validation import known_kinds
 
@@ -38,7 +39,6 @@ QUOTA_FIELDS: Final = {
 }
 """Missing behaviour of quotas, as in Karmada unless its feature gate FederatedQuotaEnforcement is on."""
 
-_POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 _CONDITIONS: Final = {"FederatedHPA": "ScalingActive", "MultiClusterService": "ServiceApplied"}
 """The condition of a kind that shows whether its controller acts."""
 
@@ -50,7 +50,7 @@ def warnings(value: Json) -> tuple[str, ...]:
         return (f"{kind} is stored without effect: {missing}",)
     if (api_version, kind) == (known_kinds.POLICY_GROUP, _QUOTA):
         return tuple(f"{field} is stored without effect: {text}" for field, text in QUOTA_FIELDS.items())
-    if api_version != known_kinds.POLICY_GROUP or kind not in _POLICIES:
+    if api_version != known_kinds.POLICY_GROUP or kind not in policies.KINDS:
         return ()
     missing_fields = [
         f"{path} is stored without effect: {missing}"

@@ -14,6 +14,8 @@ from events import json_values, vocabulary
 
 PROPAGATION_POLICY: Final = "PropagationPolicy"
 CLUSTER_PROPAGATION_POLICY: Final = "ClusterPropagationPolicy"
+KINDS: Final = (PROPAGATION_POLICY, CLUSTER_PROPAGATION_POLICY)
+"""Kinds of the policies that choose clusters."""
 
 _ALWAYS: Final = "Always"
 _LAZY: Final = "Lazy"

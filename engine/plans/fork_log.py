@@ -6,11 +6,10 @@ Nothing is written to the log that is forked. It may grow meanwhile: the fork do
 from collections.abc import Sequence
 from typing import Final
 
-from engine.log import port
+from engine.log import port, reading
 from events import codec, decisions, ids, records
 from events.records import Record, StoredRecord
 
-_READ: Final = 1_000
 _STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
 
 
@@ -94,11 +93,10 @@ async def fork(base: port.NumberedLog, number: int | None = None) -> ForkLog:
 
 async def _whole_step(base: port.NumberedLog, number: int) -> int:
     """Return the number of the last output that the step of a record has after it; the number itself for an input."""
-    while batch := await base.read_all(number, _READ):
-        for record in batch:
-            if not is_output(record):
-                return number
-            number = record.number
+    async for record in reading.of_all(base, number):
+        if not is_output(record):
+            return number
+        number = record.number
     return number
 
 

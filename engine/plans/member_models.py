@@ -16,9 +16,8 @@ from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import Declared, Dispatched, ShardState
 from engine.deciders.state import Report as ReportState
 from engine.kubeapi.values import quantity
-from engine.log import port
+from engine.log import port, reading
 from engine.objects import clusters as manifests
-from engine.reconcilers import recovery as log_reading
 from engine.simulation import log_reading as simulated_reading
 from engine.simulation import member_fleet, recovery, specs
 from events import chain, clusters, health, topics, works
@@ -117,7 +116,7 @@ async def past(models: Models, facts: Facts, folds: Sequence[ShardFold], log: po
     histories = {spec.name: _history(spec, models, facts) for spec in models.specs if spec.modelled}
     for fold in folds:
         end = fold.ends[topics.HEALTH]
-        async for record in log_reading.read_from(log, topics.HEALTH, fold.state.shard, end):
+        async for record in reading.of_partition(log, topics.HEALTH, fold.state.shard, end):
             simulated_reading.take_report(histories, record)
         _take_works(histories, fold.state)
     return member_fleet.Past(

@@ -16,14 +16,13 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct
 
-from engine.log import port
+from engine.log import port, reading
 from engine.proof import signing
 from engine.proof.record_origins import Finding
 from events import chain, codec, decisions, times, topics
 from events.records import StoredRecord
 
 _FORMAT: Final = "reballast-checkpoint-1"
-_READ: Final = 1_000
 _DIGEST_BYTES: Final = 32
 _MARK_BYTES: Final = 4
 _STEPS_MAX: Final = 50_000
@@ -163,7 +162,7 @@ async def made(
     previous = "" if last is None else digest(encode(last))
     until = log.last_number()
     made_number = history.number
-    async for record in _records(log, history.number, until):
+    async for record in reading.of_all(log, history.number, until):
         history.take(record)
         if history.steps >= _STEPS_MAX:
             checkpoint = history.checkpoint(time_ms, previous)
@@ -193,7 +192,7 @@ async def _differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -
     history = _History(start)
     for checkpoint in checkpoints:
         last = min(checkpoint.number, log.last_number())
-        async for record in _records(log, history.number, last):
+        async for record in reading.of_all(log, history.number, last):
             history.take(record)
         recomputed = history.checkpoint(0, "")
         findings = _compare(checkpoint, recomputed)
@@ -245,13 +244,3 @@ async def _check_end(log: port.NumberedLog, checkpoint: Checkpoint) -> None:
         if head.step and (not found or chain.step_digest(found[0].value) != head.digest):
             message = f"shard {head.shard} step {head.step} is not the one that the checkpoint of {checkpoint.time} has"
             raise CheckpointError(f"{message}: the log was rewritten before it")
-
-
-async def _records(log: port.NumberedLog, after: int, until: int) -> AsyncIterator[StoredRecord]:
-    """Yield the records with numbers above ``after`` up to ``until``; numbers may have gaps."""
-    while after < until and (batch := await log.read_all(after, _READ)):
-        for record in batch:
-            if record.number > until:
-                return
-            yield record
-        after = batch[-1].number

@@ -9,7 +9,7 @@ from engine import loop_share
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
-from engine.log import port
+from engine.log import port, reading
 from events import chain, codec, decisions, shapes, topics
 from events.records import StoredRecord
 from events.validation import verdicts
@@ -43,7 +43,7 @@ async def steps(
     """
     shard_chain = shard_chain or chain.Chain(shard)
     current: RecordedStep | None = None
-    async for record in read_from(log, topics.DECISIONS, shard, start):
+    async for record in reading.of_partition(log, topics.DECISIONS, shard, start):
         decoded = codec.decode(record)
         if not isinstance(decoded, codec.Decoded) or not shard_chain.take(record, decoded.data):
             continue
@@ -56,14 +56,6 @@ async def steps(
             current.data.append(decoded.data)
     if current is not None:
         yield current
-
-
-async def read_from(log: port.Log, topic: str, partition: int, start: int) -> AsyncIterator[StoredRecord]:
-    """Yield the records of a partition from an offset to its current end."""
-    while batch := await log.read(topic, partition, start, _READ):
-        for record in batch:
-            yield record
-        start = batch[-1].offset + 1
 
 
 async def follow_facts(

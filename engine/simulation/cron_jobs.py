@@ -6,14 +6,11 @@ capacity and have no pods. Each runs as long as the CronJob's annotation says (`
 
 import heapq
 from collections.abc import Iterator
-from typing import Final
 
 from engine.simulation.state import MemberState, Workload
 from engine.works.templates import CronJob
 from events import times
 from events.json_values import Json
-
-_MINUTE_MS: Final = 60_000
 
 
 def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
@@ -60,7 +57,7 @@ def status(workload: Workload) -> Json:
 
 def job_name(workload: Workload, scheduled_ms: int) -> str:
     """Return the name of the Job that starts at a moment, as Kubernetes names it."""
-    return f"{workload.ref.name}-{scheduled_ms // _MINUTE_MS}"
+    return f"{workload.ref.name}-{scheduled_ms // times.MINUTE_MS}"
 
 
 def runs(workload: Workload, cron: CronJob) -> Iterator[tuple[int, int]]:

@@ -5,12 +5,12 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import structs
 
-from engine.log import port
+from engine.log import port, reading
 from engine.simulation import recovery, specs, state
 from engine.simulation.cluster import Work
 from engine.simulation.counted_works import CountingWorks
@@ -118,7 +118,7 @@ async def _read(
     log: port.Log, histories: Mapping[str, recovery.History], ends: port.Ends, counting: CountingWorks
 ) -> dict[str, int]:
     """Fold the records of members; return for each that is down the offset of its first work not applied."""
-    async for record in _records(log, topics.CLUSTERS, 0, ends):
+    async for record in reading.of_partition(log, topics.CLUSTERS, 0, end=ends.get((topics.CLUSTERS, 0), 0)):
         history = histories.get(record.key)
         if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
             recovery.take_cluster(history, decoded.data, record.number, decoded.envelope.source)
@@ -126,7 +126,9 @@ async def _read(
                 history.writes.append(write)
     behind = await _take_works(log, histories, ends, counting)
     for shard in range(topics.SHARDS):
-        async for record in _records(log, topics.HEALTH, shard, ends):
+        async for record in reading.of_partition(
+            log, topics.HEALTH, shard, end=ends.get((topics.HEALTH, shard), 0)
+        ):
             take_report(histories, record)
     return behind
 
@@ -137,7 +139,9 @@ async def _take_works(
     behind: dict[str, int] = {}
     await counting.follow(ends)
     for partition in sorted({keys.shard_of(name) for name in histories}):
-        async for record in _records(log, topics.WORKS, partition, ends):
+        async for record in reading.of_partition(
+            log, topics.WORKS, partition, end=ends.get((topics.WORKS, partition), 0)
+        ):
             is_counting = counting.judge(record)
             history = histories.get(record.key)
             if not is_counting or history is None or (work_read := work_in(record)) is None:
@@ -192,15 +196,6 @@ async def _settle_overridden(renderer: manifests.Renderer, history: recovery.His
             fault = fault or rendered.fault
         recovery.choose_work(workload, newest, running_work, fault)
     return templates
-
-
-async def _records(log: port.Log, topic: str, partition: int, ends: port.Ends) -> AsyncIterator[StoredRecord]:
-    offset, end = 0, ends.get((topic, partition), 0)
-    while offset < end and (batch := await log.read(topic, partition, offset, min(READ, end - offset))):
-        for record in batch:
-            yield record
-        offset = batch[-1].offset + 1
-        await asyncio.sleep(0)
 
 
 def _time_of(head: envelope.Envelope) -> int:

@@ -69,7 +69,6 @@ def test_definition_adds_a_kind() -> None:
     assert listed
     assert len(as_list(listed["resources"]) or []) == 3
     assert catalogue.groups[-1].name == "example.com"
-    assert catalogue.without_custom("example.com", "houses").of_kind("example.com/v1", "House") is None
 
 
 def test_kind_is_documented_from_its_definition() -> None:

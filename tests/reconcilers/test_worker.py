@@ -11,9 +11,9 @@ import pytest
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
-from engine.log import memory, port, sole_ownership
+from engine.log import memory, port, reading, sole_ownership
 from engine.proof import verification
-from engine.reconcilers import measurements, recovery, replay, worker
+from engine.reconcilers import measurements, replay, worker
 from events import chain, codec, decisions, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
@@ -82,7 +82,7 @@ async def ignored(log: port.NumberedLog) -> int:
     count = 0
     for shard in range(topics.SHARDS):
         links = chain.Chain(shard)
-        async for record in recovery.read_from(log, topics.DECISIONS, shard, 0):
+        async for record in reading.of_partition(log, topics.DECISIONS, shard):
             decoded = codec.decode(record)
             assert isinstance(decoded, codec.Decoded)
             links.take(record, decoded.data)

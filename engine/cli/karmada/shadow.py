@@ -18,7 +18,7 @@ from engine.cli import (
     server_reads,
     set_properties,
 )
-from engine.log import port
+from engine.log import port, reading
 from engine.observer import report as reports
 from engine.observer import shadow
 from engine.process import log_places
@@ -29,7 +29,6 @@ app = App(name="shadow", help=help_texts.SHADOW, help_format="plaintext")
 
 _EXPLAINED: Final = 0
 _UNEXPLAINED: Final = 2
-_READ: Final = 1_000
 _EXAMPLES_SHOWN: Final = 5
 
 
@@ -135,13 +134,10 @@ async def _read(place: log_places.LogPlace) -> reports.Report:
 
 async def _observations(place: log_places.LogPlace) -> AsyncIterator[shapes.Event]:
     async with log_places.opened(place) as log:
-        start = 0
-        while batch := await log.read(topics.OBSERVATIONS, 0, start, _READ):
-            start = batch[-1].offset + 1
-            for record in batch:
-                decoded = codec.decode(record)
-                if isinstance(decoded, codec.Decoded):
-                    yield decoded.data
+        async for record in reading.of_partition(log, topics.OBSERVATIONS, 0):
+            decoded = codec.decode(record)
+            if isinstance(decoded, codec.Decoded):
+                yield decoded.data
 
 
 def _show(found: reports.Report) -> None:

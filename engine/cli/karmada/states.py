@@ -14,7 +14,7 @@ from engine.cli import failures
 from engine.deciders import claims
 from engine.domain import bindings, marks
 from engine.karmada import unsupported
-from engine.log import port
+from engine.log import port, reading
 from engine.observer import observation
 from events import codec, imported_placements, observations, shapes, topics
 from events.json_values import Json, as_object, as_objects, part
@@ -50,7 +50,6 @@ _NAMED_MAX: Final = 5
 """Most objects that a note names."""
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
-_READ: Final = 1_000
 
 Binding = tuple[str, str]
 """Namespace and name of a binding."""
@@ -139,20 +138,18 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
     Raises the log's errors.
     """
     newest: dict[str, bytes] = {}
-    start, changes = 0, observation.Changes()
-    while batch := await log.read(topics.OBSERVATIONS, 0, start, _READ):
-        start = batch[-1].offset + 1
-        for record in batch:
-            if number is not None and record.number > number:
-                continue
-            decoded = codec.decode(record)
-            match decoded.data if isinstance(decoded, codec.Decoded) else None:
-                case observations.ObjectObserved() as seen:
-                    newest[changes.read(seen).record_key] = bytes(seen.manifest)
-                case observations.ObjectVanished() as gone:
-                    newest.pop(changes.read(gone).record_key, None)
-                case _:
-                    pass
+    changes = observation.Changes()
+    async for record in reading.of_partition(log, topics.OBSERVATIONS, 0):
+        if number is not None and record.number > number:
+            continue
+        decoded = codec.decode(record)
+        match decoded.data if isinstance(decoded, codec.Decoded) else None:
+            case observations.ObjectObserved() as seen:
+                newest[changes.read(seen).record_key] = bytes(seen.manifest)
+            case observations.ObjectVanished() as gone:
+                newest.pop(changes.read(gone).record_key, None)
+            case _:
+                pass
     found: dict[_GroupKind, list[Json]] = {}
     for manifest in newest.values():
         value = msgspec.json.decode(manifest, type=dict[str, object])

@@ -4,13 +4,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.domain import marks
 from events.json_values import Json, as_objects, condition, part, texts
 
 BAR_PIXELS_MAX: Final = 240
-_CLAIMS: Final = {
-    "PropagationPolicy": "propagationpolicy.karmada.io",
-    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
-}
 
 
 class Bar(Struct, frozen=True, kw_only=True):
@@ -156,9 +153,7 @@ def _count(fields: Json, name: str) -> int | None:
 
 def policy(binding: Json) -> str:
     """The policy that claims a binding, as ``PropagationPolicy default/nginx``; empty if there is none."""
-    annotations = part(binding, "metadata", "annotations")
-    for kind, prefix in _CLAIMS.items():
-        if name := annotations.get(f"{prefix}/name"):
-            namespace = annotations.get(f"{prefix}/namespace")
-            return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-    return ""
+    claim = marks.claiming_policy(part(binding, "metadata", "annotations"))
+    if claim is None:
+        return ""
+    return f"{claim.kind} {claim.namespace}/{claim.name}" if claim.namespace else f"{claim.kind} {claim.name}"

@@ -129,14 +129,6 @@ class Catalogue:
         kept = [each for each in self.resources if not (each.custom and (each.group, each.plural) in names)]
         return Catalogue((*kept, *new))
 
-    def without_custom(self, group: str, plural: str) -> "Catalogue":
-        """Return a catalogue without any version of this custom kind."""
-        return Catalogue(
-            each
-            for each in self.resources
-            if not (each.custom and (each.group, each.plural) == (group, plural))
-        )
-
     def _is_built_in(self, wanted: Resource) -> bool:
         return any(
             not each.custom and (each.group, each.plural) == (wanted.group, wanted.plural)

@@ -1,0 +1,45 @@
+"""Records of a log one after another, read in batches."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from engine.log import port
+from events.records import StoredRecord
+
+_BATCH = 1_000
+
+
+async def of_partition(
+    log: port.Log, topic: str, partition: int, start: int = 0, end: int | None = None
+) -> AsyncIterator[StoredRecord]:
+    """Yield the records of a partition from an offset on, before ``end`` or up to the current end."""
+    while end is None or start < end:
+        batch = await log.read(topic, partition, start, _BATCH)
+        for record in batch:
+            if end is not None and record.offset >= end:
+                return
+            yield record
+        if not batch:
+            return
+        start = batch[-1].offset + 1
+        # A log in memory returns at once; other tasks get their turn between batches.
+        await asyncio.sleep(0)
+
+
+async def of_all(
+    log: port.NumberedLog, after: int = 0, until: int | None = None
+) -> AsyncIterator[StoredRecord]:
+    """Yield the records of all partitions with numbers above ``after``, up to ``until`` or the current end.
+
+    Numbers may have gaps.
+    """
+    while until is None or after < until:
+        batch = await log.read_all(after, _BATCH)
+        for record in batch:
+            if until is not None and record.number > until:
+                return
+            yield record
+        if not batch:
+            return
+        after = batch[-1].number
+        await asyncio.sleep(0)
