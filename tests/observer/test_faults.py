@@ -57,7 +57,9 @@ async def level(playback: Playback, log: memory.MemoryLog) -> None:
 @functools.cache
 def first_changes() -> tuple[recordings.Change, ...]:
     """The first changes of some kinds in a recording, then the deletion of each third object."""
-    recorded = (change for change in recordings.changes("burst-1") if change.head.kind in KINDS)
+    recorded = (
+        change for change in recordings.changes(recordings.of_scenario("burst")) if change.head.kind in KINDS
+    )
     changes = list(itertools.islice(recorded, COUNT - DELETED))
     objects = {change.place: change for change in changes if change.head.kind != "Event"}
     version = changes[-1].version

@@ -37,7 +37,7 @@ async def test_killed_observer_loses_and_repeats_nothing(tmp_path: Path) -> None
 async def killed(seed: int, directory: Path) -> None:
     """Kill one observer again and again, at any moment from its start on."""
     chance = random.Random(seed)  # noqa: S311  # an example, not a secret
-    playback = Playback(itertools.islice(recordings.changes("burst-1"), COUNT))
+    playback = Playback(itertools.islice(recordings.changes(recordings.of_scenario("burst")), COUNT))
     playback.shown = FIRST
     data, kubeconfig = directory / f"data-{seed}", directory / f"karmada-{seed}.config"
     changes: list[tuple[Place, int, bool]] = []

@@ -40,7 +40,7 @@ MOVES = (
 
 @pytest.fixture(scope="module")
 def changes() -> list[Change]:
-    return list(recordings.changes(RECORDING))
+    return list(recordings.own_changes(RECORDING))
 
 
 async def observed(directory: Path, changes: Sequence[Change]) -> None:

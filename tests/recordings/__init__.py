@@ -18,6 +18,11 @@ from engine.observer.shadow import Shadow
 from events.json_values import Json
 from events.observations import DecisionCompared
 
+_OWN: Final = Path(__file__).parent
+_SUFFIX: Final = ".jsonl.gz"
+ARE_OWN: Final = not os.environ.get("REBALLAST_RECORDINGS")
+"""Whether the recordings are those of this folder, of which more is known."""
+
 
 class Metadata(Struct, frozen=True, rename="camel"):
     name: str
@@ -61,16 +66,35 @@ class _Line(Struct, frozen=True):
 
 def names() -> list[str]:
     """Return the names of the recordings."""
-    return sorted(path.name.removesuffix(".jsonl.gz") for path in _directory().glob("*.jsonl.gz"))
+    return sorted(path.name.removesuffix(_SUFFIX) for path in _directory().glob(f"*{_SUFFIX}"))
+
+
+def of_scenario(scenario: str) -> str:
+    """Return the name of the first recording of a scenario (calm, burst, storm); without one, of the longest one."""
+    found = [name for name in names() if name.startswith(scenario)]
+    return found[0] if found else max(names(), key=lambda name: _file(name).stat().st_size)
 
 
 def _directory() -> Path:
-    return Path(os.environ.get("REBALLAST_RECORDINGS") or Path(__file__).parent)
+    return Path(os.environ.get("REBALLAST_RECORDINGS") or _OWN)
+
+
+def _file(recording: str) -> Path:
+    return _directory() / f"{recording}{_SUFFIX}"
+
+
+def own_changes(recording: str) -> Iterator[Change]:
+    """Yield the changes of a recording in this folder, whatever the environment names."""
+    yield from _changes(_OWN / f"{recording}{_SUFFIX}")
 
 
 def changes(recording: str) -> Iterator[Change]:
     """Yield the changes of a recording in the order of their resourceVersions."""
-    for line in gzip.decompress((_directory() / f"{recording}.jsonl.gz").read_bytes()).splitlines():
+    yield from _changes(_file(recording))
+
+
+def _changes(file: Path) -> Iterator[Change]:
+    for line in gzip.decompress(file.read_bytes()).splitlines():
         event = _LINE.decode(line)
         if event.object:
             yield Change(event.type, _HEAD.decode(event.object), event.object)

@@ -94,7 +94,7 @@ def call_of(request: Request) -> Call | None:
 
 @pytest.mark.slow
 async def test_observer_needs_the_rights_of_its_role_only() -> None:
-    playback = Playback(itertools.islice(recordings.changes("calm-1"), CHANGES))
+    playback = Playback(itertools.islice(recordings.changes(recordings.of_scenario("calm")), CHANGES))
     playback.shown = CHANGES
     api, log = Recorded(playback.routes()), memory.MemoryLog()
     async with karmada_api.serving([Mount("", app=api)]) as url, observing(Access(server=url), log):
