@@ -48,7 +48,7 @@ class Credentials:
 
     def forget(self) -> None:
         """Read the credentials again before the next request, after the server refused them."""
-        if self._access.exec is not None or self._access.token_file:
+        if self._access.exec is not None or self._access.token_file or self._access.certificate_file:
             self._until_s = 0.0
 
     def _requested(self) -> tuple[str, float]:
@@ -57,20 +57,15 @@ class Credentials:
         if access.exec is not None:
             return self._plugin(access.exec)
         if access.token_file:
-            try:
-                token = Path(access.token_file).read_text().strip()
-            except OSError as error:
-                raise KubeconfigError(f"{access.token_file}: {error.strerror}") from None
-            except UnicodeDecodeError:
-                raise KubeconfigError(
-                    f"{access.token_file} is not a token: it is not text in UTF-8"
-                ) from None
-            return f"Bearer {token}", time.time() + _FILE_SECONDS
+            return f"Bearer {_read(access.token_file).strip()}", time.time() + _FILE_SECONDS
         if access.token:
             return f"Bearer {access.token}", float("inf")
         if access.username:
             pair = base64.b64encode(f"{access.username}:{access.password}".encode()).decode()
             return f"Basic {pair}", float("inf")
+        if access.certificate_file and access.key_file:
+            self.certificate, self.key = _read(access.certificate_file), _read(access.key_file)
+            return "", time.time() + _FILE_SECONDS
         return "", float("inf")
 
     def _plugin(self, plugin: Json) -> tuple[str, float]:
@@ -115,3 +110,13 @@ def _cluster_info(access: Access) -> Json:
         "proxy-url": access.proxy,
     }
     return {name: value for name, value in info.items() if value}
+
+
+def _read(file: str) -> str:
+    """The contents of a file of credentials. Raises KubeconfigError."""
+    try:
+        return Path(file).read_text()
+    except OSError as error:
+        raise KubeconfigError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise KubeconfigError(f"{file} has no token or PEM: it is not text in UTF-8") from None

@@ -31,7 +31,10 @@ class KubeconfigError(ValueError):
 
 
 class Access(Struct, frozen=True, kw_only=True):
-    """Address, trust and credentials of an API server; certificates and keys in PEM, empty for none."""
+    """Address, trust and credentials of an API server; certificates and keys in PEM, empty for none.
+
+    ``certificate_file`` and ``key_file`` are read again when a server refuses the certificate, and every minute.
+    """
 
     server: str
     authority: str = ""
@@ -40,6 +43,8 @@ class Access(Struct, frozen=True, kw_only=True):
     proxy: str = ""
     certificate: str = ""
     key: str = ""
+    certificate_file: str = ""
+    key_file: str = ""
     token: str = ""
     token_file: str = ""
     username: str = ""
@@ -82,6 +87,8 @@ def read(path: Path, context: str = "") -> Access:
         proxy=_proxy(path, as_text(cluster.get("proxy-url")) or _environment_proxy(server)),
         certificate=_content(path, user, "client-certificate"),
         key=_content(path, user, "client-key"),
+        certificate_file=_file(path, user, "client-certificate"),
+        key_file=_file(path, user, "client-key"),
         token=as_text(user.get("token")),
         token_file=str(path.parent / as_text(user.get("tokenFile"))) if user.get("tokenFile") else "",
         username=as_text(user.get("username")),
@@ -142,6 +149,15 @@ def _named(config: Json, many: str, one: str, name: str) -> Json:
     if not name:
         raise KubeconfigError("the kubeconfig has no current-context; name one with --context")
     raise KubeconfigError(f"the kubeconfig has no {one} {name!r}")
+
+
+def _file(path: Path, fields: Json, name: str) -> str:
+    """The path of a file, relative to the kubeconfig; empty if its contents are in the kubeconfig."""
+    return (
+        str(path.parent / as_text(fields[name]))
+        if fields.get(name) and not fields.get(f"{name}-data")
+        else ""
+    )
 
 
 def _content(path: Path, fields: Json, name: str) -> str:

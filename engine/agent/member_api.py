@@ -19,7 +19,7 @@ from yarl import URL
 from engine.agent import messages
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.credentials import Credentials
-from engine.agent.kubeconfigs import Access, tls
+from engine.agent.kubeconfigs import Access, KubeconfigError, tls
 from engine.agent.untrusted_json import as_list, as_object, as_text, at
 from events import envelope
 from events.json_values import Json, as_objects
@@ -332,12 +332,17 @@ class MemberApi:
         access, credentials = self._access, self._credentials
         await credentials.header()
         if self._session is not None and self._certificate != credentials.certificate:
-            # A plugin has renewed its certificate. Watches by the old one end, and continue by the new one.
+            # The certificate was renewed. Watches by the old one end, and continue by the new one.
             former, self._session = self._session, None
             await former.close()
         if self._session is None:
             certificate = credentials.certificate
-            context = await anyio.to_thread.run_sync(tls, access, certificate, credentials.key)
+            try:
+                context = await anyio.to_thread.run_sync(tls, access, certificate, credentials.key)
+            except KubeconfigError:
+                # Files that are being replaced: the next request reads them again.
+                credentials.forget()
+                raise
             # Another task may have created it during the await.
             if self._session is None:
                 self._session, self._certificate = _session(context), certificate

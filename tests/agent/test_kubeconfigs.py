@@ -160,6 +160,18 @@ def client_certificate(name: str) -> tuple[str, str]:
     return signed.public_bytes(pem).decode(), private.decode()
 
 
+def test_certificate_files_are_read_again_after_a_refusal(tmp_path: Path) -> None:
+    (tmp_path / "crt").write_text("first")
+    (tmp_path / "key").write_text("a key")
+    user = {"client-certificate": "crt", "client-key": str(tmp_path / "key")}
+    credentials = Credentials(kubeconfigs.read(written(tmp_path / "config", {}, user)))
+    assert asyncio.run(credentials.header()) == ""
+    (tmp_path / "crt").write_text("second")
+    credentials.forget()
+    asyncio.run(credentials.header())
+    assert (credentials.certificate, credentials.key) == ("second", "a key")
+
+
 def test_renewed_certificate_of_an_exec_plugin_is_used(tmp_path: Path) -> None:
     """A server accepts the first certificate once: it answers with the name in the client's certificate."""
     pairs = [client_certificate(name) for name in ("first", "second")]
