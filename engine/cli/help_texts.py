@@ -316,7 +316,8 @@ what cannot be placed, and after how long all is settled.
     reballast plan fail member1 member2      # also --zone, --region, --provider
     reballast plan scale deploy/web 40
     reballast plan rebalance -l app=web
-    reballast plan -f change.yaml -o plan.json && reballast apply --plan plan.json
+    reballast plan -f change.yaml -o plan.json
+    reballast apply --plan plan.json         # exactly that, or a refusal
     reballast plan check plan.json           # did it happen as predicted?
 
 Beside reballast observe, a plan is about the Karmada that it observes, now or
@@ -329,8 +330,9 @@ Exits with 0 if nothing changes, 2 if something does, 1 if the plan fails.
 DRILL: Final = """Predict the failure of each cluster, zone, region and provider.
 
 Each failure runs on a fork of the log, as with reballast plan fail; nothing is
-written. The table shows how many workloads move, how many have fewer ready
-replicas meanwhile, which replicas find no place and what capacity they need.
+written. The table shows how many clusters are down, how many workloads move and
+how many have fewer ready replicas meanwhile, how many replicas find no place,
+when all runs again, and what capacity is needed.
 
     reballast drill
     reballast drill --by zone --by region --json
@@ -405,13 +407,13 @@ makes a log of jsonl files that has the same bytes.
 AUDIT: Final = """Decide every recorded step again with other rules, and show what differs.
 
 Before an upgrade: the new release on the log of the old one. Or with changed
-policies, as if they had always been so. Nothing is written, no server is needed.
+policies, as if they had always been so. Nothing is written, no server needed.
 
     reballast audit                             # the rules of this release
     reballast audit --log copy/log.sqlite --from 120000
-    reballast audit --toleration-default 300    # as if policies tolerated failing clusters
-    reballast audit --policy policy.yaml        # as if this policy had stood there
-    reballast audit --policy override.yaml      # manifests that would differ by these overrides
+    reballast audit --toleration-default 300    # of clusters that fail, in s
+    reballast audit --policy policy.yaml        # as if it had been the policy
+    reballast audit --policy override.yaml      # manifests that would differ
 
 Exit code: 0 all is the same, 2 something differs, 1 error.
 """

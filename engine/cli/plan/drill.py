@@ -79,7 +79,7 @@ def _results(
 
 def _show(results: Sequence[drills.Result]) -> None:
     output.table(
-        ("FAILURE", "CLUSTERS", "MOVED", "DISTURBED", "WITHOUT A PLACE", "NEEDS", "RECOVERED AFTER"),
+        ("FAILURE", "DOWN", "MOVED", "DISTURBED", "UNPLACED", "RECOVERED", "NEEDS"),
         [
             (
                 f"{result.outage.domain} {result.outage.name}",
@@ -87,8 +87,8 @@ def _show(results: Sequence[drills.Result]) -> None:
                 result.moved,
                 len(result.suffering),
                 result.missing,
-                " ".join(f"{name} {text}" for name, text in result.needed.items()) or "-",
                 "never" if result.recovered_ms is None else summaries.duration(result.recovered_ms),
+                " ".join(f"{name} {text}" for name, text in result.needed.items()) or "-",
             )
             for result in results
         ],
