@@ -46,6 +46,7 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "rebalancer-deleted": specs.RebalancerDeleted,
         "template-status-written": specs.TemplateStatusWritten,
         "deletion-allowed": specs.DeletionAllowed,
+        "suspension-written": specs.SuspensionWritten,
     },
     topics.POLICIES: {
         "policy-applied": policies.PolicyApplied,
@@ -84,6 +85,7 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "step-taken": decisions.StepTaken,
         "binding-declared": decisions.BindingDeclared,
         "binding-claimed": decisions.BindingClaimed,
+        "binding-suspended": decisions.BindingSuspended,
         "template-marked": decisions.TemplateMarked,
         "claim-refused": decisions.ClaimRefused,
         "binding-released": decisions.BindingReleased,

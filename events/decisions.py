@@ -130,6 +130,13 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     scheduler: str = ""
 
 
+class BindingSuspended(BindingDecision, frozen=True, kw_only=True):
+    """A client suspends the binding: it is not scheduled, or its works are not dispatched, until that ends."""
+
+    scheduling: bool = False
+    dispatching: bool = False
+
+
 class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
     """The template shows the marks of this policy, which will claim it with its next write.
 

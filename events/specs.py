@@ -63,6 +63,22 @@ class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
         return self.template.binding_key
 
 
+class SuspensionWritten(shapes.Event, frozen=True, kw_only=True):
+    """A client suspends, or resumes, the scheduling of a template's binding, or the dispatching of its works.
+
+    It holds beside what the policy suspends, until a client writes it again or the template is deleted. None leaves
+    the field as it is.
+    """
+
+    template: shapes.WorkloadRef
+    scheduling: bool | None = None
+    dispatching: bool | None = None
+
+    @property
+    def record_key(self) -> str:
+        return self.template.binding_key
+
+
 class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
     """Permission to delete the workload that an eviction with ``suppressDeletion`` kept in a cluster.
 

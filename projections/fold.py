@@ -73,7 +73,7 @@ def _changes_works(before: Binding | None, data: decisions.BindingDecision) -> b
             former = (before.required.get(each.by) for each in data.required_by)
             return any(each is not None and each.preserves for each in (*data.required_by, *former))
         case decisions.ScheduleDecided():
-            return before.claim is not None and (before.claim.suspended or bool(before.claim.suspended_on))
+            return before.is_suspended
         case _:
             return False
 
@@ -201,7 +201,7 @@ class Fold:
             ):
                 self._objects.put_status(key_id, taken, status, owned)
                 self._changed_objects.status_put(key_id, taken)
-            case specs.DeletionAllowed():
+            case specs.DeletionAllowed() | specs.SuspensionWritten():
                 pass  # only the decisions that follow from it change anything
             case _ if taken.head is not None:
                 self._changed_objects.object_removed(key_id, record.number)

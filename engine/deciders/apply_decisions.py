@@ -41,6 +41,7 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             | decisions.PriorityResolved()
             | decisions.TemplateMarked()
             | decisions.ClaimRefused()
+            | decisions.BindingSuspended()
         ):
             _apply_claim(shard, shard.bindings[data.key], data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
@@ -79,6 +80,7 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
     if binding is None:
         return
     binding.asks = []
+    binding.suspending = None
     if binding.retry_at_ms <= at_ms:
         binding.ready_to_retry = False
     for cluster, report in binding.reports.items():
@@ -122,7 +124,8 @@ def _apply_claim(
     | decisions.BindingReleased
     | decisions.PriorityResolved
     | decisions.TemplateMarked
-    | decisions.ClaimRefused,
+    | decisions.ClaimRefused
+    | decisions.BindingSuspended,
 ) -> None:
     bindings.apply(binding, data)
     match data:
@@ -130,6 +133,8 @@ def _apply_claim(
             binding.refused = data
         case decisions.BindingReleased():
             binding.refused = None
+        case decisions.BindingSuspended(scheduling=True):
+            _unblock(binding)
         case decisions.BindingDeclared():
             binding.refused = None
             requests = None if data.requests is None else tuple(data.requests.items())

@@ -21,7 +21,8 @@ from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
-from engine.domain.bindings import SUCCESS
+from engine.domain.bindings import SUCCESS, Suspension
+from events import decisions
 
 _PROPAGATES = states.SPEC | states.POLICY
 _REQUIRES = _PROPAGATES | states.REQUIRED
@@ -37,6 +38,8 @@ def decide(
     preserved = False
     if flags & _PROPAGATES or (flags & states.PRIORITY and binding.refused is not None):
         preserved = propagation.decide(binding, flags, facts, emit)
+    if binding.suspending not in (None, binding.suspension) and binding.declared is not None:
+        _suspend(binding, binding.suspending, emit)
     if flags & _RANKS:
         priority_resolution.decide(binding, facts, emit)
     left = required_bindings.NO_CLUSTERS
@@ -57,9 +60,17 @@ def decide(
     dispatch.decide(binding, facts, emit, preserved=preserved, left=left)
     if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
         dependency_requests.decide(binding, facts, emit, preserved=preserved)
-    is_suspended = binding.claim is not None and (binding.claim.suspended or binding.claim.suspended_on)
-    if flags & _STATUS or binding.shown or is_suspended:
+    if flags & _STATUS or binding.shown or binding.is_suspended:
         status_aggregation.decide(binding, facts, emit)
+
+
+def _suspend(binding: Binding, suspension: Suspension | None, emit: step_outputs.Emitter) -> None:
+    """Record what a client asked to suspend."""
+    if suspension is not None:
+        scheduling, dispatching = suspension.scheduling, suspension.dispatching
+        emit.decide(
+            decisions.BindingSuspended(key=binding.key, scheduling=scheduling, dispatching=dispatching)
+        )
 
 
 def due_ms(shard: ShardState, binding: Binding, facts: Facts, placements: Placements) -> int:

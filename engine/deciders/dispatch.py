@@ -19,7 +19,7 @@ from engine.deciders import needs, required_bindings, state_preservation, step_o
 from engine.deciders.facts import Facts
 from engine.deciders.quota_assignments import Assignments
 from engine.deciders.state import Binding, Declared, Dispatched
-from engine.domain.bindings import Claim, Targets
+from engine.domain.bindings import Targets
 from engine.objects import workloads
 from engine.overrides import selection
 from events import decisions, enums, shapes, vocabulary, works
@@ -83,7 +83,7 @@ def decide(
                 reading=reading,
                 overwrites=overwrites,
             )
-            new_work = _new_work(previous, declared, claim, work)
+            new_work = _new_work(previous, declared, work, is_suspended=binding.is_suspended_in(cluster))
             if new_work is not None:
                 dispatched.append(new_work)
                 _send(emit, binding.key, cluster, new_work, declared=declared)
@@ -112,7 +112,7 @@ def _assigned_quotas(
             overrides=(quotas.override(cluster),),
             overwrites=True,
         )
-        new_work = _new_work(binding.works.get(cluster), source, None, work)
+        new_work = _new_work(binding.works.get(cluster), source, work)
         if new_work is not None:
             yield new_work
             _send(emit, binding.key, cluster, new_work, declared=source)
@@ -128,11 +128,12 @@ def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -
 def _new_work(
     previous: Dispatched | None,
     declared: Declared,
-    claim: Claim | None,
     work: decisions.DispatchedWork,
+    *,
+    is_suspended: bool = False,
 ) -> decisions.DispatchedWork | None:
     """Return the work to send to a cluster; None if the cluster has it already."""
-    if claim is not None and (claim.suspended or work.cluster in claim.suspended_on):
+    if is_suspended:
         if previous is not None and previous.suspended:
             return None
         return decisions.DispatchedWork(cluster=work.cluster, told="suspended", replicas=work.replicas)

@@ -16,6 +16,7 @@ from engine.deciders import apply_decisions, needs, sharing
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
 from engine.domain import marks
+from engine.domain.bindings import Suspension
 from engine.domain.rebalancers import Observed
 from engine.objects import dependencies, priorities, workloads
 from events import health, imported_placements, links, objects, shapes, specs, status_values, topics
@@ -49,10 +50,8 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
                 touch(shard, binding.key, states.SPEC, taken)
         case specs.RebalancerApplied(manifest=raw) if taken.manifest and taken.head:
             _apply_rebalancer(shard, taken, taken.manifest, taken.head, raw)
-        case specs.TemplateStatusWritten():
-            pass  # The status that a client writes to a template affects no decision.
-        case specs.DeletionAllowed(cluster=cluster):
-            _allow_deletion(shard, taken, cluster)
+        case specs.TemplateStatusWritten() | specs.DeletionAllowed() | specs.SuspensionWritten():
+            _take_words(shard, taken)
         case specs.RebalancerDeleted():
             shard.rebalancers.pop(taken.record.key, None)
         case health.WorkloadReported() as report:
@@ -202,6 +201,17 @@ def _apply_rebalancer(
     touch(shard, key, states.SPEC, taken)
 
 
+def _take_words(shard: ShardState, taken: verdicts.Taken) -> None:
+    """Fold what clients write of a template or its binding beside the template itself."""
+    match taken.data:
+        case specs.DeletionAllowed(cluster=cluster):
+            _allow_deletion(shard, taken, cluster)
+        case specs.SuspensionWritten() as written:
+            _take_suspension(shard, taken, written)
+        case _:
+            pass  # The status that a client writes to a template affects no decision.
+
+
 def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> None:
     """Allow the deletion that an eviction suppressed; this ends the eviction in the same step.
 
@@ -218,6 +228,18 @@ def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> N
         for task in tasks
     )
     touch(shard, binding.key, states.REQUESTED, taken)
+
+
+def _take_suspension(shard: ShardState, taken: verdicts.Taken, written: specs.SuspensionWritten) -> None:
+    binding = shard.bindings.get(taken.record.key)
+    if binding is not None:
+        scheduling, dispatching = written.scheduling, written.dispatching
+        before = binding.suspending or binding.suspension
+        binding.suspending = Suspension(
+            before.scheduling if scheduling is None else scheduling,
+            before.dispatching if dispatching is None else dispatching,
+        )
+        touch(shard, binding.key, states.REQUESTED, taken)
 
 
 def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.WorkloadReported) -> None:

@@ -100,8 +100,7 @@ def _victim_order(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
 
 def _may_leave(binding: Binding, cluster: str) -> bool:
     """Whether evicting frees capacity: bindings without policy stay, and suspended clusters get no works."""
-    claim = binding.claim
-    return claim is not None and not claim.suspended and cluster not in claim.suspended_on
+    return binding.claim is not None and not binding.is_suspended_in(cluster)
 
 
 def _is_valid(binding: Binding, request: links.PreemptionRequested, at_ms: int) -> bool:

@@ -3,7 +3,7 @@
 The triggers are the reference's. A pass that repeats the current decision emits nothing. A failed pass is
 retried after a fact that may have caused the failure has changed, and not before a delay that doubles with
 each failure. A binding whose policy names another scheduler gets no pass; it takes over the placement of an
-imported template.
+imported template. One whose scheduling a client suspends keeps its clusters until that ends.
 """
 
 import functools
@@ -62,7 +62,10 @@ def decide(
         preemption_victims.release(binding, emit)
     want = emit.shard.wants.get(binding.key) if emit.shard.wants else None
     is_due = want is not None and 0 < want.due_ms <= emit.time_ms
-    if is_changed or reschedules or flags & states.CLUSTER or is_due or _may_retry(binding, emit.time_ms):
+    is_needed = (
+        is_changed or reschedules or flags & states.CLUSTER or is_due or _may_retry(binding, emit.time_ms)
+    )
+    if is_needed and not binding.suspension.scheduling:
         _run_pass(binding, binding.declared, binding.claim, facts, placements, emit)
     for request in reschedules:
         _answer(request, rebalance.SUCCESSFUL, "", emit)

@@ -162,7 +162,8 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     ``distributed`` is the last decision on its dependencies (None: it has none). ``timer_ms`` is the next
     time at which the passing of time alone may change a decision (0: never). ``refused`` is set while a policy
     that selects the template can't be applied. ``evicted`` are the clusters that a taint evicted it from, each with the
-    time of the last eviction, in milliseconds since 1970.
+    time of the last eviction, in milliseconds since 1970. ``suspending`` is what a client
+    asked to suspend in this turn.
     """
 
     key: str
@@ -181,6 +182,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     timer_ms: int = 0
     distributed: DependenciesDistributed | None = None
     evicted: tuple[tuple[str, int], ...] = ()
+    suspending: bindings.Suspension | None = None
 
     @property
     def priority(self) -> int:

@@ -68,6 +68,16 @@ class Mark(Struct, frozen=True, array_like=True, gc=False):
     permanent_id: str
 
 
+class Suspension(Struct, frozen=True, array_like=True, gc=False):
+    """Parts of a binding that a client suspends, beside its policy: scheduling, and dispatching of its works."""
+
+    scheduling: bool = False
+    dispatching: bool = False
+
+
+NOT_SUSPENDED: Final = Suspension()
+
+
 class EvictionTask(Struct, frozen=True, array_like=True, gc=False):
     """A graceful eviction in progress: the cluster, its replicas and the start.
 
@@ -106,6 +116,7 @@ class Binding(Struct):
     - ``condition``, ``message``: SUCCESS, or why the binding could not be scheduled; empty before the first
       decision.
     - ``rank``: its resolved priority; None if it has none of its own.
+    - ``suspension``: what a client suspends.
     """
 
     generation: int = 0
@@ -119,6 +130,22 @@ class Binding(Struct):
     affinity: str = ""
     condition: str = ""
     message: str = ""
+    suspension: Suspension = NOT_SUSPENDED
+
+    def is_suspended_in(self, cluster: str) -> bool:
+        """Whether works for a cluster are not dispatched."""
+        claim = self.claim
+        return self.suspension.dispatching or (
+            claim is not None and (claim.suspended or cluster in claim.suspended_on)
+        )
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether works for some cluster are not dispatched."""
+        claim = self.claim
+        return self.suspension.dispatching or (
+            claim is not None and (claim.suspended or bool(claim.suspended_on))
+        )
 
     @property
     def last_claim(self) -> Claim | None:
@@ -156,8 +183,14 @@ def apply(binding: Binding, data: shapes.Event) -> None:
         case decisions.PriorityResolved():
             binding.generation += 1
             binding.rank = None if data.priority is None else data
-        case decisions.BindingDeclared() | decisions.RescheduleTriggered() | decisions.BindingRequired():
+        case (
+            decisions.BindingDeclared()
+            | decisions.RescheduleTriggered()
+            | decisions.BindingRequired()
+            | decisions.BindingSuspended()
+        ):
             binding.generation += 1
+            binding.suspension = _suspension(binding.suspension, data)
         case decisions.BindingWithdrawn():
             for name in Binding.__struct_fields__:
                 setattr(binding, name, getattr(_UNBOUND, name))
@@ -219,6 +252,12 @@ def _claim(data: decisions.BindingClaimed) -> Claim:
         schedule_priority=data.schedule_priority,
         scheduler=data.scheduler,
     )
+
+
+def _suspension(previous: Suspension, data: shapes.Event) -> Suspension:
+    if not isinstance(data, decisions.BindingSuspended):
+        return previous
+    return Suspension(data.scheduling, data.dispatching)
 
 
 def _task(data: decisions.EvictionStarted) -> EvictionTask:

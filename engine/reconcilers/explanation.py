@@ -4,6 +4,7 @@ Inputs, time and rules are those of the recorded step, so nothing is decided dif
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -79,6 +80,9 @@ class _Newest(Struct):
     labels: dict[str, dict[str, str]] = {}
     not_preserved: dict[str, dict[str, str]] = {}
     preemption: preemption_explanation.History = msgspec.field(default_factory=preemption_explanation.History)
+
+
+_SUSPENDED: Final = "a client has suspended its scheduling (spec.suspension.scheduling of the binding)"
 
 
 async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
@@ -158,6 +162,8 @@ def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> N
             newest.refused = None
             reason = bindings.not_scheduled_here(data.scheduler)
             newest.waits = (step, reason) if reason else None
+        case decisions.BindingSuspended(scheduling=scheduling):
+            newest.waits = (step, _SUSPENDED) if scheduling else None
         case decisions.BindingDeclared() | decisions.BindingReleased():
             newest.refused = None
         case decisions.BindingRequired():

@@ -98,19 +98,39 @@ class Edit(Protocol):
         ...
 
 
-class AllowDeletion(Struct, frozen=True, kw_only=True):
-    """Allow the deletion of a template's workload in clusters that keep it until a user decides."""
+class BindingChange(Struct, frozen=True, kw_only=True):
+    """Change the parts of a binding that clients may write.
+
+    In ``clusters`` a workload may be deleted that is kept there until a user decides. ``scheduling`` and
+    ``dispatching`` are whether these are suspended; None if that stays as it is.
+    """
 
     target: Target
-    clusters: tuple[str, ...]
+    clusters: tuple[str, ...] = ()
+    scheduling: bool | None = None
+    dispatching: bool | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.clusters and not self._suspends
+
+    @property
+    def _suspends(self) -> bool:
+        return self.scheduling is not None or self.dispatching is not None
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
-        """Return one permission for each cluster."""
+        """Return one event for each change."""
         if stored is None:
             return not_found(self.target)
-        events = tuple(
-            specs.DeletionAllowed(template=self.target.reference, cluster=name) for name in self.clusters
+        template = self.target.reference
+        events: tuple[shapes.Event, ...] = tuple(
+            specs.DeletionAllowed(template=template, cluster=name) for name in self.clusters
         )
+        if self._suspends:
+            written = specs.SuspensionWritten(
+                template=template, scheduling=self.scheduling, dispatching=self.dispatching
+            )
+            events += (written,)
         return Mutated(action=Action.CONFIGURED, events=events, is_report=True)
 
 

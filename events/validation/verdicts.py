@@ -120,6 +120,7 @@ _SAID_OF_OBJECTS: Final = (
     specs.TemplateStatusWritten,
     policies.ConfigurationStatusWritten,
     specs.DeletionAllowed,
+    specs.SuspensionWritten,
 )
 _ROUTES: Final[dict[type[shapes.Event], known_kinds.Route]] = {
     specs.TemplateApplied: "template",
@@ -247,11 +248,16 @@ class PartitionFold:
         self,
         record: records.StoredRecord,
         envelope: Envelope,
-        data: specs.TemplateStatusWritten | policies.ConfigurationStatusWritten | specs.DeletionAllowed,
+        data: specs.TemplateStatusWritten
+        | policies.ConfigurationStatusWritten
+        | specs.DeletionAllowed
+        | specs.SuspensionWritten,
         at_ms: int,
         head: Head,
     ) -> Verdict:
-        """Take an event about an existing object: a status is a write of the object, a permitted deletion is not."""
+        """Take an event about an existing object. Only a status is a write of the object."""
+        if isinstance(data, specs.SuspensionWritten):
+            return Taken(record, envelope, data, at_ms)
         if isinstance(data, specs.DeletionAllowed):
             if not names.is_dns_name(data.cluster):
                 raise objects.Refusal(
@@ -340,6 +346,7 @@ def head_named(data: shapes.Event, head: Head) -> Head | None:
             specs.TemplateDeleted(template=ref)
             | specs.TemplateStatusWritten(template=ref)
             | specs.DeletionAllowed(template=ref)
+            | specs.SuspensionWritten(template=ref)
             | policies.ConfigurationDeleted(object=ref)
             | policies.ConfigurationStatusWritten(object=ref)
         ):

@@ -131,17 +131,21 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
         spec["requiredBy"] = [_snapshot(binding.required[by]) for by in sorted(binding.required)]
     if binding.rank is not None:
         spec["schedulePriority"] = _priority(binding.rank)
+    if suspension := _suspension(binding):
+        spec["suspension"] = suspension
+    return spec | _claimed(binding)
+
+
+def _claimed(binding: Binding) -> Json:
+    """Fields of the spec that come from the policy, beside the placement; else from the bindings that need it."""
     claim = binding.last_claim
-    if claim is not None:
-        spec |= _claimed(claim)
-    elif binding.required:
-        spec["conflictResolution"] = binding.conflict_resolution
-        spec["preserveResourcesOnDeletion"] = binding.preserves
-    return spec
-
-
-def _claimed(claim: Claim) -> Json:
-    """Fields of the spec that come from the policy, beside the placement."""
+    if claim is None:
+        resolution, preserves = binding.conflict_resolution, binding.preserves
+        return (
+            {"conflictResolution": resolution, "preserveResourcesOnDeletion": preserves}
+            if binding.required
+            else {}
+        )
     spec: Json = {"conflictResolution": claim.conflict_resolution, "schedulerName": claim.scheduler_name}
     if claim.propagate_deps:
         spec["propagateDeps"] = True
@@ -149,8 +153,6 @@ def _claimed(claim: Claim) -> Json:
         spec["preserveResourcesOnDeletion"] = True
     if failover := _failover(claim):
         spec["failover"] = failover
-    if claim.suspended or claim.suspended_on:
-        spec["suspension"] = _suspension(suspended=claim.suspended, on=claim.suspended_on)
     return spec
 
 
@@ -219,10 +221,15 @@ def _preservation(rules: tuple[shapes.StateRule, ...]) -> Json:
     return {"statePreservation": {"rules": rendered}}
 
 
-def _suspension(*, suspended: bool, on: tuple[str, ...]) -> Json:
-    if suspended:
-        return {"dispatching": True}
-    return {"dispatchingOnClusters": {"clusterNames": list(on)}}
+def _suspension(binding: Binding) -> Json:
+    """The parts of a binding that its policy and clients suspend."""
+    claim, suspension = binding.last_claim, binding.suspension
+    rendered: Json = {"scheduling": True} if suspension.scheduling else {}
+    if suspension.dispatching or (claim is not None and claim.suspended):
+        rendered["dispatching"] = True
+    elif claim is not None and claim.suspended_on:
+        rendered["dispatchingOnClusters"] = {"clusterNames": list(claim.suspended_on)}
+    return rendered
 
 
 def _status(binding: Binding) -> Json:

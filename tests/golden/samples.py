@@ -103,6 +103,7 @@ _SPECS: Final[tuple[shapes.Event, ...]] = (
     specs.TemplateStatusWritten(
         template=_TEMPLATE, status={"replicas": _raw("3")}, managed_fields=(_OWNER,), expects=1
     ),
+    specs.SuspensionWritten(template=_TEMPLATE, scheduling=True, dispatching=True),
     specs.DeletionAllowed(template=_TEMPLATE, cluster="member1"),
 )
 _POLICIES: Final[tuple[shapes.Event, ...]] = (
@@ -271,6 +272,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         preempted=_POLICY,
         scheduler="volcano",
     ),
+    decisions.BindingSuspended(key=_KEY, scheduling=True, dispatching=True),
     decisions.TemplateMarked(key=_KEY, policy=_POLICY, permanent_id=_UID, preempted=_POLICY),
     decisions.ClaimRefused(
         key=_KEY,

@@ -136,3 +136,27 @@ def test_template_observes_a_generation_only_when_all_members_run_it(kubectl: Ku
     assert kubectl(*observed) == "1"
     kubectl("apply", "-f", "-", given=POLICY)
     kubectl.until_true(lambda: kubectl(*observed) == "2", lambda: kubectl(*observed))
+
+
+def test_queueing_controller_suspends_the_scheduling_of_a_binding(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    until_scheduled(kubectl)
+
+    def replicas() -> str:
+        found = binding_of(kubectl)
+        return f"{found['spec']['replicas']} {[each['replicas'] for each in found['spec']['clusters']]}"
+
+    def suspend(*, scheduling: bool) -> None:
+        patch = f'{{"spec":{{"suspension":{{"scheduling":{str(scheduling).lower()}}}}}}}'
+        kubectl("patch", "rb", "web-deployment", "--type=merge", "-p", patch)
+
+    suspend(scheduling=True)
+    kubectl("scale", "deploy", "web", "--replicas=6")
+    kubectl.until_true(lambda: replicas().startswith("6 "), replicas)
+    assert sum(each["replicas"] for each in binding_of(kubectl)["spec"]["clusters"]) < 6
+    assert binding_of(kubectl)["spec"]["suspension"] == {"scheduling": True}
+    suspend(scheduling=False)
+    kubectl.until_true(lambda: replicas() == "6 [3, 3]", replicas)
+    assert "suspension" not in binding_of(kubectl)["spec"]
+    kubectl("patch", "rb", "web-deployment", "--type=merge", "-p", '{"spec":{"replicas":1}}', code=1)
+    assert "Only spec.suspension.scheduling and .dispatching can be set" in kubectl.errors

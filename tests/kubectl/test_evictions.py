@@ -45,7 +45,7 @@ def test_suppressed_eviction_is_completed_once_deletion_is_allowed(kubectl: Kube
         SUPPRESS % ("replace", '"no"'),
     ):
         kubectl(*patch, wrong, code=1)
-    assert "can be set, to false" in kubectl.errors
+    assert "suppressDeletion to false" in kubectl.errors
     kubectl(*patch, SUPPRESS % ("replace", "false"), "--dry-run=server")
     kubectl(*patch, SUPPRESS % ("replace", "true"))
     assert kubectl("get", *BINDING, "-o", TASKS) == "member1 true"

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from engine.domain import marks
 from engine.http.kube import (
-    eviction_permission,
+    binding_changes,
     rendering,
     requests,
     reserved_objects,
@@ -211,8 +211,8 @@ class WriteRequests:
         return rendering.answer(body, warnings=[_NOT_KEPT])
 
     async def _change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
-        if eviction_permission.is_binding(write.resource) and write.method in ("PUT", "PATCH"):
-            return await self._allow_deletion(write, edit)
+        if binding_changes.is_binding(write.resource) and write.method in ("PUT", "PATCH"):
+            return await self._change_binding(write, edit)
         if write.resource.kind == _EVENT and self._event_writes is not None:
             return await self._event_writes.change(write, edit)
         value, written = await self._written_object(write, edit)
@@ -225,19 +225,17 @@ class WriteRequests:
             )
         return rendering.answer(body, code, warnings)
 
-    async def _allow_deletion(self, write: WriteRequest, edit: RequestedEdit) -> Response:
-        """Handle the one permitted change of a binding: allow deletion in clusters whose eviction waits for it."""
+    async def _change_binding(self, write: WriteRequest, edit: RequestedEdit) -> Response:
+        """Handle the permitted changes of a binding: see ``binding_changes``."""
         resource, api_path = write.resource, write.path
         binding = await self._plane.get(resource, api_path.namespace, api_path.name)
         if binding is None:
             raise status_objects.not_found(resource, api_path.name)
-        permission, edited = eviction_permission.allowance(resource, binding, edit)
-        if permission.clusters:
-            answer = await self._write_api.change(
-                permission, dry_run=write.query.dry_run, source=CLIENT_SOURCE
-            )
+        change, edited = binding_changes.read(resource, binding, edit)
+        if not change.is_empty:
+            answer = await self._write_api.change(change, dry_run=write.query.dry_run, source=CLIENT_SOURCE)
             _written(answer, resource, api_path.name)
-            # Only the permission is recorded; the binding changes once its owner shard has decided.
+            # Only the request is recorded; the binding changes once its owner shard has decided.
             binding = edited.value
         body = rendering.one(resource, binding, write.form, self._clock_ms())
         return rendering.answer(body, warnings=write.warnings + edited.warnings)

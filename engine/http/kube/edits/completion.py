@@ -128,7 +128,7 @@ def check_whole(writer: Writer, live: Json | None, value: Json) -> None:
     if not all(isinstance(finalizer, str) for finalizer in finalizers):
         raise status_objects.bad_request("metadata.finalizers: must be texts")
     if known_kinds.refused(resource.api_version, resource.kind):
-        return  # made by the engine; ``eviction_permission`` decides which of its fields a client may write
+        return  # made by the engine; ``binding_changes`` decides which of its fields a client may write
     try:
         listed = rules.form_causes(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:

@@ -1,6 +1,7 @@
-"""The only writable field of a binding: permission to delete a workload that a graceful eviction has kept.
+"""The writable fields of a binding; the engine decides everything else.
 
-As in Karmada, it is ``suppressDeletion: false`` of an eviction task. The engine decides everything else.
+As in Karmada, ``suppressDeletion: false`` of an eviction task permits to delete a workload that a graceful eviction has
+kept, and a queueing controller holds a workload back by ``suspension.scheduling``.
 """
 
 from typing import Final
@@ -10,14 +11,16 @@ import msgspec
 from engine.http.kube.edits.objects import Replacement
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.writing.mutations import AllowDeletion, Edit, Edited
+from engine.writing.mutations import BindingChange, Edit, Edited
 from engine.writing.targets import Target
-from events.json_values import Json, as_object, as_objects
+from events.json_values import Json, as_object, as_objects, part
 
 _KINDS: Final = ("ResourceBinding", "ClusterResourceBinding")
 _GROUP: Final = "work.karmada.io"
 _TASKS: Final = "gracefulEvictionTasks"
 _SUPPRESS: Final = "suppressDeletion"
+_SUSPENSION: Final = "suspension"
+_SUSPENDED: Final = ("scheduling", "dispatching")
 _FORBIDDEN: Final = 403
 _CONFLICT: Final = 409
 _NOT_COMPARED: Final = ("managedFields", "resourceVersion")
@@ -28,8 +31,8 @@ def is_binding(resource: Resource) -> bool:
     return resource.group == _GROUP and resource.kind in _KINDS
 
 
-def allowance(resource: Resource, shown: Json, edit: Edit) -> tuple[AllowDeletion, Edited]:
-    """The permission that an edit of a binding gives, and the binding with it.
+def read(resource: Resource, shown: Json, edit: Edit) -> tuple[BindingChange, Edited]:
+    """The change that an edit of a binding makes, and the binding with it.
 
     Raises StatusError (403) if the write changes anything else.
     """
@@ -53,7 +56,11 @@ def allowance(resource: Resource, shown: Json, edit: Edit) -> tuple[AllowDeletio
         namespace=str(template.get("namespace") or ""),
         name=str(template.get("name")),
     )
-    return AllowDeletion(target=target, clusters=tuple(clusters)), edited
+    scheduling, dispatching = (_changed(name, live, desired) for name in _SUSPENDED)
+    change = BindingChange(
+        target=target, clusters=tuple(clusters), scheduling=scheduling, dispatching=dispatching
+    )
+    return change, edited
 
 
 def _edited(resource: Resource, live: Json, edit: Edit) -> Edited:
@@ -80,12 +87,20 @@ def _tasks(value: Json) -> list[Json]:
 
 
 def _rest(value: Json) -> Json:
-    """The binding without eviction tasks, field owners and version."""
+    """The binding without writable fields, field owners and version."""
     spec, metadata = as_object(value.get("spec")) or {}, as_object(value.get("metadata")) or {}
+    suspension = part(spec, _SUSPENSION)
     return {
-        "spec": {name: item for name, item in spec.items() if name != _TASKS},
+        "spec": {name: item for name, item in spec.items() if name not in (_TASKS, _SUSPENSION)},
+        _SUSPENSION: {name: item for name, item in suspension.items() if name not in _SUSPENDED},
         "metadata": {name: item for name, item in metadata.items() if name not in _NOT_COMPARED},
     }
+
+
+def _changed(name: str, live: Json, desired: Json) -> bool | None:
+    """Whether an edit suspends scheduling or dispatching; None if it leaves that as it is."""
+    before, after = (part(value, "spec", _SUSPENSION).get(name) is True for value in (live, desired))
+    return None if before == after else after
 
 
 def _settled(tasks: list[Json]) -> list[Json]:
@@ -97,7 +112,8 @@ def _forbidden(resource: Resource, live: Json) -> StatusError:
     name = str((as_object(live.get("metadata")) or {}).get("name"))
     message = (
         f'{resource.qualified} "{name}" is forbidden: a {resource.kind} is made by the engine; write a template and '
-        f"a policy instead. Only spec.{_TASKS}[].{_SUPPRESS} can be set, to false: what was left may be deleted"
+        f"a policy instead. Only spec.{_SUSPENSION}.scheduling and .dispatching can be set, and "
+        f"spec.{_TASKS}[].{_SUPPRESS} to false: what was left may be deleted"
     )
     details: Json = {"name": name, "group": resource.group, "kind": resource.plural}
     return StatusError(_FORBIDDEN, "Forbidden", message, details)
