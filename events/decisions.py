@@ -187,11 +187,18 @@ class BindingWithdrawn(BindingDecision, frozen=True, kw_only=True):
     reason: str
 
 
+class GroupFailure(shapes.Shape, frozen=True, kw_only=True):
+    """Why the clusters of one of the placement's ``clusterAffinities`` were not chosen, by its index."""
+
+    index: shapes.Count
+    message: str
+
+
 class ScheduleDecided(BindingDecision, frozen=True, kw_only=True):
     """The clusters of the binding from now on.
 
     ``available`` are the available replicas of the chosen clusters when decided, ``excluded`` the number of
-    other clusters by reason. ``mode`` is Steady or Fresh.
+    other clusters by reason. ``mode`` is Steady or Fresh. ``failed`` are the affinity groups that were tried before.
     """
 
     generation: shapes.Count
@@ -201,13 +208,15 @@ class ScheduleDecided(BindingDecision, frozen=True, kw_only=True):
     affinity: str = ""
     available: dict[str, shapes.Whole] = {}
     excluded: dict[str, shapes.Count] = {}
+    failed: tuple[GroupFailure, ...] = ()
 
 
 class ScheduleFailed(BindingDecision, frozen=True, kw_only=True):
     """The binding cannot be scheduled, with ``reason`` and ``message``.
 
     ``emptied`` means that its previous clusters were removed. ``retried`` means that scheduling is retried
-    when a fact that blocked it changes, but not before ``retry_at_ms``.
+    when a fact that blocked it changes, but not before ``retry_at_ms``. ``failed`` are the affinity groups that were
+    tried.
     """
 
     generation: shapes.Count
@@ -220,6 +229,7 @@ class ScheduleFailed(BindingDecision, frozen=True, kw_only=True):
     attempts: shapes.Count = 0
     retry_at_ms: shapes.Instant = 0
     excluded: dict[str, shapes.Count] = {}
+    failed: tuple[GroupFailure, ...] = ()
 
 
 class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):

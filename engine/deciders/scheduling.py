@@ -213,10 +213,15 @@ def _emit_decision(
         affinity=decision.affinity_name,
         available=decision.available,
         excluded=dict(decision.excluded),
+        failed=_failed(decision),
     )
     emit.decide(decided)
     if decision.chosen is not None:
         facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
+
+
+def _failed(decision: Decision) -> tuple[decisions.GroupFailure, ...]:
+    return tuple(decisions.GroupFailure(index=index, message=message) for index, message in decision.failed)
 
 
 def _is_unchanged(targets: Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
@@ -250,6 +255,7 @@ def _emit_failure(
         attempts=attempts,
         retry_at_ms=emit.time_ms + delay_ms if decision.retry else 0,
         excluded=dict(decision.excluded),
+        failed=_failed(decision),
     )
     emit.decide(failed)
 

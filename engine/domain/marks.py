@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from events import keys, shapes, vocabulary
-from events.json_values import Json, as_object
+from events.json_values import Json, as_list, as_object
 
 MANAGED: Final = "karmada.io/managed"
 """Label of all objects in clusters that a control plane manages."""
@@ -36,6 +36,12 @@ _POLICY_DOMAINS: Final = {
 }
 POLICY_IDS: Final = {kind: f"{domain}/permanent-id" for kind, domain in _POLICY_DOMAINS.items()}
 """Labels with the permanent id of a policy, by its kind: on the policy and on what it claims."""
+
+POLICY_FINALIZERS: Final = {
+    "PropagationPolicy": "karmada.io/propagation-policy-controller",
+    "ClusterPropagationPolicy": "karmada.io/cluster-propagation-policy-controller",
+}
+"""Finalizer that a policy shows, by its kind. It holds nothing up, since a deletion takes effect at once."""
 
 _POLICY_NAMES: Final = {kind: f"{domain}/name" for kind, domain in _POLICY_DOMAINS.items()}
 _POLICY_NAMESPACE: Final = "propagationpolicy.karmada.io/namespace"
@@ -140,6 +146,26 @@ def of_claim(policy: shapes.PolicyRef, permanent_id: str) -> Marks:
     if policy.namespace:
         annotations[f"{domain}/namespace"] = policy.namespace
     return Marks({f"{domain}/permanent-id": permanent_id}, annotations)
+
+
+def of_policy(kind: str, uid: str, metadata: Json) -> Json:
+    """Return the metadata of a policy with its permanent id and its finalizer; that of another kind as it is."""
+    if kind not in POLICY_IDS:
+        return metadata
+    marked = {**metadata, "labels": {**(as_object(metadata.get("labels")) or {}), POLICY_IDS[kind]: uid}}
+    if "deletionTimestamp" in metadata:
+        return marked
+    own = as_list(metadata.get("finalizers")) or []
+    return {
+        **marked,
+        "finalizers": [*(each for each in own if each != POLICY_FINALIZERS[kind]), POLICY_FINALIZERS[kind]],
+    }
+
+
+def finalizers(metadata: Json) -> list[object]:
+    """Return the finalizers of an object's metadata but for those that policies show."""
+    shown = POLICY_FINALIZERS.values()
+    return [each for each in as_list(metadata.get("finalizers")) or [] if each not in shown]
 
 
 def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:

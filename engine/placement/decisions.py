@@ -137,7 +137,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     do. ``changed`` means that the binding's clusters must be written (emptied if no cluster fits),
     ``records_placement`` that the placement counts as applied, ``retry`` that the same request may succeed
     later. ``excluded`` has the number of clusters by the reason of their exclusion; it is shared, and callers
-    must not modify it.
+    must not modify it. ``failed`` are the affinity groups that failed, by index, each with its message; empty for a
+    placement without groups.
     """
 
     current: tuple[tuple[str, int], ...]
@@ -151,6 +152,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     retry: bool = False
     records_placement: bool = False
     excluded: Mapping[str, int] = {}
+    failed: tuple[tuple[int, str], ...] = ()
     explanation: explanations.Explanation | None = None
 
     @property

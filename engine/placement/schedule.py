@@ -24,15 +24,16 @@ def schedule(request: requests.Request, fleet: fleets.Fleet, *, explain: bool = 
         )
     masks = fleet.compile(request.placement)
     tried_groups: list[attempts.Attempt] = []
-    for group in range(first_group(request, masks), len(masks.groups)):
+    first = first_group(request, masks)
+    for group in range(first, len(masks.groups)):
         attempt = attempts.Attempt(request, masks, group, fleet)
         tried_groups.append(attempt)
         if attempt.error is None:
             break
     explanation = explaining.explain(request, tried_groups, fleet) if explain else None
     if tried_groups[-1].error is None:
-        return _success(request, tried_groups[-1], explanation)
-    return _failure(request, tried_groups, explanation, fleet)
+        return _success(request, tried_groups, first, explanation)
+    return _failure(request, tried_groups, first, explanation, fleet)
 
 
 def first_group(request: requests.Request, masks: compiled.Compiled) -> int:
@@ -43,9 +44,22 @@ def first_group(request: requests.Request, masks: compiled.Compiled) -> int:
     return names.index(request.observed_affinity) if request.observed_affinity in names else 0
 
 
+def _failed(tried: list[attempts.Attempt], first: int) -> tuple[tuple[int, str], ...]:
+    """Return the groups that failed, of those tried from the ``first`` on; a placement without groups has no names."""
+    return tuple(
+        (index, str(attempt.error))
+        for index, attempt in enumerate(tried, first)
+        if attempt.error is not None and attempt.group.name
+    )
+
+
 def _success(
-    request: requests.Request, attempt: attempts.Attempt, explanation: explaining.Explanation | None
+    request: requests.Request,
+    tried: list[attempts.Attempt],
+    first: int,
+    explanation: explaining.Explanation | None,
 ) -> decisions.Decision:
+    attempt = tried[-1]
     return decisions.Decision(
         current=request.current,
         chosen=attempt.result,
@@ -57,6 +71,7 @@ def _success(
         message=decisions.SCHEDULED_MESSAGE,
         records_placement=True,
         excluded=attempt.candidates.excluded,
+        failed=_failed(tried, first),
         explanation=explanation,
     )
 
@@ -64,6 +79,7 @@ def _success(
 def _failure(
     request: requests.Request,
     tried: list[attempts.Attempt],
+    first: int,
     explanation: explaining.Explanation | None,
     fleet: fleets.Fleet,
 ) -> decisions.Decision:
@@ -82,5 +98,6 @@ def _failure(
         retry=not unfit,
         records_placement=unfit,
         excluded=tried[0].candidates.excluded,
+        failed=_failed(tried, first),
         explanation=explanation,
     )

@@ -146,7 +146,7 @@ class Removal(Struct, frozen=True, kw_only=True):
         metadata = as_object(live.get("metadata")) or {}
         version = stored.head.version
         is_marked = "deletionTimestamp" in metadata
-        stays = self.is_kept or bool(as_list(metadata.get("finalizers")))
+        stays = self.is_kept or bool(marks.finalizers(metadata))
         if (stays and is_marked) or (self.is_final and (stays or not is_marked)):
             return Mutated(action=Action.UNCHANGED, value=live)
         if not stays:
@@ -190,9 +190,7 @@ def live_object(target: Target, stored: StoredObject) -> Json:
         "generation": head.generation,
         "creationTimestamp": times.to_seconds_text(head.created_ms),
     }
-    if label := marks.POLICY_IDS.get(target.kind):
-        metadata["labels"] = {**(as_object(metadata.get("labels")) or {}), label: head.uid}
-    return {**value, "metadata": metadata}
+    return {**value, "metadata": marks.of_policy(target.kind, head.uid, metadata)}
 
 
 def _live_cluster(stored: Cluster) -> Json:
@@ -266,6 +264,10 @@ def manifest(value: Json) -> bytes:
         kept = {mark: text for mark, text in texts.items() if mark not in marks.CLAIMS}
         if kept:
             metadata[name] = kept
+    if "finalizers" in metadata:
+        own = marks.finalizers(metadata)
+        metadata = {name: item for name, item in metadata.items() if name != "finalizers"}
+        metadata |= {"finalizers": own} if own else {}
     if "managedFields" in metadata:
         # Field owners of the status are stored with the status.
         kept_entries = [each for each in _entries(value) if not field_owners.is_of_status(each)]

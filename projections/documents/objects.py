@@ -60,8 +60,7 @@ def object_document(
     metadata["name"] = row.name
     metadata |= {"namespace": row.namespace} if row.namespace else {}
     metadata |= identity(row.uid, row.generation, row.created_ms, shown_number(row, binding, rebalancer))
-    if label := marks.POLICY_IDS.get(row.kind):
-        metadata["labels"] = {**_part(metadata, "labels"), label: row.uid}
+    metadata = document["metadata"] = marks.of_policy(row.kind, row.uid, metadata)
     if row.kind == "Namespace":
         document["spec"] = {"finalizers": ["kubernetes"], **_part(document, "spec")}
         document["status"] = {"phase": "Terminating" if "deletionTimestamp" in metadata else "Active"}

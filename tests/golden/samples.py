@@ -78,10 +78,7 @@ _INTERPRETER: Final = _raw(
     '{"apiVersion":"config.reballast.io/v1alpha1","kind":"ReplicaInterpreter","metadata":{"name":"kafkas"},'
     '"spec":{"target":{"apiVersion":"example.io/v1","kind":"Kafka"},"replicasPath":"spec.size"}}'
 )
-_QUOTA: Final = _raw(
-    '{"apiVersion":"policy.karmada.io/v1alpha1","kind":"FederatedResourceQuota","metadata":{"name":"foo",'
-    '"namespace":"default"},"spec":{"overall":{"cpu":"8"}}}'
-)
+_QUOTA: Final = _raw('{"apiVersion":"policy.karmada.io/v1alpha1","kind":"FederatedResourceQuota"}')
 _KEPT: Final = shapes.WorkloadRef(
     api_version="policy.karmada.io/v1alpha1", kind="FederatedResourceQuota", name="foo", namespace="default"
 )
@@ -95,6 +92,7 @@ _OWNER: Final = shapes.FieldsOwner(
     subresource="status",
 )
 
+_FAILED: Final = (decisions.GroupFailure(index=1, message="no cluster exists"),)
 _SPECS: Final[tuple[shapes.Event, ...]] = (
     specs.TemplateApplied(manifest=_DEPLOYMENT, expects=0),
     specs.TemplateDeleted(template=_TEMPLATE, expects=1),
@@ -301,6 +299,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
     ),
     decisions.PreemptionDecided(key=_KEY, number=7, again_ms=AT_MS, victims=(_OCCUPANT,), reason="NotEnough"),
     decisions.ScheduleDecided(
+        failed=_FAILED,
         key=_KEY,
         generation=1,
         trigger="SpecChanged",
@@ -311,6 +310,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         excluded={"TaintUntolerated": 2},
     ),
     decisions.ScheduleFailed(
+        failed=_FAILED,
         key=_KEY,
         generation=1,
         trigger="SpecChanged",

@@ -1,11 +1,14 @@
 """Bindings as tools read them: versions, generations, conditions and the statuses of members."""
 
+import json
 from typing import Any, Final, cast
 
 from engine.domain import marks
+from tests.builders.manifests import manifest, selector
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, POLICY
 
+DEPLOYMENT_WEB: Final = selector("web")
 VERSION: Final = "jsonpath={.metadata.resourceVersion}"
 CLAIM: Final = "propagationpolicy.karmada.io/permanent-id"
 OVERWRITING: Final = f"{POLICY}  conflictResolution: Overwrite\n"
@@ -160,3 +163,49 @@ def test_queueing_controller_suspends_the_scheduling_of_a_binding(kubectl: Kubec
     assert "suspension" not in binding_of(kubectl)["spec"]
     kubectl("patch", "rb", "web-deployment", "--type=merge", "-p", '{"spec":{"replicas":1}}', code=1)
     assert "Only spec.suspension.scheduling and .dispatching can be set" in kubectl.errors
+
+
+def test_each_affinity_group_that_fails_has_an_event_in_the_words_of_the_reference(kubectl: Kubectl) -> None:
+    names = ("nowhere", "elsewhere", "member2")
+    groups = [{"affinityName": name, "clusterNames": [name]} for name in names]
+    policy = {"placement": {"clusterAffinities": groups}, "resourceSelectors": [DEPLOYMENT_WEB]}
+    given = manifest("policy.karmada.io/v1alpha1", "PropagationPolicy", "web", spec=policy)
+    kubectl("apply", "-f", "-", given=json.dumps(given))
+    kubectl("create", "deployment", "web", "--image=nginx")
+    told = (
+        "get",
+        "events",
+        "--field-selector",
+        "reason=ScheduleBindingFailed",
+        "-o",
+        "jsonpath={.items[*].message}",
+    )
+    kubectl.until_true(lambda: kubectl(*told).count("index(1)") == 2, lambda: kubectl(*told))
+    binding = f"ResourceBinding({kubectl.namespace}/web-deployment)"
+    for index in (0, 1):
+        assert f"failed to schedule {binding} with clusterAffiliates index({index}): 0/3 clusters" in kubectl(
+            *told
+        )
+    assert "index(2)" not in kubectl(*told)
+
+
+def test_policy_shows_the_finalizer_of_the_reference_and_is_deleted_at_once(kubectl: Kubectl) -> None:
+    def finalizers() -> str:
+        return kubectl("get", "pp", "web", "-o", "jsonpath={.metadata.finalizers}")
+
+    kubectl("apply", "-f", "-", given=BOTH)
+    own = "karmada.io/propagation-policy-controller"
+    assert finalizers() == f'["{own}"]'
+    shown = kubectl.json("pp", "web")
+    shown["spec"]["priority"] = 5  # type: ignore[index]
+    kubectl("replace", "-f", "-", given=json.dumps(shown))
+    assert finalizers() == f'["{own}"]'
+    kubectl("patch", "pp", "web", "--type=merge", "-p", '{"metadata":{"finalizers":["example.io/hold"]}}')
+    assert finalizers() == f'["example.io/hold","{own}"]'
+    kubectl("delete", "pp", "web", "--wait=false")
+    assert finalizers() == '["example.io/hold"]'
+    kubectl("patch", "pp", "web", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    kubectl("get", "pp", "web", code=1)
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("delete", "pp", "web")
+    kubectl("get", "pp", "web", code=1)

@@ -120,6 +120,22 @@ def _ranked(data: shapes.Event) -> Iterator[_Saying]:
             return
 
 
+def _scheduled(
+    data: decisions.ScheduleDecided | decisions.ScheduleFailed, binding: str, *, is_namespaced: bool
+) -> Iterator[_Saying]:
+    """An Event for each affinity group that was tried and failed, in the words of the reference, and the result."""
+    for group in data.failed:
+        text = f"failed to schedule {binding} with clusterAffiliates index({group.index}): {group.message}"
+        yield _warning("ScheduleBindingFailed", text, _SCHEDULER)
+    if isinstance(data, decisions.ScheduleDecided):
+        chosen = ", ".join(f"{target.name}:{target.replicas}" for target in data.clusters)
+        colon = ":" if is_namespaced else ""
+        text = f"Binding has been scheduled successfully. Result{colon} {{{chosen}}}"
+        yield _normal("ScheduleBindingSucceed", text, _SCHEDULER)
+    elif not data.failed:
+        yield _warning("ScheduleBindingFailed", data.message, _SCHEDULER)
+
+
 def _sayings(data: shapes.Event, binding: Binding) -> Iterator[_Saying]:
     ref = binding.template
     name = keys.binding_name(ref.kind, ref.name)
@@ -130,13 +146,8 @@ def _sayings(data: shapes.Event, binding: Binding) -> Iterator[_Saying]:
         case decisions.BindingDeclared(replicas=replicas) if replicas is not None:
             text = f"Get replicas({replicas}) of {ref.kind}({_full_name(ref)}) succeed."
             yield _normal("GetReplicasSucceed", text, _DETECTOR, of_binding=False)
-        case decisions.ScheduleDecided(clusters=clusters):
-            chosen = ", ".join(f"{target.name}:{target.replicas}" for target in clusters)
-            colon = ":" if ref.namespace else ""
-            text = f"Binding has been scheduled successfully. Result{colon} {{{chosen}}}"
-            yield _normal("ScheduleBindingSucceed", text, _SCHEDULER)
-        case decisions.ScheduleFailed(message=text):
-            yield _warning("ScheduleBindingFailed", text, _SCHEDULER)
+        case decisions.ScheduleDecided() | decisions.ScheduleFailed():
+            yield from _scheduled(data, f"{kind}({full_name})", is_namespaced=bool(ref.namespace))
         case decisions.BindingClaimed(policy=policy):
             text = f"Apply policy({_full_name(policy)}) succeed"
             yield _normal("ApplyPolicySucceed", text, _DETECTOR, of_binding=False)
