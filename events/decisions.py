@@ -235,8 +235,8 @@ class ScheduleFailed(BindingDecision, frozen=True, kw_only=True):
 class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
     """A work of a binding in one cluster; ``told`` is ``applied``, ``removed`` or ``suspended``.
 
-    ``replicas`` is -1 for kinds without replicas. ``overrides``, ``labels``, ``reading`` and ``overwrites`` are
-    those of the work.
+    ``replicas`` is -1 for kinds without replicas. ``overrides``, ``labels``, ``reading``, ``overwrites`` and
+    ``completions`` are those of the work.
     """
 
     cluster: str
@@ -246,6 +246,7 @@ class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     reading: shapes.Reading | None = None
     overwrites: bool = False
+    completions: shapes.Count | None = None
 
 
 class BindingDispatched(BindingDecision, frozen=True, kw_only=True):

@@ -28,7 +28,8 @@ class WorkApplied(_WorkEvent, frozen=True, kw_only=True):
     The manifest is made from the template by setting the replicas, then adding the ``labels``, which carry
     preserved state from previous clusters, then applying the ``overrides`` in order. ``reading`` is how
     the member reads its status, beyond the built-in knowledge of its kind. ``overwrites``: an object that exists
-    in the cluster already, and is not managed, is taken over; otherwise it is a conflict.
+    in the cluster already, and is not managed, is taken over; otherwise it is a conflict. ``completions`` is the
+    cluster's share of those of a Job, if its replicas are divided.
     """
 
     template: shapes.WorkloadRef
@@ -42,6 +43,7 @@ class WorkApplied(_WorkEvent, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     reading: shapes.Reading | None = None
     overwrites: bool = False
+    completions: shapes.Count | None = None
 
 
 class WorkRemoved(_WorkEvent, frozen=True, kw_only=True):

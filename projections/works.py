@@ -68,6 +68,7 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     member: decisions.MemberStatus | None = None
     applied_ms: int = 0
     dispatching_ms: int = 0
+    completions: int | None = None
 
     @property
     def name(self) -> str:
@@ -121,6 +122,7 @@ class Works:
                     labels=data.labels,
                     reading=data.reading,
                     overwrites=data.overwrites,
+                    completions=data.completions,
                     dispatching_ms=at_ms if is_resumed or previous is None else previous.dispatching_ms,
                 )
                 self._put(where, previous, _continued(work, previous, at_ms, head, data.key, binding))

@@ -269,6 +269,7 @@ def _apply_dispatch(
                 first,
                 work.overwrites,
                 generation,
+                work.completions,
             )
 
 

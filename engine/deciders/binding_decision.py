@@ -57,7 +57,7 @@ def decide(
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
     if binding.rank is not None:
         preemption.decide(binding, facts, placements, emit)
-    dispatch.decide(binding, facts, emit, preserved=preserved, left=left)
+    dispatch.decide(binding, facts, placements, emit, preserved=preserved, left=left)
     if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
         dependency_requests.decide(binding, facts, emit, preserved=preserved)
     if flags & _STATUS or binding.shown or binding.is_suspended:

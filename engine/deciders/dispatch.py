@@ -15,21 +15,27 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+import numpy as np
+
 from engine.deciders import needs, required_bindings, state_preservation, step_outputs
 from engine.deciders.facts import Facts
+from engine.deciders.placement_cache import Placements
 from engine.deciders.quota_assignments import Assignments
 from engine.deciders.state import Binding, Declared, Dispatched
 from engine.domain.bindings import Targets
 from engine.objects import workloads
 from engine.overrides import selection
+from engine.placement import division
 from events import decisions, enums, shapes, vocabulary, works
 
 NO_REPLICAS: Final = -1
+_DIVIDED: Final = "Divided"
 
 
 def decide(
     binding: Binding,
     facts: Facts,
+    placements: Placements,
     emit: step_outputs.Emitter,
     *,
     preserved: bool = False,
@@ -57,12 +63,9 @@ def decide(
         selecting = facts.overrides.policies_for(binding.template) if binding.template else ()
         reading = state_preservation.reading(claim, facts.reading(declared.ref))
         ref = declared.ref
-        overwrites = (binding.template is not None and binding.template.overwrites) or (
-            claim.conflict_resolution == enums.ConflictResolution.OVERWRITE
-            if claim is not None
-            else needs.overwrites(emit.shard, binding)
-        )
+        overwrites = _overwrites(binding, emit)
         is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
+        completions = _completions(binding, placements)
         for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
             if cluster in facts.leaving:
                 continue
@@ -82,6 +85,7 @@ def decide(
                 labels=state_preservation.labels(binding, cluster),
                 reading=reading,
                 overwrites=overwrites,
+                completions=completions.get(cluster),
             )
             new_work = _new_work(previous, declared, work, is_suspended=binding.is_suspended_in(cluster))
             if new_work is not None:
@@ -92,6 +96,15 @@ def decide(
     if dispatched:
         digest = declared.digest if declared else ""
         emit.decide(decisions.BindingDispatched(key=binding.key, digest=digest, works=tuple(dispatched)))
+
+
+def _overwrites(binding: Binding, emit: step_outputs.Emitter) -> bool:
+    """Whether works take over objects that exist: the template says so, or its policy, or bindings that need it."""
+    if binding.template is not None and binding.template.overwrites:
+        return True
+    if binding.claim is None:
+        return needs.overwrites(emit.shard, binding)
+    return binding.claim.conflict_resolution == enums.ConflictResolution.OVERWRITE
 
 
 def _members(facts: Facts, quotas: Assignments) -> frozenset[str]:
@@ -116,6 +129,20 @@ def _assigned_quotas(
         if new_work is not None:
             yield new_work
             _send(emit, binding.key, cluster, new_work, declared=source)
+
+
+def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
+    """Return each cluster's share of the completions of a Job whose replicas are divided, by these, as in Karmada."""
+    template, claim = binding.template, binding.claim
+    total = template.size.completions if template is not None else None
+    if template is None or total is None or claim is None or not binding.clusters:
+        return {}
+    scheduling = placements.get(claim.placement).replica_scheduling
+    if scheduling is None or scheduling.replica_scheduling_type != _DIVIDED:
+        return {}
+    votes = np.array([count for _, count in binding.clusters], dtype=np.int64)
+    shares = division.divide(votes, total, descending=division.breaks_ties_descending(template.uid))
+    return {cluster: int(share) for (cluster, _), share in zip(binding.clusters, shares, strict=True)}
 
 
 def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> Targets:
@@ -145,6 +172,7 @@ def _new_work(
         and previous.labels == work.labels
         and previous.reading == work.reading
         and previous.overwrites == work.overwrites
+        and previous.completions == work.completions
     )
     if is_known and selection.are_equal(previous.overrides, work.overrides):
         return None
@@ -181,5 +209,6 @@ def _send(
             labels=work.labels,
             reading=work.reading,
             overwrites=work.overwrites,
+            completions=work.completions,
         )
         emit.send(applied)

@@ -117,6 +117,7 @@ class Dispatched(Struct, frozen=True, gc=False):
     first: tuple[int, int] = (0, 0)
     overwrites: bool = False
     generation: int = 0
+    completions: int | None = None
 
 
 class RescheduleRequest(Struct, frozen=True, gc=False):

@@ -22,12 +22,13 @@ class Size(Struct, frozen=True, gc=False):
     """Replicas, requests and PriorityClass of a workload.
 
     ``replicas`` is None for kinds without replicas, ``requests`` None if a replica has no requirements.
-    ``priority_class`` is the name in the pod template, or empty.
+    ``priority_class`` is the name in the pod template, or empty. ``completions`` are those of a Job, if it has any.
     """
 
     replicas: int | None = None
     requests: Requests | None = None
     priority_class: str = ""
+    completions: int | None = None
 
 
 class _Resources(Struct, frozen=True):
@@ -63,6 +64,9 @@ class _Workload(Struct, frozen=True):
 
 _WORKLOAD: Final = msgspec.json.Decoder(_Workload)
 _SINGLE: Final = msgspec.json.Decoder(_PodTemplate)
+COMPLETIONS: Final = ("spec", "completions")
+"""The path of a Job's completions."""
+
 _JOB: Final[tuple[str, str]] = ("batch/v1", "Job")
 _BUILT_IN: Final[frozenset[tuple[str, str]]] = frozenset(
     {("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), _JOB}
@@ -125,12 +129,14 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
     if (api_version, kind) not in _BUILT_IN:
         return NONE
     spec = _WORKLOAD.decode(manifest).spec
-    if (api_version, kind) == _JOB:
+    is_job = (api_version, kind) == _JOB
+    if is_job:
         count = job_replicas(spec.parallelism, spec.completions)
     else:
         count = 1 if spec.replicas is None else spec.replicas
     pod = spec.template.spec
-    return Size(count, _requests(pod), pod.priority_class_name or "")
+    completions = spec.completions if is_job else None
+    return Size(count, _requests(pod), pod.priority_class_name or "", completions)
 
 
 def job_replicas(parallelism: int | None, completions: int | None) -> int:

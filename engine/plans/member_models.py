@@ -65,6 +65,7 @@ class _Known(Struct, frozen=True, gc=False):
             labels=work.labels,
             reading=work.reading,
             overwrites=work.overwrites,
+            completions=work.completions,
         )
         past = recovery.WorkloadHistory(
             (work.term, work.step), applied=applied, created_ms=self.at_ms, suspended=work.suspended

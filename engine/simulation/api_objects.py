@@ -58,6 +58,8 @@ def workload_object(
     if workload.replicas is not None and ref.kind not in templates.COUNTED_BY_MEMBERS:
         path = workloads.replicas_path(ref.api_version, ref.kind, declared_replicas_path(workload.reading))
         result = workloads.with_field(result, path, workload.replicas)
+        if workload.completions is not None:
+            result = workloads.with_field(result, workloads.COMPLETIONS, workload.completions)
     if status := statuses.status(state, workload):
         result["status"] = status
     return result

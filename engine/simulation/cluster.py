@@ -155,6 +155,8 @@ def _apply(
     workload.kept = unmanaged.retained(workload, workload.kept, template)
     workload.replicas = workload.desired if workload.kept.replicas is None else workload.kept.replicas
     workload.overrides, workload.fault = work.overrides, ""
+    # Rendered works have theirs in the template.
+    workload.completions = None if work.overrides else work.completions
     workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)

@@ -299,6 +299,7 @@ def _restore_workload(
         replicas=count,
         desired=count,
         overrides=applied.overrides,
+        completions=None if applied.overrides else applied.completions,
         labels=tuple(sorted(applied.labels.items())),
         reading=newest.reading,
         template=template,

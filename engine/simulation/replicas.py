@@ -47,6 +47,8 @@ def desired(state: MemberState, ref: shapes.WorkloadRef, count: int | None, temp
 
 def completions(workload: Workload, parallelism: int) -> int:
     """Return how many pods of a Job must succeed here: its share, if its parallelism is divided over clusters."""
+    if workload.completions is not None:
+        return workload.completions
     total = workload.template.completions
     return parallelism if total is None else -(-total * parallelism // max(workload.template.count, 1))
 

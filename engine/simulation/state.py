@@ -93,9 +93,9 @@ class Workload(Struct, kw_only=True):
     and keeps running. ``fault`` is the reason why the newest work could not be applied; the former one then
     keeps running. ``labels`` and ``reading`` are those of its work. ``uid`` is set if it was taken over from an
     unmanaged object; ``is_unmanaged``: it belongs to one and is not reported. ``generation`` counts the changes of
-    its content: the ``digest`` of its template, replicas and overrides. Of a Job, ``succeeded`` is the
-    number of pods that have ended, the last one at ``ended_ms``. The last Job of a CronJob began at
-    ``scheduled_ms``, and the next change comes at ``change_ms``.
+    its content: the ``digest`` of its template, replicas and overrides. Of a Job, ``completions`` is its work's
+    share, ``succeeded`` the number of pods that have ended, the last one at ``ended_ms``. The last Job of a CronJob
+    began at ``scheduled_ms``, and the next change comes at ``change_ms``.
     ``replaced`` counts, by slot, the pods that clients deleted; the slot replaced last comes last.
     """
 
@@ -125,6 +125,7 @@ class Workload(Struct, kw_only=True):
     digest: str = ""
     generation: int = 0
     kept: Kept = Kept()
+    completions: int | None = None
     succeeded: int = 0
     ended_ms: int = 0
     scheduled_ms: int = 0

@@ -37,6 +37,7 @@ class RenderInput(NamedTuple):
     overrides: tuple[shapes.OverrideRef, ...]
     labels: tuple[tuple[str, str], ...] = ()
     replicas_at: str = ""
+    completions: int | None = None
 
 
 class Rendered(Struct, frozen=True):
@@ -56,6 +57,7 @@ def input_of(work: works.WorkApplied) -> RenderInput:
         work.overrides,
         sorted_labels(work.labels),
         declared_replicas_path(work.reading),
+        work.completions,
     )
 
 
@@ -183,6 +185,8 @@ def render(
     )
     if replicas is not None:
         value = workloads.with_field(value, path, replicas)
+    if render_input.completions is not None:
+        value = workloads.with_field(value, workloads.COMPLETIONS, render_input.completions)
     if render_input.labels:
         metadata = as_object(value.get("metadata")) or {}
         labels = {**(as_object(metadata.get("labels")) or {}), **dict(render_input.labels)}

@@ -18,6 +18,7 @@ from projections.documents.objects import claim_marks, identity, instant, put
 _DEPENDENCIES: Final = "resourcebinding.karmada.io/dependencies"
 _FULLY_APPLIED: Final = "FullyApplied"
 _FINALIZER: Final = "karmada.io/binding-controller"
+_DISTRIBUTOR: Final = "karmada.io/binding-dependencies-distributor"
 _CLUSTER_FINALIZER: Final = "karmada.io/cluster-resource-binding-controller"
 
 
@@ -84,8 +85,10 @@ def _metadata(binding: Binding, applied: bytes | None) -> Json:
     labels |= marks.of_binding(template, binding.uid).labels
     if applied is not None:
         annotations[marks.APPLIED_PLACEMENT] = applied.decode()
-    if binding.dependencies:
-        annotations[_DEPENDENCIES] = msgspec.json.encode(binding.dependencies).decode()
+    finalizers = [_FINALIZER if template.namespace else _CLUSTER_FINALIZER]
+    if binding.dependencies or (binding.claim is not None and binding.claim.propagate_deps):
+        annotations[_DEPENDENCIES] = msgspec.json.encode(binding.dependencies or None).decode()
+        finalizers.append(_DISTRIBUTOR)
     owner = {
         "apiVersion": template.api_version,
         "kind": template.kind,
@@ -101,7 +104,7 @@ def _metadata(binding: Binding, applied: bytes | None) -> Json:
         "labels": labels,
         **({"annotations": annotations} if annotations else {}),
         "ownerReferences": [owner],
-        "finalizers": [_FINALIZER if template.namespace else _CLUSTER_FINALIZER],
+        "finalizers": finalizers,
     }
 
 

@@ -28,6 +28,7 @@ APPLIED: Final = {
 
 _REPLICAS: Final = ("spec", "replicas")
 _REPLICAS_AT: Final = {("batch/v1", "Job"): ("spec", "parallelism")}
+_COMPLETIONS: Final = ("spec", "completions")
 _NONE: Final[Mapping[shapes.OverrideRef, bytes]] = {}
 
 
@@ -206,6 +207,8 @@ def _manifest(work: Work, template: ObjectRow | None) -> Json:
         usual = _REPLICAS_AT.get((ref.api_version, ref.kind), _REPLICAS)
         path = tuple(declared.removeprefix(".").split(".")) if declared else usual
         put(manifest, path, work.replicas)
+        if work.completions is not None:
+            put(manifest, _COMPLETIONS, work.completions)
     manifest.pop("status", None)
     return {**manifest, "metadata": metadata}
 

@@ -175,6 +175,22 @@ async def test_job_is_divided_by_its_parallelism(story: Story) -> None:
     assert await place(story, "sum", JOB, {"spec": spec}) == {"member1": 3, "member2": 3}
 
 
+async def test_completions_of_a_job_are_divided_like_its_parallelism(story: Story) -> None:
+    async def completions() -> dict[str, int | None]:
+        newest = await story.recorded(works.WorkApplied)
+        return {work.cluster: work.completions for work in newest}
+
+    pods: Json = {"spec": {"containers": [{"name": "sum"}]}}
+    spec = {"parallelism": 3, "completions": 9, "template": pods}
+    placed = await place(story, "sum", JOB, {"spec": spec})
+    assert placed == {"member1": 2, "member2": 1}
+    assert await completions() == {"member1": 6, "member2": 3}
+    await story.submit(inputs.template("sum", JOB, fields={"spec": {**spec, "completions": 12}}))
+    assert sum(count or 0 for count in (await completions()).values()) == 12
+    await story.submit(policy("p-job", BOTH, selector("sum", JOB)))
+    assert await completions() == {"member1": None, "member2": None}
+
+
 async def test_workload_without_a_count_has_one_replica(story: Story) -> None:
     assert await place(story, "one", JOB, {"spec": {"template": {"spec": {"containers": []}}}}) == {
         "member1": 1

@@ -79,15 +79,13 @@ _INTERPRETER: Final = _raw(
     '"spec":{"target":{"apiVersion":"example.io/v1","kind":"Kafka"},"replicasPath":"spec.size"}}'
 )
 _QUOTA: Final = _raw('{"apiVersion":"policy.karmada.io/v1alpha1","kind":"FederatedResourceQuota"}')
-_KEPT: Final = shapes.WorkloadRef(
-    api_version="policy.karmada.io/v1alpha1", kind="FederatedResourceQuota", name="foo", namespace="default"
-)
+_KEPT: Final = shapes.WorkloadRef(api_version="v1", kind="FederatedResourceQuota", name="foo", namespace="a")
 _PLACEMENT: Final = _raw('{"clusterAffinity":{"clusterNames":["member1"]}}')
 _OWNER: Final = shapes.FieldsOwner(
     manager="kubectl",
     operation="Update",
-    api_version="cluster.karmada.io/v1alpha1",
-    fields_v1=msgspec.Raw(b'{"f:spec":{"f:region":{}}}'),
+    api_version="v1",
+    fields_v1=_raw('{"f:spec":{}}'),
     time="2024-05-25T09:49:51Z",
     subresource="status",
 )
@@ -335,6 +333,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
                 labels={"example.com/job": "a1"},
                 reading=_READING,
                 overwrites=True,
+                completions=3,
             ),
         ),
     ),
@@ -459,6 +458,7 @@ _WORKS: Final[tuple[shapes.Event, ...]] = (
         labels={"example.com/job": "a1"},
         reading=_READING,
         overwrites=True,
+        completions=3,
     ),
     works.WorkRemoved(cluster="member1", key=_KEY, term=2, step=8, preserved=True),
     works.WorkSuspended(cluster="member1", key=_KEY, term=2, step=9),

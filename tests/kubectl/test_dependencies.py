@@ -93,6 +93,8 @@ def test_dependencies_follow_their_workload(kubectl: Kubectl) -> None:
     web = kubectl.json("rb", "web-deployment")
     assert cast("dict[str, object]", web["spec"])["propagateDeps"] is True
     marks = cast("dict[str, dict[str, str]]", web["metadata"])["annotations"]
+    finalizers = cast("dict[str, list[str]]", web["metadata"])["finalizers"]
+    assert finalizers == ["karmada.io/binding-controller", "karmada.io/binding-dependencies-distributor"]
     sent = json.loads(marks["resourcebinding.karmada.io/dependencies"])
     assert [(each["kind"], each["name"]) for each in sent] == [("ConfigMap", "settings"), ("Secret", "keys")]
     assert required_by(kubectl, "settings-configmap") == [("web-deployment", ["member1", "member2"])]

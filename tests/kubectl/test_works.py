@@ -8,6 +8,24 @@ from engine.domain import marks
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, POLICY
 
+JOB: Final = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: web}
+spec:
+  parallelism: 2
+  completions: 5
+  template: {spec: {restartPolicy: Never, containers: [{name: sum, image: busybox}]}}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: sum}
+spec:
+  resourceSelectors: [{apiVersion: batch/v1, kind: Job, name: web}]
+  placement:
+    clusterAffinity: {clusterNames: [member1, member2]}
+    replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted}
+"""
 SUSPENDED: Final = f"{POLICY}  suspension: {{dispatching: true}}\n"
 CLAIM: Final = "propagationpolicy.karmada.io"
 BINDING: Final = "resourcebinding.karmada.io"
@@ -228,3 +246,19 @@ def test_events_tell_of_a_cluster_that_joined(kubectl: Kubectl) -> None:
     described = kubectl("describe", "cluster", "member1")
     assert "Created execution space(karmada-es-member1) for cluster(member1)." in described
     assert "SyncImpersonationConfigSucceed" in described
+
+
+def test_completions_of_a_job_are_divided_over_its_clusters(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=JOB)
+    shown = ("get", "job", "web", "-o", "jsonpath={.spec.parallelism} {.spec.completions}")
+    found = {name: kubectl.on(name) for name in ("member1", "member2")}
+    for member in found.values():
+        member.until_true(lambda member=member: bool(member(*shown, code=None)), lambda: "no Job")
+    assert sorted(member(*shown) for member in found.values()) == ["1 2", "1 3"]
+    name = marks.work_name("Job", kubectl.namespace, "web")
+    in_works = [
+        work["spec"]["workload"]["manifests"][0]["spec"]["completions"]
+        for each in found
+        for work in [cast("dict[str, Any]", kubectl.json("work", name, "-n", f"karmada-es-{each}"))]
+    ]
+    assert sorted(in_works) == [2, 3]

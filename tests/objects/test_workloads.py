@@ -29,7 +29,7 @@ SMALL_NEEDS: Requests = (("cpu", "100m"), ("memory", "1Gi"))
         (
             "batch/v1 Job",
             {"parallelism": 4, "completions": 8, "template": {"spec": SMALL}},
-            Size(4, SMALL_NEEDS),
+            Size(4, SMALL_NEEDS, completions=8),
         ),
         ("batch/v1 Job", {}, Size(1)),
         # A Pod is one replica, with any other fields.

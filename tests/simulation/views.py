@@ -175,7 +175,8 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
     marks.pop("resourcebinding.karmada.io/permanent-id", None)
     marks.pop("clusterresourcebinding.karmada.io/permanent-id", None)
     applied = marks.pop("policy.karmada.io/applied-placement", "null")
-    dependencies = msgspec.json.decode(marks.pop("resourcebinding.karmada.io/dependencies", "[]"))
+    noted = marks.pop("resourcebinding.karmada.io/dependencies", "null")
+    dependencies: list[dict[str, Any]] = msgspec.json.decode(noted) or []
     # Without a policy the spec keeps the last policy's fields, which the shard drops.
     claimed = spec if marks else nothing
     held_back = claimed.get("suspension", {})

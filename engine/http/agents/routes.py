@@ -219,6 +219,7 @@ class _Agents:
             work.overrides,
             manifests.sorted_labels(work.labels),
             manifests.declared_replicas_path(work.reading),
+            work.completions,
         )
         made = await self._maker.render(source)
         message = await loop_share.apart(
@@ -407,8 +408,10 @@ def _work_message(data: shapes.Event) -> messages.Work | None:
 
 
 def _digest(work: Work | works.WorkApplied) -> str:
-    """Digest of a work's overrides, labels and reading; distinguishes works of equal template and replicas."""
-    if work.labels or work.reading:
+    """Digest of a work's other differences; distinguishes works of equal template and replicas."""
+    if work.completions is not None:
+        differs = _encode((work.overrides, work.labels, work.reading, work.completions))
+    elif work.labels or work.reading:
         differs = _encode((work.overrides, work.labels, work.reading))
     else:
         differs = _encode(work.overrides) if work.overrides else b""
