@@ -82,7 +82,7 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
     if ref.kind == "Namespace":
         labels = {_NAME_LABEL: ref.name, **(as_object(metadata.get("labels")) or {})}
         metadata["labels"] = labels
-    if item.revisions:
+    if item.revisions and ref.kind == "Deployment":
         revision = {_REVISION: str(item.revisions[-1].number)}
         metadata["annotations"] = {**part(metadata, "annotations"), **revision}
     result: Json = {**value, "metadata": metadata}
@@ -299,6 +299,31 @@ def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Ite
             },
             "spec": part(template, "spec"),
             "status": {"startTime": began, **(ended or {"active": 1, "ready": 1})},
+        }
+
+
+def controller_revisions(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
+    """Yield the ControllerRevisions of a StatefulSet or DaemonSet: of earlier pod templates, and of the current one."""
+    item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
+    template = template_of(manifest)
+    current = Revision(1, msgspec.json.encode(template), workload.template.digest, workload.created_ms)
+    labels = part(template, "metadata", "labels")
+    for revision in (current,) if item is None else item.revisions:
+        content: Json = msgspec.json.decode(revision.template, type=dict[str, object])
+        name = f"{workload.ref.name}-{revision.digest}"
+        yield {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {
+                "name": name,
+                "namespace": workload.ref.namespace,
+                "uid": _uid(state, workload.object_key, "revision", revision.digest),
+                "creationTimestamp": times.to_seconds_text(revision.created_ms),
+                "labels": {**labels, "controller.kubernetes.io/hash": revision.digest},
+                "ownerReferences": [{**_owned_by(state, workload), "blockOwnerDeletion": True}],
+            },
+            "data": {"spec": {"template": {**content, "$patch": "replace"}}},
+            "revision": revision.number,
         }
 
 

@@ -20,9 +20,9 @@ from engine.works import budgets, templates
 from events import keys, objects, shapes, works
 from events.json_values import Json, as_object, part
 
-_DEPLOYMENT: Final = "Deployment"
+_REVISED: Final = ("Deployment", "StatefulSet", "DaemonSet")
 REVISIONS_MAX: Final = 11
-"""Revisions of a Deployment that are kept: ten beside the current one, as Kubernetes does by default."""
+"""Revisions of a workload that are kept: ten beside the current one, as Kubernetes does by default."""
 
 NODE: Final = ("v1", "Node")
 _BUDGET: Final = budgets.KIND[1]
@@ -109,7 +109,7 @@ def revised(old: Unmanaged | None, manifest: bytes, uid: str, at_ms: int) -> Unm
         digest=digest,
         changed_ms=at_ms,
     )
-    if new.ref.kind == _DEPLOYMENT:
+    if new.ref.kind in _REVISED:
         new = structs.replace(
             new, revisions=_revisions(() if old is None else old.revisions, manifest, at_ms)
         )

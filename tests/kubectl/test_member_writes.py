@@ -1,8 +1,10 @@
 """Simulated members are clusters of their own: what clients write there, and how propagation meets it."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 from events.json_values import Json, as_objects, part
+from tests.builders.manifests import manifest
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
 
@@ -333,3 +335,28 @@ def test_deleted_pod_of_a_stateful_set_keeps_its_name_and_its_claim(kubectl: Kub
     assert member("get", "pvc", "-o", size) == "data-db-0 Bound 1Gi,data-db-1 Bound 1Gi,"
     member("delete", "statefulset", "db", "--cascade=orphan")
     assert "simulated members keep no orphans" in member.errors
+
+
+def test_rollout_of_a_stateful_set_of_a_member_can_be_undone(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    labels = {"app": "s"}
+    pods = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "nginx:1"}]}}
+    spec: Json = {"serviceName": "s", "replicas": 1, "selector": {"matchLabels": labels}, "template": pods}
+    member("apply", "-f", "-", given=json.dumps(manifest("apps/v1", "StatefulSet", "s", spec=spec)))
+    member("set", "image", "sts/s", "c=nginx:2")
+    assert member("rollout", "history", "sts/s").split()[-4:] == ["1", "<none>", "2", "<none>"]
+    member("rollout", "undo", "sts/s")
+    assert member("get", "sts", "s", "-o", "jsonpath={.spec.template.spec.containers[0].image}") == "nginx:1"
+    assert member("rollout", "history", "sts/s").split()[-4:] == ["2", "<none>", "3", "<none>"]
+
+
+def test_pods_of_a_member_have_events(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("create", "deployment", "web", "--image=nginx")
+    member("create", "deployment", "bad", "--image=fake/nginx")
+    reasons = ("get", "events", "-o", "jsonpath={range .items[*]}{.reason} {end}")
+    wanted = {"SuccessfulCreate", "Scheduled", "Pulled", "Created", "Started", "BackOff"}
+    member.until_true(lambda: wanted <= set(member(*reasons).split()), lambda: member(*reasons))
+    assert "Successfully assigned" in member("describe", "pods", "-l", "app=web")
+    assert "Created pod: web-" in member("describe", "replicasets", "-l", "app=web")
+    assert 'Back-off pulling image "fake/nginx"' in member("describe", "pods", "-l", "app=bad")

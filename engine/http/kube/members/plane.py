@@ -4,6 +4,7 @@ A member has no log. Each read of a kind is kept as a numbered snapshot; a watch
 between snapshots.
 """
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeVar
@@ -24,12 +25,12 @@ from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import built_in_shapes, custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
-from engine.simulation import api_objects, claims, creation_events, nodes, services, usage
+from engine.simulation import api_objects, claims, creation_events, nodes, pod_events, services, usage
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from engine.writing.stored_objects import StoredViews
-from events import clusters, codec, specs, topics
-from events.json_values import Json, as_object
+from events import clusters, codec, specs, times, topics
+from events.json_values import Json, as_object, part
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import agent_queries, object_tables
 from projections.port import Rows
@@ -39,7 +40,15 @@ _LOOK_SECONDS: Final = 0.25
 _LOOKS_KEPT: Final = 512
 _MANIFESTS_KEPT: Final = 4_096
 _PARTLY_DERIVED: Final = frozenset(
-    {"configmaps", "events", "jobs.batch", "persistentvolumeclaims", "replicasets.apps", "serviceaccounts"}
+    {
+        "configmaps",
+        "controllerrevisions.apps",
+        "events",
+        "jobs.batch",
+        "persistentvolumeclaims",
+        "replicasets.apps",
+        "serviceaccounts",
+    }
 )
 
 Name = tuple[str, str]
@@ -287,12 +296,15 @@ class MemberPlane:
                 return await self._started_jobs(state)
             case "ReplicaSet":
                 return await self._replica_sets(state)
+            case "ControllerRevision":
+                return await self._controller_revisions(state)
             case "ServiceAccount" | "ConfigMap":
                 return await self.built_in(resource)
             case "PersistentVolumeClaim":
                 return await self._claims(state, resource)
             case _:
-                return creation_events.events(state)
+                newest = await self._newest_pods(state)
+                return [*creation_events.events(state), *pod_events.events(self._name, newest)]
 
     async def _claims(self, state: MemberState, resource: Resource) -> list[Json]:
         return [
@@ -309,6 +321,14 @@ class MemberPlane:
             for workload in list(state.workloads.values())
             if workload.ref.kind == "Deployment" and workload.replicas is not None
             for value in api_objects.replica_sets(state, workload, await self._manifest(workload))
+        ]
+
+    async def _controller_revisions(self, state: MemberState) -> list[Json]:
+        return [
+            value
+            for workload in list(state.workloads.values())
+            if workload.ref.kind in ("StatefulSet", "DaemonSet") and workload.replicas is not None
+            for value in api_objects.controller_revisions(state, workload, await self._manifest(workload))
         ]
 
     async def _started_jobs(self, state: MemberState) -> list[Json]:
@@ -333,6 +353,20 @@ class MemberPlane:
         for workload in list(state.workloads.values()):
             if workload.replicas is not None:
                 pods.extend(api_objects.pods(state, workload, await self._manifest(workload)))
+        return pods
+
+    async def _newest_pods(self, state: MemberState) -> list[Json]:
+        """Return pods that are young enough for Events."""
+        since_ms = self._clock_ms() - pod_events.SHOWN_MS
+        pods: list[Json] = []
+        for workload in list(state.workloads.values()):
+            is_young = any(cohort.created_ms > since_ms for cohort in workload.cohorts) or workload.pending
+            if workload.replicas is None or not is_young or len(pods) >= pod_events.PODS_MAX:
+                continue
+            found = api_objects.pods(state, workload, await self._manifest(workload))
+            since = times.to_seconds_text(since_ms)
+            young = (pod for pod in found if str(part(pod, "metadata").get("creationTimestamp")) > since)
+            pods.extend(itertools.islice(young, pod_events.PODS_MAX - len(pods)))
         return pods
 
     async def _manifest(self, workload: Workload) -> bytes:

@@ -1,0 +1,93 @@
+"""Kubernetes Events of a member about its pods: those that the scheduler, the kubelet and the owner's controller write.
+
+They are derived from the pods that exist, and are shown for an hour.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from engine.simulation.specs import uid
+from events import times
+from events.json_values import Json, as_objects, part
+
+SHOWN_MS: Final = 3_600_000
+PODS_MAX: Final = 1_000
+"""Pods with Events in one list, the first ones by workload."""
+
+_SCHEDULER: Final = "default-scheduler"
+_KUBELET: Final = "kubelet"
+_CREATED: Final = {
+    "StatefulSet": ("statefulset-controller", "create Pod {pod} in StatefulSet {owner} successful"),
+    "ReplicaSet": ("replicaset-controller", "Created pod: {pod}"),
+    "DaemonSet": ("daemonset-controller", "Created pod: {pod}"),
+    "Job": ("job-controller", "Created pod: {pod}"),
+}
+"""By the kind of the owner: the controller, and its message about a new pod."""
+
+
+class _Said(NamedTuple):
+    reason: str
+    message: str
+    component: str
+    involved: Json
+    type: str = "Normal"
+
+
+def events(cluster: str, pods: Iterable[Json]) -> Iterator[Json]:
+    """Yield the Events about some pods of a cluster."""
+    for pod in pods:
+        metadata = part(pod, "metadata")
+        namespace, since = str(metadata.get("namespace")), str(metadata.get("creationTimestamp"))
+        for said in (*_of_owner(metadata), *_of_pod(pod, metadata)):
+            number = f"{zlib.crc32(f'{said.reason} {said.message}'.encode()):08x}"
+            name = f"{said.involved['name']}.{number}{times.from_text(since) & 0xFFFFFFFF:08x}"
+            yield {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {
+                    "name": name,
+                    "namespace": namespace,
+                    "uid": uid(cluster, namespace, name),
+                    "creationTimestamp": since,
+                },
+                "involvedObject": {**said.involved, "namespace": namespace},
+                "type": said.type,
+                "reason": said.reason,
+                "message": said.message,
+                "source": {"component": said.component},
+                "firstTimestamp": since,
+                "lastTimestamp": since,
+                "count": 1,
+            }
+
+
+def _of_owner(metadata: Json) -> Iterator[_Said]:
+    for owner in as_objects(metadata.get("ownerReferences")):
+        component, message = _CREATED.get(str(owner.get("kind")), ("", ""))
+        if component:
+            involved = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
+            text = message.format(pod=metadata.get("name"), owner=owner["name"])
+            yield _Said("SuccessfulCreate", text, component, involved)
+
+
+def _of_pod(pod: Json, metadata: Json) -> Iterator[_Said]:
+    """The Events about a pod: its scheduling, and for each container its image and its start."""
+    name, spec, status = str(metadata.get("name")), part(pod, "spec"), part(pod, "status")
+    about: Json = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": metadata.get("uid")}
+    waiting = [
+        str(part(each, "state", "waiting").get("reason") or "")
+        for each in as_objects(status.get("containerStatuses"))
+    ]
+    if node := spec.get("nodeName"):
+        text = f"Successfully assigned {metadata.get('namespace')}/{name} to {node}"
+        yield _Said("Scheduled", text, _SCHEDULER, about)
+    for container in as_objects(spec.get("containers")):
+        image, named = container.get("image"), container.get("name")
+        if any(waiting):
+            yield _Said("BackOff", f'Back-off pulling image "{image}"', _KUBELET, about, "Warning")
+        elif node:
+            text = f'Container image "{image}" already present on machine'
+            yield _Said("Pulled", text, _KUBELET, about)
+            yield _Said("Created", f"Created container: {named}", _KUBELET, about)
+            yield _Said("Started", f"Started container {named}", _KUBELET, about)
