@@ -27,10 +27,10 @@ def record(state: MemberState, key: str, ref: shapes.WorkloadRef, quota: Quota |
         return
     limited = state.quotas.setdefault(ref.namespace, NamespaceQuotas())
     limited.quotas[key] = ref.name, quota
-    used = dict.fromkeys((name for _, each in limited.quotas.values() for name in each.hard), 0)
-    limited.used = used
+    used = limited.used[key] = dict.fromkeys(quota.hard, 0)
     for template, count in _pods(state, ref.namespace):
-        _add(used, template, count)
+        if quota.counts(template.pod):
+            _add(used, template, count)
     limited.is_freed = True
 
 
@@ -38,6 +38,7 @@ def forget(state: MemberState, key: str, namespace: str) -> None:
     """Forget an object if it is a quota."""
     limited = state.quotas.get(namespace)
     if limited is not None and limited.quotas.pop(key, None) is not None:
+        del limited.used[key]
         limited.is_freed = True
 
 
@@ -45,7 +46,9 @@ def count(state: MemberState, namespace: str, template: Template, pods: int) -> 
     """Count pods that were created, or removed if ``pods`` is negative."""
     limited = state.quotas.get(namespace)
     if limited is not None:
-        _add(limited.used, template, pods)
+        for key, (_, quota) in limited.quotas.items():
+            if quota.counts(template.pod):
+                _add(limited.used[key], template, pods)
         limited.is_freed = limited.is_freed or pods < 0
         touch(state, namespace)
 
@@ -62,11 +65,11 @@ def allowed(state: MemberState, workload: Workload, pods: int) -> int:
     if limited is None:
         return pods
     template, least = workload.template, pods
-    for _, quota in limited.quotas.values():
-        for resource, hard in quota.hard.items():
+    for key, (_, quota) in limited.quotas.items():
+        for resource, hard in quota.hard.items() if quota.counts(template.pod) else ():
             use = quotas.use_of_pod(resource, template.amounts, template.limits)
             if use is not None:
-                free = max(hard - limited.used[resource], 0)
+                free = max(hard - limited.used[key][resource], 0)
                 least = min(least, free // use if use else 0)
     if least < pods:
         limited.short[workload.key] = None
@@ -122,12 +125,14 @@ def freed(state: MemberState) -> list[str]:
 def refusal(state: MemberState, namespace: str, template: Template) -> str:
     """Return why the quotas of a namespace refuse one more pod, in Kubernetes' words; empty if they allow it."""
     limited = state.quotas.get(namespace)
-    for name, quota in () if limited is None else sorted(limited.quotas.values(), key=_name):
+    for key, (name, quota) in () if limited is None else sorted(limited.quotas.items(), key=_name):
+        if not quota.counts(template.pod):
+            continue
         uses = {each: quotas.use_of_pod(each, template.amounts, template.limits) for each in quota.hard}
         if missing := sorted(resource for resource, use in uses.items() if use == 0):
             who = ",".join(template.containers)
             return f"failed quota: {name}: must specify {','.join(missing)}{f' for: {who}' if who else ''}"
-        used = {} if limited is None else limited.used
+        used = {} if limited is None else limited.used[key]
         over = {each: use for each, use in uses.items() if use and used[each] + use > quota.hard[each]}
         if over:
             return _exceeded(name, over, used, quota)
@@ -145,8 +150,8 @@ def refusal_of(state: MemberState, workload: Workload) -> str:
 def refusal_of_object(state: MemberState, ref: shapes.WorkloadRef) -> str:
     """Return why the quotas of a namespace refuse one more object of a kind; empty if they allow it."""
     limited = state.quotas.get(ref.namespace)
-    for name, quota in () if limited is None else sorted(limited.quotas.values(), key=_name):
-        counted = [each for each in _counted_names(ref) if each in quota.hard]
+    for _, (name, quota) in () if limited is None else sorted(limited.quotas.items(), key=_name):
+        counted = [each for each in _counted_names(ref) if each in quota.hard and not quota.scopes]
         used = {each: _objects(state, ref.namespace, each) for each in counted}
         over = {each: quantity.NANO for each in counted if used[each] + quantity.NANO > quota.hard[each]}
         if over:
@@ -156,11 +161,13 @@ def refusal_of_object(state: MemberState, ref: shapes.WorkloadRef) -> str:
 
 def status(state: MemberState, namespace: str, quota: Quota) -> Json:
     """Return the status of a quota."""
-    limited = state.quotas.get(namespace)
+    limited = state.quotas.get(namespace) or NamespaceQuotas()
+    counted = (limited.used[key] for key, (_, each) in limited.quotas.items() if each == quota)
+    of_pods = next(counted, dict[str, int]())
     used = {
         name: _objects(state, namespace, name)
-        if quotas.use_of_pod(name, (), ()) is None or limited is None
-        else limited.used.get(name, 0)
+        if quotas.use_of_pod(name, (), ()) is None
+        else of_pods.get(name, 0)
         for name in quota.hard
     }
     return {"hard": quota.texts, "used": {name: _text(name, nano) for name, nano in used.items()}}
@@ -183,8 +190,8 @@ def _text(resource: str, nano: int) -> str:
     return quantity.of_nano(resource.rpartition(".")[2], nano)
 
 
-def _name(entry: tuple[str, Quota]) -> str:
-    return entry[0]
+def _name(entry: tuple[str, tuple[str, Quota]]) -> str:
+    return entry[1][0]
 
 
 def _add(used: dict[str, int], template: Template, pods: int) -> None:

@@ -187,12 +187,12 @@ class Conflict(Struct, frozen=True):
 class NamespaceQuotas(Struct, kw_only=True):
     """The quotas of a namespace with their names, by key.
 
-    ``used`` is what its pods use of the limited resources, in billionths; ``short`` are the workloads whose pods were
-    refused, tried again if ``is_freed``.
+    ``used`` is what the pods that each counts use of its resources, in billionths, by key; ``short`` are the workloads
+    whose pods were refused, tried again if ``is_freed``.
     """
 
     quotas: dict[str, tuple[str, Quota]] = {}
-    used: dict[str, int] = {}
+    used: dict[str, dict[str, int]] = {}
     short: dict[str, None] = {}
     is_freed: bool = False
 

@@ -1,5 +1,6 @@
 """ResourceQuotas: what they limit, and what a pod uses of it."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -7,7 +8,7 @@ from msgspec import Struct
 
 from engine.kubeapi.values import quantity
 from engine.works.amounts import Amounts
-from events.json_values import part
+from events.json_values import Json, as_objects, part, texts
 
 KIND: Final = "ResourceQuota"
 PODS: Final = ("pods", "count/pods")
@@ -16,24 +17,74 @@ _LIMITS: Final = "limits."
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 
 
+class Scope(Struct, frozen=True):
+    """One condition on the pods that a quota counts."""
+
+    name: str
+    operator: str = "Exists"
+    values: tuple[str, ...] = ()
+
+
+class Pod(Struct, frozen=True, gc=False):
+    """Facts of a pod by which scopes select it."""
+
+    is_best_effort: bool
+    is_terminating: bool = False
+    priority_class: str = ""
+
+
 class Quota(Struct, frozen=True):
-    """The hard limits of a quota: amounts as written, and in billionths."""
+    """The hard limits of a quota: amounts as written, and in billionths; and the scopes of the pods that it counts."""
 
     texts: dict[str, str]
     hard: dict[str, int]
+    scopes: tuple[Scope, ...] = ()
+
+    def counts(self, pod: Pod) -> bool:
+        """Whether the quota counts a pod: one that is in all of its scopes."""
+        return all(_is_in(scope, pod) for scope in self.scopes)
+
+
+def _is_in(scope: Scope, pod: Pod) -> bool:
+    match scope.name:
+        case "BestEffort" | "NotBestEffort":
+            return pod.is_best_effort == (scope.name == "BestEffort")
+        case "Terminating" | "NotTerminating":
+            return pod.is_terminating == (scope.name == "Terminating")
+        case "PriorityClass":
+            return _has_class(scope, pod.priority_class)
+        case _:
+            return False
+
+
+def _has_class(scope: Scope, name: str) -> bool:
+    match scope.operator:
+        case "In":
+            return name in scope.values
+        case "NotIn":
+            return name not in scope.values
+        case "DoesNotExist":
+            return not name
+        case _:
+            return bool(name)
 
 
 def read(manifest: bytes | msgspec.Raw) -> Quota | None:
-    """Return the quota in a manifest; None if it can't be read or counts only some pods (``scopes``)."""
+    """Return the quota in a manifest; None if it can't be read."""
     try:
         spec = part(msgspec.json.decode(manifest), "spec")
     except (msgspec.MsgspecError, RecursionError):
         return None
-    if spec.get("scopes") or spec.get("scopeSelector"):
-        return None
     amounts = {name: quantity.nano_units_of(text) for name, text in part(spec, "hard").items()}
     hard = {name: nano for name, nano in amounts.items() if nano is not None}
-    return Quota({name: str(text) for name, text in part(spec, "hard").items()}, hard)
+    return Quota({name: str(text) for name, text in part(spec, "hard").items()}, hard, tuple(_scopes(spec)))
+
+
+def _scopes(spec: Json) -> Iterator[Scope]:
+    yield from map(Scope, texts(spec.get("scopes")))
+    for each in as_objects(part(spec, "scopeSelector").get("matchExpressions")):
+        values = tuple(texts(each.get("values")))
+        yield Scope(str(each.get("scopeName")), str(each.get("operator")), values)
 
 
 def use_of_pod(resource: str, requests: Amounts, limits: Amounts) -> int | None:

@@ -83,6 +83,7 @@ class Template(Struct, frozen=True, gc=False):
     Jobs. ``retains``: the template leaves its replicas to its members. ``lacks_image``: no registry has an image of the
     pods, so that they do not start. ``load`` is the annotation of what the pods use, ``scaler`` the content of a
     HorizontalPodAutoscaler, ``quota`` that of a ResourceQuota; ``limits`` are those of one replica.
+    ``is_terminating``: the pods have a deadline.
     """
 
     amounts: Amounts
@@ -105,6 +106,16 @@ class Template(Struct, frozen=True, gc=False):
     scaler: autoscalers.Scaler | None = None
     quota: quotas.Quota | None = None
     limits: Amounts = ()
+    is_terminating: bool = False
+
+    @property
+    def pod(self) -> quotas.Pod:
+        """The facts by which the scopes of quotas select its pods."""
+        return quotas.Pod(
+            is_best_effort=self.amounts == ONE_POD and not self.limits,
+            is_terminating=self.is_terminating,
+            priority_class=self.priority_class,
+        )
 
 
 class _Container(Struct, frozen=True):
@@ -126,6 +137,7 @@ class _PodMetadata(Struct, frozen=True):
 
 class _PodSpec(Struct, frozen=True, rename="camel"):
     priority_class_name: str = ""
+    active_deadline_seconds: int | None = None
     containers: msgspec.Raw = msgspec.Raw(b"[]")
 
 
@@ -206,6 +218,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         amounts = amounts_of(requests)
         limits = (*_limits(pod.spec.containers), *_limits(decoded.spec.containers))
         containers = _containers(decoded)
+        own = _POD_TEMPLATE.decode(manifest).spec if decoded.kind == _POD else pod.spec
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
     digest = letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
@@ -216,7 +229,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         amounts,
         pod.metadata.labels,
         digest,
-        pod.spec.priority_class_name,
+        own.priority_class_name,
         _rank(decoded),
         annotations.get(STATUS, "").encode(),
         containers,
@@ -233,6 +246,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         scaler=autoscalers.read(manifest) if decoded.kind == autoscalers.KIND else None,
         quota=quotas.read(manifest) if decoded.kind == quotas.KIND else None,
         limits=limits,
+        is_terminating=own.active_deadline_seconds is not None,
     )
 
 

@@ -3,13 +3,15 @@
 from typing import Final
 
 import msgspec
+import pytest
 from msgspec import structs
 
 from engine.simulation import quotas, statuses, unmanaged
 from engine.simulation.state import MemberState, Workload
+from engine.works import quotas as quota_manifests
 from engine.works import templates
 from events import clusters, health, shapes
-from events.json_values import Json, condition
+from events.json_values import Json, condition, part
 from tests.builders import manifests
 from tests.members import examples
 
@@ -25,6 +27,11 @@ def _quota(**hard: str) -> Json:
         "metadata": {"name": "small", "namespace": "default"},
         "spec": {"hard": {name.replace("_", "."): text for name, text in hard.items()}},
     }
+
+
+def _expression(operator: str, *values: str) -> Json:
+    expression = {"scopeName": "PriorityClass", "operator": operator, "values": list(values)}
+    return {"matchExpressions": [expression]}
 
 
 def _deployment(name: str, replicas: int) -> Json:
@@ -122,3 +129,41 @@ async def test_pod_without_a_limited_resource_is_refused() -> None:
     assert _running(stage, NGINX).ready == 0
     message = quotas.refusal_of(_state(stage), _running(stage, NGINX))
     assert message.endswith("failed quota: small: must specify limits.memory")
+
+
+async def test_quota_with_scopes_counts_the_pods_in_all_of_them() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    quota = _quota(pods="1")
+    quota["spec"] = {**part(quota, "spec"), "scopes": ["BestEffort", "NotTerminating"]}
+    await _write(stage, quota)
+    await _write(stage, _deployment("other", 2))  # requests cpu
+    await _write(stage, manifests.deployment("nginx", 2, "default"))
+    assert [(_running(stage, key).admitted, key) for key in (OTHER, NGINX)] == [(2, OTHER), (1, NGINX)]
+    assert part(_status(stage), "used") == {"pods": "1"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "is_counted"),
+    [
+        ({"scopes": ["BestEffort"]}, False),
+        ({"scopes": ["NotBestEffort"]}, True),
+        ({"scopes": ["Terminating"]}, True),
+        ({"scopes": ["NotTerminating"]}, False),
+        ({"scopes": ["CrossNamespacePodAffinity"]}, False),
+        ({"scopes": ["PriorityClass"]}, True),
+        ({"scopeSelector": _expression("In", "high", "low")}, True),
+        ({"scopeSelector": _expression("NotIn", "high")}, False),
+        ({"scopeSelector": _expression("Exists")}, True),
+        ({"scopeSelector": _expression("DoesNotExist")}, False),
+    ],
+)
+def test_scopes_select_pods_as_in_kubernetes(scope: Json, is_counted: bool) -> None:  # a case
+    value = _quota(pods="1")
+    value["spec"] = {**part(value, "spec"), **scope}
+    quota = quota_manifests.read(msgspec.json.encode(value))
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    spec: Json = {"containers": [container], "priorityClassName": "high", "activeDeadlineSeconds": 5}
+    pod = manifests.manifest("v1", "Pod", "single", "default", spec=spec)
+    assert quota is not None
+    assert quota.counts(templates.read(msgspec.json.encode(pod)).pod) == is_counted
