@@ -78,16 +78,15 @@ _INTERPRETER: Final = _raw(
     '{"apiVersion":"config.reballast.io/v1alpha1","kind":"ReplicaInterpreter","metadata":{"name":"kafkas"},'
     '"spec":{"target":{"apiVersion":"example.io/v1","kind":"Kafka"},"replicasPath":"spec.size"}}'
 )
-_QUOTA: Final = _raw('{"apiVersion":"policy.karmada.io/v1alpha1","kind":"FederatedResourceQuota"}')
+_QUOTA: Final = _raw(
+    '{"apiVersion":"policy.karmada.io/v1alpha1","kind":"FederatedResourceQuota","metadata":{"name":"foo",'
+    '"namespace":"default"},"spec":{"overall":{"cpu":"8"}}}'
+)
 _KEPT: Final = shapes.WorkloadRef(api_version="v1", kind="FederatedResourceQuota", name="foo", namespace="a")
 _PLACEMENT: Final = _raw('{"clusterAffinity":{"clusterNames":["member1"]}}')
-_OWNER: Final = shapes.FieldsOwner(
-    manager="kubectl",
-    operation="Update",
-    api_version="v1",
-    fields_v1=_raw('{"f:spec":{}}'),
-    time="2024-05-25T09:49:51Z",
-    subresource="status",
+_OWNER: Final = msgspec.json.decode(
+    b'{"manager":"kubectl","operation":"Update","apiVersion":"v1","fieldsV1":{},"time":"t","subresource":"status"}',
+    type=shapes.FieldsOwner,
 )
 
 _FAILED: Final = (decisions.GroupFailure(index=1, message="no cluster exists"),)
