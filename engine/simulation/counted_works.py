@@ -4,6 +4,7 @@ Any producer may append to the topic ``works``. A step counts if it follows the 
 shard by number, digest and term (``events.chain``).
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final
 
@@ -51,6 +52,7 @@ class CountingWorks:
                     if _is_step(record) and self._take(chain, record):
                         works_due += self._take_due(shard)
                 self._ends[shard] = port.behind(batch, end)
+                await asyncio.sleep(0)  # after a restart it reads all steps
         while len(self._outputs.awaited) > _AWAITED_MAX:
             del self._outputs.awaited[next(iter(self._outputs.awaited))]
         return works_due
