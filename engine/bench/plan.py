@@ -101,6 +101,8 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> dict[
         drill_s = await plans.drilled(fleet.names, tainted.number)
     progress("decisions without and during plans, then the same edit and taint, really made")
     async with installation.opened(directory, fleet.members) as running:
+        while not running.members.names():  # noqa: ASYNC110  # nothing signals that the members are rebuilt
+            await asyncio.sleep(_SAMPLE_S)
         await running.settled()
         decided = await _decided(running, fleet, directory)
         live = await _made(running, fleet)
