@@ -94,8 +94,9 @@ class EventWrites:
         """The Event as a client wrote it; raises StatusError (403) for one that the engine derives."""
         resource, writer = write.resource, write.writer
         number = await self._services.catch_up()
-        with self._services.views.store.reading() as rows:
-            stored = client_events.named(rows, writer.namespace, writer.name, number)
+        stored = await self._plane.peek(
+            lambda rows: client_events.named(rows, writer.namespace, writer.name, number)
+        )
         if stored is not None or write.method == "POST":
             return stored
         if await self._plane.events.named(resource, writer.namespace, writer.name) is not None:

@@ -54,8 +54,12 @@ class Events:
     async def named(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """The Event with this name; None if there is none."""
         number = await self._services.catch_up()
-        with self._services.views.store.reading() as rows:
-            found = client_events.named(rows, namespace, name, number)
+
+        def read() -> client_events.ClientEvent | None:
+            with self._services.views.store.reading() as rows:
+                return client_events.named(rows, namespace, name, number)
+
+        found = await anyio.to_thread.run_sync(read)
         if found is not None:
             return kubernetes_events.shown(found.document, resource.api_version)
         events, _number = await self.listed(resource, namespace, Fitting(resource, Query(), name))
