@@ -1,7 +1,8 @@
 """Claim a template for its policy and declare its binding.
 
-A claim holds until its policy is deleted, no longer selects the template, or is preempted. Then the best
-other policy claims it, or the binding is released and its workload keeps running. Deleting the template
+A claim holds until its policy is deleted, is changed and does not select the template, or is preempted. Then the
+best other policy claims it, or the binding is released and its workload keeps running. A template that was changed
+so that its policy does not select it stays as it is placed, as in Karmada. Deleting the template
 withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
 template; if it preempts, the template shows its marks at once. An imported template keeps the placement that it has of
 a lazy policy until then. A policy whose PriorityClass does not exist is not
@@ -23,6 +24,7 @@ from engine.objects import placements, workloads
 from engine.objects import policies as policy_objects
 from events import decisions, enums, shapes
 
+_NO_VERSION: Final = 0
 _PLACEMENT: Final = msgspec.json.Decoder(placements.Placement)
 
 
@@ -31,7 +33,12 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
     template = binding.template
     if template is None:
         return _withdraw(binding, emit)
-    outcome, chosen = choose(_holder(binding, template), template, facts)
+    holder = _holder(binding, template)
+    outcome, chosen = choose(holder, template, facts)
+    if outcome == claims.LAPSED and (kept := _kept(holder, binding.claim, facts)) is not None:
+        if binding.claim is not None:
+            return False
+        chosen = kept
     is_written = flags & states.SPEC or binding.refused is not None
     if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
         if outcome in {claims.HELD, claims.PREEMPTED}:
@@ -99,6 +106,18 @@ def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
     if binding.claim is not None:
         return binding.claim.policy
     return template.imported.policy if template.imported is not None and binding.declared is None else None
+
+
+def _kept(holder: shapes.PolicyRef | None, claim: Claim | None, facts: Facts) -> KnownPolicy | None:
+    """Return the policy that keeps a template although it does not select it; None if the claim lapses.
+
+    As in Karmada: it has not changed since it claimed the template. A template that is imported has just been
+    claimed elsewhere.
+    """
+    known = None if holder is None else facts.known_policies.get(holder)
+    if known is None or known.policy.is_deleting:
+        return None
+    return known if claim is None or claim.version in {known.version, _NO_VERSION} else None
 
 
 def choose(
@@ -186,7 +205,7 @@ def _claim(
     made = claimed(binding.key, chosen, preempted)
     if older is not None:
         # No version of the policy, so that the next write of the template claims it with the newest one.
-        made = structs.replace(made, placement=older, version=0)
+        made = structs.replace(made, placement=older, version=_NO_VERSION)
     emit.decide(made)
 
 

@@ -180,15 +180,35 @@ def test_import_reports_what_is_not_as_before(shell: Shell, tmp_path: Path) -> N
     ]
 
 
+def claim(api: Api) -> None:
+    """Let the bindings name the policy that claims them."""
+    marks = {"propagationpolicy.karmada.io/name": "all", "propagationpolicy.karmada.io/namespace": "default"}
+    for found in api.of_kind("resourcebindings"):
+        api.put("resourcebindings", {**found, "metadata": {**found["metadata"], "annotations": marks}})
+
+
+def test_template_that_its_policy_does_not_select_stays_until_the_policy_changes(
+    shell: Shell, tmp_path: Path
+) -> None:
+    api, kubeconfig = karmada(), tmp_path / "karmada.config"
+    labelled = {"apiVersion": "apps/v1", "kind": "Deployment", "labelSelector": {"matchLabels": {"a": "b"}}}
+    api.change("propagationpolicies", "default", "all", resourceSelectors=[labelled])
+    claim(api)
+    with served(api, kubeconfig):
+        report = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+    assert report["moved"] == []
+    shell("scale", "deploy/web", "--replicas", "8")
+    shell("taint", "west", "maintenance:NoSchedule")
+    assert {name: placed(shell, name) for name in PLACED} == PLACED
+
+
 def test_older_placement_under_a_lazy_policy_stays_until_the_template_changes(
     shell: Shell, tmp_path: Path
 ) -> None:
     api, kubeconfig = karmada(), tmp_path / "karmada.config"
     newer = {**PLACEMENT, "clusterAffinity": {"clusterNames": ["west"]}}
     api.change("propagationpolicies", "default", "all", activationPreference="Lazy", placement=newer)
-    claim = {"propagationpolicy.karmada.io/name": "all", "propagationpolicy.karmada.io/namespace": "default"}
-    for found in api.of_kind("resourcebindings"):
-        api.put("resourcebindings", {**found, "metadata": {**found["metadata"], "annotations": claim}})
+    claim(api)
     with served(api, kubeconfig):
         report = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
     assert report["moved"] == []

@@ -188,11 +188,22 @@ async def test_policy_that_no_longer_selects_releases_its_claim(story: Story) ->
     assert await story.replicas(WEB) == {"member1": 2}
 
 
-async def test_label_change_of_a_template_moves_its_claim(story: Story) -> None:
+async def test_label_change_of_a_template_moves_it_when_its_policy_changes(story: Story) -> None:
+    blue = policy("blue", on("member1"), by_label({"c": "blue"}))
+    await story.submit(blue, policy("red", on("member2")))
+    await story.submit(deployment("web", labels={"c": "blue"}))
+    await story.submit(deployment("web", 2, labels={"c": "red"}))
+    assert await claimed_by(story) == ["blue"]
+    assert await story.replicas(WEB) == {"member1": 1}
+    await story.submit(blue)
+    assert await claimed_by(story) == ["blue", "red"]
+    assert await story.replicas(WEB) == {"member2": 2}
+
+
+async def test_label_change_of_a_template_moves_it_when_its_policy_is_deleted(story: Story) -> None:
     await story.submit(policy("blue", on("member1"), by_label({"c": "blue"})), policy("red", on("member2")))
     await story.submit(deployment("web", labels={"c": "blue"}))
-    await story.submit(deployment("web", labels={"c": "red"}))
-    assert await claimed_by(story) == ["blue", "red"]
+    await story.submit(deployment("web", labels={"c": "red"}), inputs.policy_deleted("blue"))
     assert await story.replicas(WEB) == {"member2": 1}
 
 
