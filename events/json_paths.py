@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from events.json_values import as_list, as_object
+from events.json_values import as_list, as_object, at
 
 _PATH_CHARS_MAX: Final = 1024
 _STEP: Final = re.compile(
@@ -109,11 +109,4 @@ def _below(value: object, step: _Step) -> list[object]:
         items = list(fields.values()) if fields is not None and not step.field else []
     if not step.field:
         return items
-    return [item for item in items if _at(item, step.field) == step.value]
-
-
-def _at(value: object, path: str) -> object:
-    held = value
-    for name in path.split("."):
-        held = (as_object(held) or {}).get(name)
-    return held
+    return [item for item in items if at(item, *step.field.split(".")) == step.value]

@@ -1,6 +1,13 @@
-"""Values of decoded JSON whose shape is not known."""
+"""Read values of decoded JSON whose shape is not known.
 
-from typing import TypeAlias, cast
+``as_`` checks one value; ``at`` and its kin follow a path of field names and take a missing or odd step as absent.
+A write of one object calls them a few hundred times, so none of them calls another.
+"""
+
+# ``isinstance`` says nothing about the items; a cast would, at the price of a call.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from typing import TypeAlias
 
 Json: TypeAlias = dict[str, object]
 """A JSON object."""
@@ -8,34 +15,64 @@ Json: TypeAlias = dict[str, object]
 
 def as_object(value: object) -> Json | None:
     """Return the value if it is a JSON object, otherwise None."""
-    return cast("Json", value) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> list[object] | None:
     """Return the value if it is a list, otherwise None."""
-    return cast("list[object]", value) if isinstance(value, list) else None
+    return value if isinstance(value, list) else None
 
 
-def as_objects(value: object) -> list[Json]:
-    """Return the items of a list; items that are not objects become empty objects, other values an empty list."""
-    return [as_object(item) or {} for item in as_list(value) or []]
+def as_text(value: object) -> str:
+    """Return the value if it is a text, otherwise an empty one."""
+    return value if isinstance(value, str) else ""
 
 
-def part(value: object, *names: str) -> Json:
-    """Return the object at a path of field names; empty if any step is missing or not an object."""
-    for name in names:
-        value = cast("Json", value).get(name) if isinstance(value, dict) else None
-    return as_object(value) or {}
+def as_count(value: object) -> int:
+    """Return the value if it is an integer; 0 for any other type and for negative numbers."""
+    return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def at(value: object, *path: str) -> object:
+    """Return the value at a path of field names; None if there is none."""
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def object_at(value: object, *path: str) -> Json:
+    """Return the object at a path of field names; an empty one if there is none."""
+    for name in path:
+        if not isinstance(value, dict):
+            return {}
+        value = value.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def list_at(value: object, *path: str) -> list[object]:
+    """Return the list at a path of field names; an empty one if there is none."""
+    for name in path:
+        if not isinstance(value, dict):
+            return []
+        value = value.get(name)
+    return value if isinstance(value, list) else []
+
+
+def objects_at(value: object, *path: str) -> list[Json]:
+    """Return the items of the list at a path; items that are not objects become empty objects."""
+    return [item if isinstance(item, dict) else {} for item in list_at(value, *path)]
 
 
 def texts(value: object) -> list[str]:
     """Return the items of a list as text; empty if the value is not a list."""
-    return [str(item) for item in as_list(value) or []]
+    return [str(item) for item in list_at(value)]
 
 
 def condition(document: Json, kind: str) -> Json:
     """Return the status condition of a type; empty if there is none."""
-    for entry in as_objects(part(document, "status").get("conditions")):
+    for entry in objects_at(document, "status", "conditions"):
         if entry.get("type") == kind:
             return entry
     return {}
@@ -44,6 +81,5 @@ def condition(document: Json, kind: str) -> Json:
 def without_nulls(value: object) -> object:
     """Return the value without null fields, at any depth; null items of lists stay."""
     if isinstance(value, dict):
-        fields = cast("Json", value)
-        return {name: without_nulls(item) for name, item in fields.items() if item is not None}
-    return [without_nulls(item) for item in cast("list[object]", value)] if isinstance(value, list) else value
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value

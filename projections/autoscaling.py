@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
-from events.json_values import Json, part
+from events.json_values import Json, at, object_at
 from projections import bindings, changes
 from projections.documents.objects import decoded
 from projections.placements import stored as stored_placement
@@ -65,7 +65,7 @@ class Template(Struct, frozen=True, kw_only=True):
     @property
     def replicas(self) -> object:
         """The number of replicas in the template."""
-        return part(self.value, "spec").get("replicas", 1)
+        return object_at(self.value, "spec").get("replicas", 1)
 
 
 def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
@@ -83,7 +83,7 @@ def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
 
 def scaled(manifest: bytes, namespace: str) -> ScaleTarget:
     """Return the target of an autoscaler."""
-    reference = part(decoded(manifest), "spec", "scaleTargetRef")
+    reference = object_at(decoded(manifest), "spec", "scaleTargetRef")
     group, kind, name = (str(reference.get(field, "")) for field in ("apiVersion", "kind", "name"))
     return ScaleTarget(_group(group), kind, namespace, name)
 
@@ -136,7 +136,7 @@ def _decided(rows: Rows, binding: bindings.Binding, value: Json) -> int | None:
     """Return the replicas that run in all members; None while that says nothing about what the members decided."""
     members = binding.status.members if binding.status else ()
     is_settled = (
-        binding.replicas == part(value, "spec").get("replicas", 1)
+        binding.replicas == object_at(value, "spec").get("replicas", 1)
         and binding.scheduled_generation == binding.generation
         and {name for name, _ in binding.clusters} == {member.cluster for member in members}
     )
@@ -144,7 +144,7 @@ def _decided(rows: Rows, binding: bindings.Binding, value: Json) -> int | None:
     if not is_settled or not members or not all(member.applied and member.replicas for member in members):
         return None
     placement = decoded(stored_placement(rows, binding.placement) or b"{}")
-    if part(placement, "replicaScheduling").get("replicaSchedulingType") != _DIVIDED:
+    if at(placement, "replicaScheduling", "replicaSchedulingType") != _DIVIDED:
         return None
     return sum(member.replicas for member in members)
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from events import ids, keys, observations, times
 from events.envelope import Envelope
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 from projections.documents.objects import instant
 from projections.port import Row, Rows, Value
 
@@ -45,7 +45,7 @@ class ClientEvent(Struct, frozen=True, array_like=True, gc=False):
         """The Event with its derived metadata."""
         value: Json = msgspec.json.decode(self.manifest, type=dict[str, object])
         metadata = {
-            **part(value, "metadata"),
+            **object_at(value, "metadata"),
             "uid": self.uid,
             "resourceVersion": str(self.number),
             "creationTimestamp": instant(self.created_ms),
@@ -85,7 +85,7 @@ class ClientEvents:
             times.from_text(envelope.time) if previous is None else previous.created_ms,
             data.manifest,
         )
-        involved = str(part(event.document, "involvedObject").get("name", ""))
+        involved = str(object_at(event.document, "involvedObject").get("name", ""))
         self._changed[key] = event, (key, number, data.namespace, involved, _encode(event))
 
     def flush(self, rows: Rows) -> None:

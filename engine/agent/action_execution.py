@@ -17,9 +17,8 @@ from engine.agent.gateway_client import Control
 from engine.agent.ledger import Place, identity_of
 from engine.agent.member_api import MANAGER, MemberApi, Resource
 from engine.agent.reconciliation import Applied, Entry, Observed
-from engine.agent.untrusted_json import as_text, at
 from events import shapes
-from events.json_values import Json
+from events.json_values import Json, as_text, at
 from events.shapes import WorkloadRef
 
 _OVERWRITE: Final = "Overwrite"

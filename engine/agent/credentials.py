@@ -15,9 +15,8 @@ import anyio.to_thread
 import msgspec
 
 from engine.agent.kubeconfigs import Access, KubeconfigError
-from engine.agent.untrusted_json import as_list, as_object
 from events import times
-from events.json_values import Json
+from events.json_values import Json, list_at, object_at
 
 _FILE_SECONDS: Final = 60.0
 _PLUGIN_SECONDS: Final = 60.0
@@ -71,7 +70,7 @@ class Credentials:
     def _plugin(self, plugin: Json) -> tuple[str, float]:
         command = [
             str(plugin.get("command", "")),
-            *(str(argument) for argument in as_list(plugin.get("args"))),
+            *(str(argument) for argument in list_at(plugin, "args")),
         ]
         version = str(plugin.get("apiVersion") or _API_VERSION)
         spec: Json = {"interactive": False}
@@ -79,8 +78,8 @@ class Credentials:
             spec["cluster"] = _cluster_info(self._access)
         exec_info = {"apiVersion": version, "kind": "ExecCredential", "spec": spec}
         environment = {**os.environ, "KUBERNETES_EXEC_INFO": msgspec.json.encode(exec_info).decode()}
-        for entry in as_list(plugin.get("env")):
-            fields = as_object(entry)
+        for entry in list_at(plugin, "env"):
+            fields = object_at(entry)
             environment[str(fields.get("name", ""))] = str(fields.get("value", ""))
         environment.pop("", None)
         try:
@@ -92,7 +91,7 @@ class Credentials:
         except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
             hint = str(plugin.get("installHint") or "").strip()
             raise KubeconfigError(f"exec plugin {command[0]!r}: {error}" + f"; {hint}" * bool(hint)) from None
-        status = as_object(answer.get("status"))
+        status = object_at(answer, "status")
         self.certificate = str(status.get("clientCertificateData", ""))
         self.key = str(status.get("clientKeyData", ""))
         token, until = status.get("token"), status.get("expirationTimestamp")

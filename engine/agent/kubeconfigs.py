@@ -16,8 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 import yaml
 from msgspec import Struct
 
-from engine.agent.untrusted_json import as_list, as_object, as_text
-from events.json_values import Json
+from events.json_values import Json, as_text, list_at, object_at
 
 _LOOPBACK: Final = frozenset({"localhost", "::1"})
 _UNSUPPORTED: Final = frozenset({"auth-provider", "as", "as-uid", "as-groups", "as-user-extra"})
@@ -67,7 +66,7 @@ def read(path: Path, context: str = "") -> Access:
     Raises KubeconfigError, or OSError if a file can't be read.
     """
     try:
-        config = as_object(yaml.safe_load(path.read_text()))
+        config = object_at(yaml.safe_load(path.read_text()))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise KubeconfigError(f"{path}: {error}") from None
     name = context or as_text(config.get("current-context"))
@@ -93,7 +92,7 @@ def read(path: Path, context: str = "") -> Access:
         token_file=str(path.parent / as_text(user.get("tokenFile"))) if user.get("tokenFile") else "",
         username=as_text(user.get("username")),
         password=as_text(user.get("password")),
-        exec=_plugin(path, as_object(user["exec"])) if user.get("exec") is not None else None,
+        exec=_plugin(path, object_at(user, "exec")) if user.get("exec") is not None else None,
     )
 
 
@@ -142,10 +141,10 @@ def _plugin(path: Path, plugin: Json) -> Json:
 
 
 def _named(config: Json, many: str, one: str, name: str) -> Json:
-    for entry in as_list(config.get(many)):
-        fields = as_object(entry)
+    for entry in list_at(config, many):
+        fields = object_at(entry)
         if fields.get("name") == name:
-            return as_object(fields.get(one))
+            return object_at(fields, one)
     if not name:
         raise KubeconfigError("the kubeconfig has no current-context; name one with --context")
     raise KubeconfigError(f"the kubeconfig has no {one} {name!r}")

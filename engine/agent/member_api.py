@@ -20,9 +20,8 @@ from engine.agent import messages
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.credentials import Credentials
 from engine.agent.kubeconfigs import Access, KubeconfigError, tls
-from engine.agent.untrusted_json import as_list, as_object, as_text, at
 from events import envelope
-from events.json_values import Json, as_objects
+from events.json_values import Json, as_text, at, list_at, object_at, objects_at
 
 MANAGER: Final = "reballast"
 """Field manager of agents for server-side apply."""
@@ -135,9 +134,9 @@ class MemberApi:
         core, others = [await self._json("GET", path, accept=_AGGREGATED) for path in ("/api", "/apis")]
         if core.get("kind") == others.get("kind") == _DISCOVERY:
             return [resource for document in (core, others) for resource in _aggregated(document)]
-        versions = [str(version) for version in as_list(core.get("versions"))]
-        for group in as_objects(others.get("groups")):
-            versions += [str(entry.get("groupVersion", "")) for entry in as_objects(group.get("versions"))]
+        versions = [str(version) for version in list_at(core, "versions")]
+        for group in objects_at(others, "groups"):
+            versions += [str(entry.get("groupVersion", "")) for entry in objects_at(group, "versions")]
         resources: list[Resource] = []
         for version in versions:
             path = f"/apis/{version}" if "/" in version else f"/api/{version}"
@@ -151,9 +150,9 @@ class MemberApi:
                     kind=str(entry.get("kind", "")),
                     plural=str(entry.get("name", "")),
                     namespaced=entry.get("namespaced") is True,
-                    watched={"list", "watch"} <= {str(verb) for verb in as_list(entry.get("verbs"))},
+                    watched={"list", "watch"} <= {str(verb) for verb in list_at(entry, "verbs")},
                 )
-                for entry in as_objects(listed.get("resources"))
+                for entry in objects_at(listed, "resources")
                 if "/" not in str(entry.get("name", ""))
             ]
         return resources
@@ -169,7 +168,7 @@ class MemberApi:
 
     async def apply(self, resource: Resource, manifest: Json, *, force: bool) -> Json:
         """Apply an object server-side; return the result."""
-        metadata = as_object(manifest.get("metadata"))
+        metadata = object_at(manifest, "metadata")
         path = resource.path(str(metadata.get("namespace", "")), str(metadata.get("name", "")))
         query = {"fieldManager": MANAGER, "force": "true" if force else "false"}
         return await self._json("PATCH", path, query=query, body=manifest, form=_APPLY)
@@ -214,8 +213,8 @@ class MemberApi:
             page = await self._json("GET", resource.path(), query=query)
             # Items of typed lists have no apiVersion and kind.
             head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
-            items += [{**head, **item} for item in as_objects(page.get("items"))]
-            metadata = as_object(page.get("metadata"))
+            items += [{**head, **item} for item in objects_at(page, "items")]
+            metadata = object_at(page, "metadata")
             if not metadata.get("continue"):
                 return Listed(items, str(metadata.get("resourceVersion", "")))
             query = {**query, "continue": str(metadata["continue"])}
@@ -395,12 +394,12 @@ def _aggregated(document: Json) -> list[Resource]:
             kind=as_text(at(entry, "responseKind", "kind")),
             plural=as_text(entry.get("resource")),
             namespaced=entry.get("scope") == "Namespaced",
-            watched={"list", "watch"} <= {str(verb) for verb in as_list(entry.get("verbs"))},
+            watched={"list", "watch"} <= {str(verb) for verb in list_at(entry, "verbs")},
         )
-        for item in as_objects(document.get("items"))
-        for served in as_objects(item.get("versions"))
+        for item in objects_at(document, "items")
+        for served in objects_at(item, "versions")
         if (version := as_text(served.get("version")))
-        for entry in as_objects(served.get("resources"))
+        for entry in objects_at(served, "resources")
     ]
 
 
@@ -409,7 +408,7 @@ def _change(line: bytes) -> Change:
         event = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.MsgspecError, RecursionError):
         raise UnreachableError("watch: a line is not a JSON object") from None
-    value = as_object(event.get("object"))
+    value = object_at(event, "object")
     kind = str(event.get("type", ""))
     if kind == "ERROR":
         message = str(value.get("message", ""))[:_MESSAGE_CHARS]
@@ -421,7 +420,7 @@ def _change(line: bytes) -> Change:
 
 def _status(content: bytes) -> Json:
     try:
-        return as_object(msgspec.json.decode(content))
+        return object_at(msgspec.json.decode(content))
     except (msgspec.MsgspecError, RecursionError):
         return {}
 

@@ -11,11 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from engine.agent import messages
-from engine.agent.untrusted_json import as_object, as_text, at
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
 from events import clusters
-from events.json_values import Json, as_objects
+from events.json_values import Json, as_text, at, object_at, objects_at
 
 _PODS: Final = "pods"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -38,12 +37,12 @@ class Pod(Struct, frozen=True, gc=False):
 
 
 def node_of(value: Json) -> Node:
-    conditions = as_objects(at(value, "status", "conditions"))
+    conditions = objects_at(value, "status", "conditions")
     is_ready = any(
         condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions
     )
     is_open = at(value, "spec", "unschedulable") is not True
-    amounts = as_object(at(value, "status", "allocatable"))
+    amounts = object_at(value, "status", "allocatable")
     return Node(is_ready, is_ready and is_open, tuple(sorted(_read(amounts).items())))
 
 
@@ -51,7 +50,7 @@ def pod_of(value: Json) -> Pod | None:
     """Parse a pod; None if it has finished."""
     if as_text(at(value, "status", "phase")) in _ENDED:
         return None
-    spec = as_object(value.get("spec"))
+    spec = object_at(value, "spec")
     template: Json = {"spec": {"template": {"spec": spec}}}
     try:
         # A pod's spec has the same form in every workload kind, so any kind will do here.

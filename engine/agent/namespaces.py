@@ -16,9 +16,8 @@ from engine.agent import kinds, object_preparation
 from engine.agent.call_limits import Gate
 from engine.agent.gateway_client import Control
 from engine.agent.member_api import MemberApi
-from engine.agent.untrusted_json import as_object, as_text, at
 from engine.domain import marks
-from events.json_values import Json
+from events.json_values import Json, as_text, at, object_at
 
 _AGAIN_S: Final = 60.0
 """Interval at which namespaces are compared without a change, because other clients of the member change them too."""
@@ -131,6 +130,6 @@ def _has_texts(live: Json | None, wanted: Json) -> bool:
     if live is None or at(live, "metadata", "deletionTimestamp"):
         return False
     return all(
-        as_object(at(wanted, "metadata", field)).items() <= as_object(at(live, "metadata", field)).items()
+        object_at(wanted, "metadata", field).items() <= object_at(live, "metadata", field).items()
         for field in ("labels", "annotations")
     )

@@ -13,12 +13,11 @@ from msgspec import Struct
 
 from engine.agent import messages
 from engine.agent.member_api import MANAGER
-from engine.agent.untrusted_json import as_object, as_text, at
 from engine.domain import marks
 from engine.objects import workloads
 from engine.objects.workloads import Path
 from events import shapes
-from events.json_values import Json, as_objects
+from events.json_values import Json, as_text, at, object_at, objects_at
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 _ANNOTATIONS_OF_OTHERS: Final = (
@@ -86,7 +85,7 @@ def _with(value: Json, path: Path, new: object) -> Json:
     if len(path) > 1:
         if new is None and not isinstance(value.get(name), dict):
             return value
-        return {**value, name: _with(as_object(value.get(name)), path[1:], new)}
+        return {**value, name: _with(object_at(value, name), path[1:], new)}
     if new is None:
         return {field: item for field, item in value.items() if field != name}
     return {**value, name: new}
@@ -105,8 +104,8 @@ def replicas_path(value: Json, reading: shapes.Reading | None) -> Path:
 
 def has_our_marks(value: Json, cluster: str) -> bool:
     """Whether an object in the member has the marks of this cluster's agent."""
-    labels = as_object(at(value, "metadata", "labels"))
-    annotations = as_object(at(value, "metadata", "annotations"))
+    labels = object_at(value, "metadata", "labels")
+    annotations = object_at(value, "metadata", "annotations")
     namespace = marks.work_namespace(cluster)
     return labels.get(marks.MANAGED) == "true" and annotations.get(marks.WORK_NAMESPACE) == namespace
 
@@ -127,13 +126,13 @@ def owned_digest(value: Json, manager: str, without: Sequence[Path] = ()) -> str
     A client that changes such a field takes over its ownership, so a different digest means drift.
     ``without`` are fields that others may own.
     """
-    for entry in as_objects(at(value, "metadata", "managedFields")):
+    for entry in objects_at(value, "metadata", "managedFields"):
         if (
             entry.get("manager") == manager
             and entry.get("operation") == "Apply"
             and not entry.get("subresource")
         ):
-            fields = as_object(entry.get("fieldsV1"))
+            fields = object_at(entry, "fieldsV1")
             for path in without:
                 owned = _owned(path)
                 if at(fields, *owned) is not None:
@@ -145,8 +144,8 @@ def owned_digest(value: Json, manager: str, without: Sequence[Path] = ()) -> str
 def is_owned_by_others(value: Json, path: Path) -> bool:
     """Whether another field manager owns a field."""
     return any(
-        at(as_object(entry.get("fieldsV1")), *_owned(path)) is not None
-        for entry in as_objects(at(value, "metadata", "managedFields"))
+        at(object_at(entry, "fieldsV1"), *_owned(path)) is not None
+        for entry in objects_at(value, "metadata", "managedFields")
         if entry.get("operation") != "Apply" or entry.get("manager") != MANAGER
     )
 
@@ -157,9 +156,9 @@ def _owned(path: Path) -> Path:
 
 def kept_metadata(value: Json) -> Json:
     """The metadata to apply: names, labels, and annotations but for those that other clients set."""
-    metadata = as_object(value.get("metadata"))
+    metadata = object_at(value, "metadata")
     kept = {name: metadata[name] for name in _KEPT if name in metadata}
-    annotations = as_object(kept.get("annotations"))
+    annotations = object_at(kept, "annotations")
     if annotations:
         kept["annotations"] = {
             name: text for name, text in annotations.items() if name not in _ANNOTATIONS_OF_OTHERS
@@ -169,14 +168,14 @@ def kept_metadata(value: Json) -> Json:
 
 def _prune_kind(value: Json) -> None:
     """Remove fields that the member sets, for kinds that have such."""
-    spec = as_object(value.get("spec"))
+    spec = object_at(value, "spec")
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
         case "v1", "Service":
             if spec.get("clusterIP") != _HEADLESS:
                 spec.pop("clusterIP", None)
                 spec.pop("clusterIPs", None)
             spec.pop("healthCheckNodePort", None)
-            for port in as_objects(spec.get("ports")):
+            for port in objects_at(spec, "ports"):
                 port.pop("nodePort", None)
         case "v1", "PersistentVolumeClaim":
             spec.pop("volumeName", None)
@@ -190,7 +189,7 @@ def _prune_kind(value: Json) -> None:
             spec.pop("nodeName", None)
         case "batch/v1", "Job" if spec.get("manualSelector") is not True:
             spec.pop("selector", None)
-            labels = as_object(at(spec, "template", "metadata", "labels"))
+            labels = object_at(spec, "template", "metadata", "labels")
             for name in _JOB_LABELS:
                 labels.pop(name, None)
         case _:
@@ -199,14 +198,14 @@ def _prune_kind(value: Json) -> None:
 
 def _mark(value: Json, owner: Owner) -> None:
     """Add the marks by which the agent finds its objects. The gateway has set all others: they need more facts."""
-    metadata = as_object(value["metadata"])
+    metadata = object_at(value, "metadata")
     work = owner.work
     annotations: Json = {
-        **as_object(metadata.get("annotations")),
+        **object_at(metadata, "annotations"),
         marks.WORK_NAMESPACE: marks.work_namespace(owner.cluster),
         marks.WORK_NAME: work.name,
     }
     if work.template is not None:
         annotations |= marks.of_binding(work.template, "").annotations
-    labels: Json = {**as_object(metadata.get("labels")), marks.MANAGED: "true"}
+    labels: Json = {**object_at(metadata, "labels"), marks.MANAGED: "true"}
     value["metadata"] = marks.listed({**metadata, "labels": labels, "annotations": annotations})

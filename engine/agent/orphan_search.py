@@ -8,9 +8,9 @@ from engine.agent.call_limits import Gate
 from engine.agent.ledger import Ledger
 from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
-from engine.agent.untrusted_json import as_text, at
 from engine.agent.watch_receivers import identity_of
 from engine.domain import marks
+from events.json_values import as_text, at
 from events.shapes import WorkloadRef
 
 

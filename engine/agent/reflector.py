@@ -11,8 +11,7 @@ from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, 
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi, Resource
-from engine.agent.untrusted_json import as_text, at
-from events.json_values import Json
+from events.json_values import Json, as_text, at
 
 _SILENT_FAILURES: Final = 3
 """The failure in a row that is logged: a server that restarts is reachable again before it."""

@@ -6,10 +6,9 @@ custom resources) count as healthy once they are applied.
 
 from msgspec import Struct, structs
 
-from engine.agent.untrusted_json import as_count, as_object, as_text, at
 from engine.objects import status_fields
 from events import shapes, status_values
-from events.json_values import Json, as_objects
+from events.json_values import Json, as_count, as_text, at, object_at, objects_at
 
 
 class ObjectState(Struct, frozen=True, kw_only=True):
@@ -39,7 +38,7 @@ def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectSt
             generation=as_count(at(value, "metadata", "generation")),
             observed_generation=as_count(at(value, "status", "observedGeneration")),
         )
-    status = as_object(value.get("status"))
+    status = object_at(value, "status")
     state = structs.replace(state, status=status_fields.whole(*kind, status, reading))
     if reading is None:
         return state
@@ -51,7 +50,7 @@ def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectSt
 
 
 def _built_in_state(value: Json) -> ObjectState:
-    status, spec = as_object(value.get("status")), as_object(value.get("spec"))
+    status, spec = object_at(value, "status"), object_at(value, "spec")
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
         case "apps/v1", "Deployment":
             return _replicated(value, status, _wanted(spec))
@@ -152,7 +151,7 @@ def _wanted(spec: Json) -> int:
 
 def _is_reachable(status: Json) -> bool:
     """Whether an external address has been assigned."""
-    ingress = as_objects(at(status, "loadBalancer", "ingress"))
+    ingress = objects_at(status, "loadBalancer", "ingress")
     return any(entry.get("ip") or entry.get("hostname") for entry in ingress)
 
 
@@ -164,7 +163,7 @@ def _is_observed(value: Json, status: Json) -> bool:
 def _is_well(status: Json) -> bool:
     if status.get("phase") == "Succeeded":
         return True
-    ready = any(_is_true(condition, "Ready") for condition in as_objects(status.get("conditions")))
+    ready = any(_is_true(condition, "Ready") for condition in objects_at(status, "conditions"))
     return status.get("phase") == "Running" and ready
 
 

@@ -7,8 +7,7 @@ from engine.agent import member_capacity
 from engine.agent.action_execution import ActionExecutor
 from engine.agent.ledger import Ledger, Place
 from engine.agent.reconciliation import Entry, Observed
-from engine.agent.untrusted_json import as_text, at
-from events.json_values import Json
+from events.json_values import Json, as_text, at
 
 _GONE: Final = Observed()
 

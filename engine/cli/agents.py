@@ -17,11 +17,10 @@ from engine.agent.configuration import Configuration
 from engine.agent.kubeconfigs import Access
 from engine.agent.member import GRACE_SECONDS, Settings
 from engine.agent.member_api import MemberApi
-from engine.agent.untrusted_json import as_text, at
 from engine.cli import apply, failures, kube_objects, options, output, results, server_location
 from engine.cli.kube_objects import KubeObjects, Target
 from events.clusters import ApiKind
-from events.json_values import Json
+from events.json_values import Json, as_text, at
 from events.validation import known_kinds
 from projections.documents.clusters import enablements
 

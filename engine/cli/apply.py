@@ -13,7 +13,7 @@ from engine.domain import marks
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
-from events.json_values import Json, as_object, part
+from events.json_values import Json, at, object_at
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _STDIN: Final = "-"
@@ -139,13 +139,13 @@ def applied(
     """Create or patch an object; retried from the newest version after a conflict. Returns the result."""
     desired = three_way.with_memory(value)
     # A file that names a resourceVersion demands that version, so its conflicts are not retried.
-    is_versioned = "resourceVersion" in part(desired, "metadata")
+    is_versioned = "resourceVersion" in object_at(desired, "metadata")
     tries = 0
     while True:
         live = objects.get(target)
         if live is None:
             action, reply = "created", objects.create(target, desired, chosen)
-        elif target.resource.is_cluster and part(live, "metadata").get("deletionTimestamp"):
+        elif target.resource.is_cluster and at(live, "metadata", "deletionTimestamp"):
             return kube_objects.refused(target, [_leaving(target.name)], source)
         else:
             patch = three_way.patch(three_way.last_applied(live), _without_status(desired), live)
@@ -212,7 +212,7 @@ def _documents(
 def _document(objects: KubeObjects, source: manifests.Document, namespace: str) -> _Document | Json:
     """Locate a document in the API; a result with problems if it is incomplete or of an unknown kind."""
     value = source.value
-    metadata = part(value, "metadata")
+    metadata = object_at(value, "metadata")
     api_version, kind, name = value.get("apiVersion"), value.get("kind"), metadata.get("name")
     for field, text in (("apiVersion", api_version), ("kind", kind), ("metadata.name", name)):
         if not isinstance(text, str) or not text:
@@ -258,17 +258,17 @@ def _without_status(value: Json) -> Json:
 
 
 def _at_version(desired: Json, live: Json) -> Json:
-    version = part(live, "metadata").get("resourceVersion")
-    return {**desired, "metadata": {"resourceVersion": version, **part(desired, "metadata")}}
+    version = at(live, "metadata", "resourceVersion")
+    return {**desired, "metadata": {"resourceVersion": version, **object_at(desired, "metadata")}}
 
 
 def _content(value: Json) -> Json:
     """The parts of an object that users write; compared to see whether a patch changed it."""
     volatile = {"resourceVersion", "managedFields", "generation"}
-    metadata = {name: item for name, item in part(value, "metadata").items() if name not in volatile}
+    metadata = {name: item for name, item in object_at(value, "metadata").items() if name not in volatile}
     for name in ("labels", "annotations"):
         # A claim may change between the two reads, and with it the marks.
-        texts = as_object(metadata.pop(name, None)) or {}
+        texts = object_at(metadata.pop(name, None))
         metadata[name] = {text: item for text, item in texts.items() if text not in marks.CLAIMS}
     return {**_without_status(value), "metadata": metadata}
 

@@ -17,7 +17,7 @@ from engine.proof import audit as audits
 from engine.proof import rules, verification
 from engine.reconcilers.explanation import Explained
 from events import objects
-from events.json_values import Json, as_list, as_object, part
+from events.json_values import Json, as_list, object_at
 from events.shapes import PolicyRef
 from events.validation import manifests as validation
 
@@ -87,7 +87,7 @@ def _specs(names: list[str]) -> dict[PolicyRef, Json]:
 
 
 def _policy(file: str, value: Json) -> tuple[PolicyRef, Json]:
-    kind, metadata = str(value.get("kind")), part(value, "metadata")
+    kind, metadata = str(value.get("kind")), object_at(value, "metadata")
     if kind not in (*policies.KINDS, *override_policies.KINDS):
         raise failures.Failure(f"{file}: {kind} is not a policy", f"write a {policies.PROPAGATION_POLICY}")
     namespace = "" if kind.startswith("Cluster") else str(metadata.get("namespace") or "default")
@@ -102,7 +102,7 @@ def _policy(file: str, value: Json) -> tuple[PolicyRef, Json]:
     except msgspec.MsgspecError as error:
         raise failures.Failure(f"{file}: {error}", "correct the policy") from None
     ref = PolicyRef(kind=kind, name=manifest.metadata.name, namespace=namespace)
-    return ref, as_object(filled.get("spec")) or {}
+    return ref, object_at(filled, "spec")
 
 
 def _show(found: audits.Audit) -> None:
@@ -167,7 +167,7 @@ _TELLING: Final = ("clusters", "cluster", "policy", "reason", "message", "purgeM
 def _text(value: object) -> str:
     if (items := as_list(value)) is not None:
         return ",".join(map(_text, items))
-    named = as_object(value) or {}
+    named = object_at(value)
     if "name" not in named:
         return str(value)
     return f"{named['name']}:{named['replicas']}" if "replicas" in named else str(named["name"])

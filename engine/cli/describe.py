@@ -13,7 +13,7 @@ from engine.cli import (
     yaml_output,
 )
 from engine.http import summaries
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 from events.validation import known_kinds as kinds
 
 _EVENTS_MAX: Final = 20
@@ -59,19 +59,19 @@ def _placement(binding: Json | None) -> list[str]:
     """Lines about the placement of a template."""
     if binding is None:
         return ["Scheduled: no; no policy selects it"]
-    status = part(binding, "status")
+    status = object_at(binding, "status")
     conditions = [
         f"{condition.get('type')}: {condition.get('status')} ({condition.get('reason')}) {condition.get('message')}"
-        for condition in as_objects(status.get("conditions"))
+        for condition in objects_at(status, "conditions")
     ]
     faults = [
         f"Not applied in {report.get('clusterName')}: {report['appliedMessage']}"
-        for report in as_objects(status.get("aggregatedStatus"))
+        for report in objects_at(status, "aggregatedStatus")
         if report.get("appliedMessage")
     ]
     needs = [
         f"Required by: {need.get('namespace')}/{need.get('name')}"
-        for need in as_objects(part(binding, "spec").get("requiredBy"))
+        for need in objects_at(binding, "spec", "requiredBy")
     ]
     return [f"Clusters: {table_rows.spread(binding) or 'none'}", *needs, *conditions, *faults]
 
@@ -80,11 +80,11 @@ def _overrides(events: list[Json]) -> list[str]:
     """Lines about the override policies in each cluster's newest work."""
     policies: dict[str, str] = {}
     for event in events:
-        data = part(event, "data")
+        data = object_at(event, "data")
         cluster = str(data.get("cluster", ""))
         match summaries.event_name(str(event.get("type", ""))):
             case "work-applied":
-                named = (summaries.override(item) for item in as_objects(data.get("overrides")))
+                named = (summaries.override(item) for item in objects_at(data, "overrides"))
                 policies[cluster] = ", ".join(named)
             case "work-removed":
                 policies.pop(cluster, None)

@@ -21,7 +21,7 @@ from engine.cli.kube_objects import KubeObjects, Target
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 
 _LIMITS: Final = Limits(
     content_bytes_max=2 * limits.OBJECT_BYTES_MAX,
@@ -72,7 +72,7 @@ def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
 
 def _editable(document: Json) -> Json:
     plain = three_way.without_memory({name: item for name, item in document.items() if name != "status"})
-    metadata = part(plain, "metadata")
+    metadata = object_at(plain, "metadata")
     return {**plain, "metadata": {name: item for name, item in metadata.items() if name not in _SERVER_OWNED}}
 
 

@@ -14,7 +14,7 @@ from engine.cli import (
 from engine.cli.client import Client
 from engine.cli.karmada import shadow
 from engine.http import summaries
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, objects_at
 
 _TIME_CHARS: Final = 19
 """Characters of a timestamp shown in a table: up to the seconds."""
@@ -54,7 +54,7 @@ def explain(
         return
     for line in explanation_texts.story(explanation):
         output.print_line(line)
-    for group in as_objects(part(explanation, "explanation").get("groups")):
+    for group in objects_at(explanation, "explanation", "groups"):
         explanation_texts.show_group(group)
 
 

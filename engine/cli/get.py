@@ -19,7 +19,7 @@ from engine.cli import output as cli_output
 from engine.cli.client import Client
 from engine.cli.table_rows import Listing
 from events import times
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 from events.validation import known_kinds as kinds
 
 _WHOLE: Final = frozenset({"yaml", "json", "name"})
@@ -172,7 +172,7 @@ def _reference_time_ms(client: Client, as_of: str) -> int:
     try:
         return times.from_text(as_of)
     except (ValueError, OverflowError):
-        return times.from_text(str(part(client.get("moment", asOf=as_of)).get("time")))
+        return times.from_text(str(object_at(client.get("moment", asOf=as_of)).get("time")))
 
 
 def _table(
@@ -206,5 +206,5 @@ def _table(
 def _without_memory(document: Json) -> Json:
     """The object without the annotation of ``apply`` and without managed fields."""
     plain = three_way.without_memory(document)
-    metadata = part(plain, "metadata")
+    metadata = object_at(plain, "metadata")
     return {**plain, "metadata": {name: item for name, item in metadata.items() if name != "managedFields"}}

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 from engine.cli import failures, server_reads
 from engine.cli.client import Client, Reply
 from engine.objects import manifests
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 from events.validation import known_kinds as kinds
 
 MANAGER: Final = "reballast-cli"
@@ -126,7 +126,7 @@ class KubeObjects:
             reply = self.client.kubernetes("GET", f"{root}/{quote(api_version)}")
             self._served[api_version] = [
                 Resource(api_version, str(entry["kind"]), str(entry["name"]), bool(entry["namespaced"]))
-                for entry in as_objects(reply.body.get("resources"))
+                for entry in objects_at(reply.body, "resources")
                 if "/" not in str(entry["name"])
             ]
         return next((resource for resource in self._served[api_version] if resource.kind == kind), None)
@@ -188,9 +188,9 @@ class KubeObjects:
             patch = compute(live)
             if patch is None:
                 return named(target, "unchanged")
-            metadata = part(patch, "metadata")
+            metadata = object_at(patch, "metadata")
             # With the resourceVersion, the server refuses the patch if another client wrote since ``get``.
-            version = {"resourceVersion": part(live, "metadata").get("resourceVersion")}
+            version = {"resourceVersion": object_at(live, "metadata").get("resourceVersion")}
             reply = self.patch(target, {**patch, "metadata": {**metadata, **version}})
             tries += 1
             if verdict(reply) != LATE or tries == TRIES:
@@ -206,7 +206,7 @@ def named(target: Target, action: str, warnings: list[str] | None = None) -> Jso
 def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Json:
     """The result of a write: ``action`` on success, else the problems, with their lines in the file."""
     if not reply.is_refusal:
-        version = part(reply.body, "metadata").get("resourceVersion")
+        version = object_at(reply.body, "metadata").get("resourceVersion")
         outcome = named(target, action, reply.warnings)
         return {**outcome, "resourceVersion": version} if version else outcome
     return refused(target, _problems(target, reply), source, reply.warnings)
@@ -249,7 +249,7 @@ def _head(target: Target) -> Json:
 def _problems(target: Target, reply: Reply) -> list[Json]:
     """Problems of a refusal, one for each field that the server names."""
     message, sort = str(reply.body.get("message", "")), verdict(reply)
-    details = part(reply.body, "details")
+    details = object_at(reply.body, "details")
     if reply.code == NOT_FOUND_CODE and details.get("name") == target.name:
         return [_absence(target)]
     strict: list[Json] = [
@@ -267,7 +267,7 @@ def _problems(target: Target, reply: Reply) -> list[Json]:
         return strict
     caused: list[Json] = [
         {"verdict": sort, "field": str(cause.get("field", "")), "reason": str(cause.get("message", ""))}
-        for cause in as_objects(details.get("causes"))
+        for cause in objects_at(details, "causes")
     ]
     remedy = {"remedy": _REMEDIES[sort]} if sort in _REMEDIES else {}
     return caused or [{"verdict": sort, "reason": message, **remedy}]

@@ -16,7 +16,7 @@ from engine.cli import failures, log_checkpoint, options, output, server_locatio
 from engine.log import port, sqlite_table
 from engine.process import log_places, log_queries, proofs
 from engine.proof import checkpoints, verification
-from events.json_values import Json, as_objects
+from events.json_values import Json, objects_at
 
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
 From = Annotated[
@@ -66,7 +66,7 @@ def verify(  # noqa: PLR0913  # the options of a command
         report = _verified(place, scope, expected, since_snapshot=since_snapshot, processes=processes)
     else:
         report = _by_server(server, views=views)
-    findings = as_objects(report.get("findings"))
+    findings = objects_at(report, "findings")
     if server.json:
         output.json(report)
     else:
@@ -75,17 +75,17 @@ def verify(  # noqa: PLR0913  # the options of a command
 
 
 def _show(report: Json, expected: list[checkpoints.Checkpoint]) -> None:
-    findings = as_objects(report.get("findings"))
+    findings = objects_at(report, "findings")
     output.print_line(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
     for finding in findings:
         output.print_line(
             output.clean(f"{finding.get('where')}: {finding.get('kind')}: {finding.get('message')}")
         )
-    for difference in as_objects(report.get("differences")):
+    for difference in objects_at(report, "differences"):
         output.print_line(
             output.clean(f"{difference.get('where')}: other rules: {difference.get('message')}")
         )
-    for note in as_objects(report.get("notes")):
+    for note in objects_at(report, "notes"):
         output.print_line(output.clean(f"{note.get('where')}: note: {note.get('message')}"))
     if expected and not any(finding.get("kind") == "checkpoint" for finding in findings):
         counted = "1 signed checkpoint" if len(expected) == 1 else f"{len(expected)} signed checkpoints"

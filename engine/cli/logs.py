@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from engine.cli import explain, help_texts, live_feed, options, output, server_reads
 from engine.cli.client import Client
 from engine.http import summaries
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 
 _LINES: Final = 20
 _WIDER: Final = 8
@@ -75,7 +75,7 @@ def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER)
     """Fold the log from its first event and print the counts."""
     with server.client() as client:
         until = as_of or str(live_feed.last_number(client))
-        counts = part(client.get("counts", asOf=until), "counts")
+        counts = object_at(client.get("counts", asOf=until), "counts")
     if server.json:
         output.json({"asOf": until, "counts": counts})
         return

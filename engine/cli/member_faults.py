@@ -6,7 +6,7 @@ from urllib.parse import quote
 from cyclopts import Parameter, validators
 
 from engine.cli import failures, options, output, table_rows
-from events.json_values import Json, as_objects
+from events.json_values import Json, objects_at
 
 Fault = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 Amount = Annotated[
@@ -64,7 +64,7 @@ def faults(member: Json) -> str:
 
 
 def _show(answer: Json, *, as_json: bool) -> None:
-    members_ = as_objects(answer.get("items"))
+    members_ = objects_at(answer, "items")
     if as_json:
         output.json(members_)
         return

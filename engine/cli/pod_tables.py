@@ -5,7 +5,7 @@ from typing import Final
 from engine.cli import failures, output, table_rows
 from engine.cli.client import Client
 from engine.cli.table_rows import Listing
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, at, objects_at
 from events.validation import known_kinds as kinds
 
 PODS: Final = frozenset({"pod", "pods", "po"})
@@ -17,7 +17,7 @@ def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Json
     answer = client.find("members/pods", namespace=namespace, labelSelector=labels)
     if answer is None:
         raise failures.Failure("no members are simulated here, so there are no pods to list")
-    matching = [pod for pod in as_objects(answer.get("items")) if name in {"", pod.get("name")}]
+    matching = [pod for pod in objects_at(answer, "items") if name in {"", pod.get("name")}]
     if name and not matching:
         raise failures.Failure(f'pods "{name}" not found')
     return matching
@@ -50,10 +50,10 @@ def work_table(works: list[Json]) -> Listing:
         (
             work.get("cluster"),
             work.get("binding"),
-            part(work, "resource").get("kind"),
+            at(work, "resource", "kind"),
             work.get("replicas", "-"),
             "Y" if work.get("suspended") else "N",
-            f"{part(work, 'version').get('term')}.{part(work, 'version').get('step')}",
+            f"{at(work, 'version', 'term')}.{at(work, 'version', 'step')}",
             work.get("resourceVersion", ""),
         )
         for work in works

@@ -10,7 +10,7 @@ from typing import Final, cast
 from engine.cli import failures, output, server_location, table_rows
 from engine.cli.client import Client
 from events import keys
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 from events.validation import known_kinds as kinds
 
 _PAGE_ITEMS: Final = 500
@@ -35,12 +35,12 @@ def discovered(client: Client, name: str) -> kinds.Kind | None:
     """The custom kind of this name, plural, short name or ``plural.group``; None if the server serves none."""
     word, _dot, group = name.lower().partition(".")
     reply = client.kubernetes("GET", "apis", headers=_DISCOVERY)
-    for api_group in as_objects(reply.body.get("items")):
+    for api_group in objects_at(reply.body, "items"):
         group_name = table_rows.named(api_group)
-        for version in as_objects(api_group.get("versions")) if group in {"", group_name} else ():
-            for resource in as_objects(version.get("resources")):
+        for version in objects_at(api_group, "versions") if group in {"", group_name} else ():
+            for resource in objects_at(version, "resources"):
                 short = cast("list[str]", resource.get("shortNames") or [])
-                kind = str(part(resource, "responseKind").get("kind", ""))
+                kind = str(object_at(resource, "responseKind").get("kind", ""))
                 if word in {kind.lower(), resource.get("resource"), resource.get("singularResource"), *short}:
                     return kinds.Kind(
                         api_version=f"{group_name}/{version.get('version')}",
@@ -59,7 +59,7 @@ def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
         page = cast(
             "Json", client.get(path, limit=_PAGE_ITEMS, **query, **({"continue": mark} if mark else {}))
         )
-        yield from as_objects(page.get("items"))
+        yield from objects_at(page, "items")
         mark = str(page.get("continue") or "")
         if not mark:
             return
@@ -70,7 +70,7 @@ def entries(client: Client, path: str, *, start: int = 0, **query: object) -> It
     after = start
     while True:
         page = cast("Json", client.get(path, limit=_PAGE_ITEMS, after=after, **query))
-        yield from as_objects(page.get("items"))
+        yield from objects_at(page, "items")
         after = int(str(page.get("after") or 0))
         if not after:
             return
@@ -80,7 +80,7 @@ def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
     """Creation time of each template in each simulated member, by binding key; empty without simulated members."""
     times: dict[str, dict[str, int]] = {}
     answer = client.find("members/workloads", namespace=namespace)
-    for workload in as_objects((answer or {}).get("items")):
+    for workload in objects_at(answer, "items"):
         times.setdefault(str(workload["key"]), {})[str(workload["cluster"])] = int(str(workload["createdMs"]))
     return times
 
@@ -138,7 +138,7 @@ def bindings_of(client: Client, kind: str, *, namespace: str, as_of: str = "") -
     """The bindings of all templates of a kind, by namespace and name of the template."""
     bindings: dict[tuple[str, str], Json] = {}
     for binding in pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of):
-        resource = part(binding, "spec", "resource")
+        resource = object_at(binding, "spec", "resource")
         bindings[str(resource.get("namespace", "")), str(resource.get("name", ""))] = binding
     return bindings
 

@@ -9,7 +9,7 @@ from engine.cli import failures, kube_objects, options, results, server_reads
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Resource, Target
 from events import limits
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 
 _CORDON: Final[Json] = {"key": "cluster.karmada.io/unschedulable", "effect": "NoSchedule"}
 _SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "ReplicaSet")})
@@ -53,7 +53,7 @@ def label(
     labels = dict(read_label(change) for change in changes)
 
     def relabelled(live: Json) -> Json | None:
-        present = part(live, "metadata", "labels")
+        present = object_at(live, "metadata", "labels")
         for key, value in labels.items():
             if not overwrite and value is not None and present.get(key, value) != value:
                 raise failures.Failure(
@@ -123,7 +123,7 @@ def change_taints(
     """Change a cluster's taints with a function of its current ones; return the result."""
 
     def changed(live: Json) -> Json | None:
-        taints = as_objects(part(live, "spec").get("taints"))
+        taints = objects_at(live, "spec", "taints")
         desired = compute(taints)
         return None if desired == taints else {"spec": {"taints": desired}}
 
@@ -220,8 +220,8 @@ def _interpreted(client: Client, resource: Resource) -> str:
     """The path of the replicas of a kind, by its ReplicaInterpreter; empty if it has none."""
     path = ""
     for interpreter in server_reads.pages(client, "objects", kind="ReplicaInterpreter"):
-        spec = part(interpreter, "spec")
-        of = part(spec, "target")
+        spec = object_at(interpreter, "spec")
+        of = object_at(spec, "target")
         if (of.get("apiVersion"), of.get("kind")) == (resource.api_version, resource.kind):
             path = str(spec.get("replicasPath") or path)
     return path

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, cast
 
 from engine.cli import output
 from events import times
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 
 Row = tuple[object, ...]
 NONE: Final = "<none>"
@@ -42,27 +42,27 @@ def binding_key(binding: Json) -> str:
 
 def named(document: Json) -> str:
     """The object's name."""
-    return str(part(document, "metadata").get("name", ""))
+    return str(object_at(document, "metadata").get("name", ""))
 
 
 def placed(document: Json) -> str:
     """The object's namespace; empty for cluster-scoped kinds."""
-    return str(part(document, "metadata").get("namespace", ""))
+    return str(object_at(document, "metadata").get("namespace", ""))
 
 
 def runs(binding: Json, since_ms: Mapping[str, int]) -> list[Run]:
     """A template's runs by cluster: as reported, or zeros where it is scheduled but not reported yet."""
     desired = {
         str(target["name"]): int(str(target.get("replicas", 0)))
-        for target in as_objects(part(binding, "spec").get("clusters"))
+        for target in objects_at(binding, "spec", "clusters")
     }
     desired |= {cluster: 0 for cluster in required(binding) if cluster not in desired}
     by_cluster: dict[str, Run] = {
         cluster: Run(cluster, count, 0, 0, 0, adopted=False, since_ms=since_ms.get(cluster))
         for cluster, count in desired.items()
     }
-    for report in as_objects(part(binding, "status").get("aggregatedStatus")):
-        cluster, numbers = str(report.get("clusterName", "")), part(report, "status")
+    for report in objects_at(binding, "status", "aggregatedStatus"):
+        cluster, numbers = str(report.get("clusterName", "")), object_at(report, "status")
 
         def number(name: str, numbers: Json = numbers) -> int:
             return int(str(numbers.get(name, 0)))
@@ -90,7 +90,7 @@ def template_listing(
     rows: list[Row] = []
     for template, ran, binding in templates:
         wide = _template_wide(template, binding)
-        desired = int(str(part(template, "spec").get("replicas", 1)))
+        desired = int(str(object_at(template, "spec").get("replicas", 1)))
         nowhere = Run(NONE, desired, 0, 0, 0, adopted=False, since_ms=None)
         for run in ran or [nowhere]:
             numbers = _COUNTS[counted](run) if counted else ()
@@ -109,20 +109,20 @@ def label_text(labels: object) -> str:
 
 def _template_wide(template: Json, binding: Json | None) -> Row:
     """Wide columns: policy, containers, images and labels."""
-    marks = part(binding or {}, "metadata", "annotations")
+    marks = object_at(binding or {}, "metadata", "annotations")
     names = [
         str(marks[f"{scope}propagationpolicy.karmada.io/name"])
         for scope in ("", "cluster")
         if f"{scope}propagationpolicy.karmada.io/name" in marks
     ]
-    pod = part(template, "spec", "template", "spec")
-    pod = pod or part(template, "spec", "jobTemplate", "spec", "template", "spec")
-    containers = as_objects(pod.get("containers"))
+    pod = object_at(template, "spec", "template", "spec")
+    pod = pod or object_at(template, "spec", "jobTemplate", "spec", "template", "spec")
+    containers = objects_at(pod, "containers")
     return (
         ",".join(names) or NONE,
         ",".join(str(container.get("name", "")) for container in containers) or NONE,
         ",".join(str(container.get("image", "")) for container in containers) or NONE,
-        label_text(part(template, "metadata").get("labels")),
+        label_text(object_at(template, "metadata").get("labels")),
     )
 
 
@@ -146,29 +146,27 @@ def with_namespaces(table: Listing, documents: Sequence[Json]) -> Listing:
 
 def created_ms(document: Json) -> int:
     """Creation time in milliseconds since 1970; 0 if unknown."""
-    text = part(document, "metadata").get("creationTimestamp")
+    text = object_at(document, "metadata").get("creationTimestamp")
     return times.from_text(text) if isinstance(text, str) else 0
 
 
 def condition(document: Json, kind: str) -> str:
     """The status of a condition; empty if the object has none of this type."""
-    statuses = (
-        entry for entry in as_objects(part(document, "status").get("conditions")) if entry.get("type") == kind
-    )
+    statuses = (entry for entry in objects_at(document, "status", "conditions") if entry.get("type") == kind)
     return next((str(entry.get("status", "")) for entry in statuses), "")
 
 
 def spread(binding: Json) -> str:
     """The assigned clusters, ``member1:2, member2:1``, then those where it is a dependency."""
-    own = {str(target["name"]): target for target in as_objects(part(binding, "spec").get("clusters"))}
+    own = {str(target["name"]): target for target in objects_at(binding, "spec", "clusters")}
     texts = [f"{name}:{target['replicas']}" if "replicas" in target else name for name, target in own.items()]
     return ", ".join(texts + [name for name in required(binding) if name not in own])
 
 
 def required(binding: Json) -> list[str]:
     """The clusters in which other bindings depend on this one."""
-    needs = as_objects(part(binding, "spec").get("requiredBy"))
-    return sorted({str(target["name"]) for need in needs for target in as_objects(need.get("clusters"))})
+    needs = objects_at(binding, "spec", "requiredBy")
+    return sorted({str(target["name"]) for need in needs for target in objects_at(need, "clusters")})
 
 
 def _plain(_document: Json) -> Row:
@@ -176,9 +174,9 @@ def _plain(_document: Json) -> Row:
 
 
 def _cluster(document: Json) -> Row:
-    spec = part(document, "spec")
+    spec = object_at(document, "spec")
     zones = ",".join(str(zone) for zone in cast("list[object]", spec.get("zones", [])))
-    taints = ",".join(_taint(taint) for taint in as_objects(spec.get("taints")))
+    taints = ",".join(_taint(taint) for taint in objects_at(spec, "taints"))
     columns = (zones, spec.get("region"), spec.get("provider"), spec.get("apiEndpoint"), taints)
     ready = condition(document, "Ready") or "Unknown"
     return (spec.get("syncMode", "Push"), ready, *(value or NONE for value in columns))
@@ -194,19 +192,14 @@ def _binding(document: Json) -> Row:
 
 
 def _policy(document: Json) -> Row:
-    spec = part(document, "spec")
-    selectors = (
-        ",".join(_selector(selector) for selector in as_objects(spec.get("resourceSelectors"))) or NONE
-    )
-    affinity = part(spec, "placement", "clusterAffinity").get("clusterNames")
-    groups = [
-        str(group.get("affinityName"))
-        for group in as_objects(part(spec, "placement").get("clusterAffinities"))
-    ]
+    spec = object_at(document, "spec")
+    selectors = ",".join(_selector(selector) for selector in objects_at(spec, "resourceSelectors")) or NONE
+    affinity = object_at(spec, "placement", "clusterAffinity").get("clusterNames")
+    groups = [str(group.get("affinityName")) for group in objects_at(spec, "placement", "clusterAffinities")]
     clusters = (
         [str(name) for name in cast("list[object]", affinity)] if isinstance(affinity, list) else groups
     )
-    scheduling = part(spec, "placement", "replicaScheduling").get("replicaSchedulingType", "Duplicated")
+    scheduling = object_at(spec, "placement", "replicaScheduling").get("replicaSchedulingType", "Duplicated")
     shown = (selectors, ",".join(clusters) or "<any>", scheduling)
     return (spec.get("conflictResolution", "Abort"), spec.get("priority", 0), *shown)
 
@@ -218,18 +211,18 @@ def _selector(selector: Json) -> str:
 
 
 def _rebalancer(document: Json) -> Row:
-    observed = as_objects(part(document, "status").get("observedWorkloads"))
+    observed = objects_at(document, "status", "observedWorkloads")
     done = sum(workload.get("result") == "Successful" for workload in observed)
-    return (f"{done}/{len(observed)}", part(document, "status").get("finishTime", NONE))
+    return (f"{done}/{len(observed)}", object_at(document, "status").get("finishTime", NONE))
 
 
 def _namespace(document: Json) -> Row:
-    return (part(document, "status").get("phase", "Active"),)
+    return (object_at(document, "status").get("phase", "Active"),)
 
 
 def _interpreter(document: Json) -> Row:
-    spec = part(document, "spec")
-    return (f"{part(spec, 'target').get('kind')}", spec.get("replicasPath"))
+    spec = object_at(document, "spec")
+    return (f"{object_at(spec, 'target').get('kind')}", spec.get("replicasPath"))
 
 
 _BINDINGS: Final = (("NAME", "SCHEDULED", "FULLYAPPLIED", "AGE"), ("CLUSTERS",), _binding)

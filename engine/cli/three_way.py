@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from engine.domain import marks
-from events.json_values import Json, as_object
+from events.json_values import Json, as_object, object_at
 
 _MEMORY_BYTES_MAX: Final = 262_144
 """Kubernetes' limit for all annotations of an object; beyond it the annotation is omitted, and removed fields stay."""
@@ -18,8 +18,8 @@ _MEMORY_BYTES_MAX: Final = 262_144
 def with_memory(value: Json) -> Json:
     """The object with kubectl's last-applied annotation."""
     plain = without_memory(value)
-    metadata = dict(as_object(plain.get("metadata")) or {})
-    annotations = as_object(metadata.get("annotations")) or {}
+    metadata = dict(object_at(plain, "metadata"))
+    annotations = object_at(metadata, "annotations")
     noted = {**plain, "metadata": {**metadata, "annotations": annotations}}
     memory = msgspec.json.encode(noted, order="sorted") + b"\n"
     if len(memory) > _MEMORY_BYTES_MAX:
@@ -30,7 +30,7 @@ def with_memory(value: Json) -> Json:
 
 def without_memory(value: Json) -> Json:
     """The object without the last-applied annotation."""
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     annotations = as_object(metadata.get("annotations"))
     if annotations is None or marks.LAST_APPLIED not in annotations:
         return value
@@ -41,7 +41,7 @@ def without_memory(value: Json) -> Json:
 
 def last_applied(live: Json) -> Json:
     """The object applied last, from the annotation; empty if that is absent or unreadable."""
-    annotations = as_object((as_object(live.get("metadata")) or {}).get("annotations")) or {}
+    annotations = object_at(live, "metadata", "annotations")
     text = annotations.get(marks.LAST_APPLIED)
     if not isinstance(text, str):
         return {}
@@ -57,7 +57,7 @@ def patch(last: Json, desired: Json, live: Json) -> Json:
     for name, value in desired.items():
         new, old = as_object(value), as_object(live.get(name))
         if new is not None and old is not None:
-            inner = patch(as_object(last.get(name)) or {}, new, old)
+            inner = patch(object_at(last, name), new, old)
             if inner:
                 changes[name] = inner
         elif value != live.get(name):

@@ -27,7 +27,7 @@ from engine.cli import (
 )
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
-from events.json_values import Json, as_list, as_objects, part
+from events.json_values import Json, at, list_at, object_at, objects_at
 
 _STEP_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.02
@@ -252,17 +252,17 @@ class _Tourist:
     def _running(self) -> dict[str, int]:
         """Ready replicas per cluster, as reported, of clusters that are scheduled or still run some."""
         binding = self._client.find(_BINDING) or {}
-        reports = as_objects(part(binding, "status").get("aggregatedStatus"))
-        scheduled = {str(target["name"]) for target in as_objects(part(binding, "spec").get("clusters"))}
+        reports = objects_at(binding, "status", "aggregatedStatus")
+        scheduled = {str(target["name"]) for target in objects_at(binding, "spec", "clusters")}
         ready = {
-            str(report["clusterName"]): int(str(part(report, "status").get("readyReplicas") or 0))
+            str(report["clusterName"]): int(str(at(report, "status", "readyReplicas") or 0))
             for report in reports
         }
         return {name: count for name, count in ready.items() if count or name in scheduled}
 
     def _is_rebalanced(self, generation: int = 1) -> bool:
-        status = part(self._client.find("rebalancers/demo"), "status")
-        seen = as_objects(status.get("observedWorkloads"))
+        status = object_at(self._client.find("rebalancers/demo"), "status")
+        seen = objects_at(status, "observedWorkloads")
         done = [workload.get("result") for workload in seen] == ["Successful"]
         return done and "finishTime" in status and status.get("observedGeneration") == generation
 
@@ -271,14 +271,14 @@ class _Tourist:
 
     def _print_reasons(self) -> None:
         decision = self._client.find("explain/default/foo-deployment") or {}
-        basis = part(decision, "basis")
+        basis = object_at(decision, "basis")
         self._print(
             f"  why: {decision.get('trigger')}, decided {decision.get('mode')} in step {basis.get('step')} of shard "
             f"{basis.get('shard')}"
         )
-        groups = as_objects(part(decision, "explanation").get("groups"))
-        for cluster in as_objects(groups[0].get("clusters")) if groups else []:
-            failed = [str(reason) for reason in as_list(cluster.get("failed")) or []]
+        groups = objects_at(decision, "explanation", "groups")
+        for cluster in objects_at(groups[0], "clusters") if groups else []:
+            failed = [str(reason) for reason in list_at(cluster, "failed")]
             text = (
                 "; ".join(failed)
                 or f"capacity for {cluster.get('available')}, gets {cluster.get('replicas')}"
@@ -287,4 +287,4 @@ class _Tourist:
 
 
 def _findings(proof: object) -> list[Json]:
-    return as_objects(part(proof).get("findings"))
+    return objects_at(proof, "findings")

@@ -9,7 +9,7 @@ from cyclopts import Parameter, validators
 from engine.cli import failures, kube_objects, options, output, results
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 
 WAIT_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.25
@@ -85,13 +85,13 @@ def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
 def _uid(client: Client, name: str) -> str:
     """The cluster's uid, which differs if it was joined again; empty if it does not exist."""
     cluster = client.find(f"clusters/{quote(name, safe='')}") or {}
-    return str(part(cluster, "metadata").get("uid", ""))
+    return str(object_at(cluster, "metadata").get("uid", ""))
 
 
 def _left(client: Client, name: str) -> str:
     """The remaining works of a cluster as text."""
     page = cast("Json", client.get("works", cluster=name, limit=_COUNTED_MAX))
-    count = len(as_objects(page.get("items")))
+    count = len(objects_at(page, "items"))
     if not count:
         return "no report yet that all is removed"
     more = "more than " if page.get("continue") else ""

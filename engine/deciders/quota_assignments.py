@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.domain import federated_quotas
 from engine.kubeapi.values import quantity
 from events import decisions, keys, objects, shapes
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 _DIGEST_BYTES: Final = 8
 
@@ -77,7 +77,7 @@ def overall_used(members: tuple[decisions.MemberStatus, ...]) -> dict[str, shape
     """Return the use of each resource in all clusters together."""
     totals: dict[str, int] = {}
     for member in federated_quotas.members(members):
-        used: Json = as_object(member.get("used")) or {}
+        used: Json = object_at(member, "used")
         for resource, amount in used.items():
             totals[resource] = totals.get(resource, 0) + (quantity.nano_units_of(amount) or 0)
     return {

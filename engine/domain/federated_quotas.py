@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from events import decisions, keys, shapes
-from events.json_values import Json, as_object, as_objects, part
+from events.json_values import Json, object_at, objects_at
 
 KIND: Final = "FederatedResourceQuota"
 QUOTA: Final = ("v1", "ResourceQuota")
@@ -29,15 +29,15 @@ def assigned(overrides: tuple[shapes.OverrideRef, ...]) -> shapes.OverrideRef | 
 def quotas(manifest: bytes | msgspec.Raw) -> list[tuple[str, bytes]]:
     """Return, for each static assignment, its cluster and the manifest of the ResourceQuota."""
     value: Json = msgspec.json.decode(manifest, type=dict[str, object])
-    metadata = part(value, "metadata")
+    metadata = object_at(value, "metadata")
     api_version, kind = QUOTA
     found: list[tuple[str, bytes]] = []
-    for assignment in as_objects(part(value, "spec").get("staticAssignments")):
+    for assignment in objects_at(value, "spec", "staticAssignments"):
         quota: Json = {
             "apiVersion": api_version,
             "kind": kind,
             "metadata": {"name": metadata.get("name"), "namespace": metadata.get("namespace")},
-            "spec": {"hard": as_object(assignment.get("hard")) or {}},
+            "spec": {"hard": object_at(assignment, "hard")},
         }
         found.append((str(assignment.get("clusterName")), _ENCODE(quota)))
     return found

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from events import keys, shapes, vocabulary
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, list_at, object_at
 
 MANAGED: Final = "karmada.io/managed"
 """Label of all objects in clusters that a control plane manages."""
@@ -152,10 +152,10 @@ def of_policy(kind: str, uid: str, metadata: Json) -> Json:
     """Return the metadata of a policy with its permanent id and its finalizer; that of another kind as it is."""
     if kind not in POLICY_IDS:
         return metadata
-    marked = {**metadata, "labels": {**(as_object(metadata.get("labels")) or {}), POLICY_IDS[kind]: uid}}
+    marked = {**metadata, "labels": {**object_at(metadata, "labels"), POLICY_IDS[kind]: uid}}
     if "deletionTimestamp" in metadata:
         return marked
-    own = as_list(metadata.get("finalizers")) or []
+    own = list_at(metadata, "finalizers")
     return {
         **marked,
         "finalizers": [*(each for each in own if each != POLICY_FINALIZERS[kind]), POLICY_FINALIZERS[kind]],
@@ -165,7 +165,7 @@ def of_policy(kind: str, uid: str, metadata: Json) -> Json:
 def finalizers(metadata: Json) -> list[object]:
     """Return the finalizers of an object's metadata but for those that policies show."""
     shown = POLICY_FINALIZERS.values()
-    return [each for each in as_list(metadata.get("finalizers")) or [] if each not in shown]
+    return [each for each in list_at(metadata, "finalizers") if each not in shown]
 
 
 def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
@@ -212,15 +212,15 @@ def propagated(metadata: Json, propagation: Propagation) -> Json:
 
 def listed(metadata: Json) -> Json:
     """Return the metadata with annotations that list its labels and annotations, as managed by the control plane."""
-    labels = as_object(metadata.get("labels")) or {}
-    names = {*(as_object(metadata.get("annotations")) or {}), _MANAGED_ANNOTATIONS, _MANAGED_LABELS}
+    labels = object_at(metadata, "labels")
+    names = {*object_at(metadata, "annotations"), _MANAGED_ANNOTATIONS, _MANAGED_LABELS}
     lists = {_MANAGED_ANNOTATIONS: ",".join(sorted(names)), _MANAGED_LABELS: ",".join(sorted(labels))}
     return _merged(metadata, Marks({}, lists))
 
 
 def _merged(metadata: Json, marks: Marks) -> Json:
-    labels: Mapping[str, object] = {**(as_object(metadata.get("labels")) or {}), **marks.labels}
-    annotations = {**(as_object(metadata.get("annotations")) or {}), **marks.annotations}
+    labels: Mapping[str, object] = {**object_at(metadata, "labels"), **marks.labels}
+    annotations = {**object_at(metadata, "annotations"), **marks.annotations}
     return {**metadata, **({"labels": labels} if labels else {}), "annotations": annotations}
 
 

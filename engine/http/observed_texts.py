@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from events.json_values import Json, as_object, as_objects, condition, part
+from events.json_values import Json, condition, object_at, objects_at
 
 _ABOUT: Final = {"object-observed", "object-vanished", "decision-compared", "decision-made"}
 _EVENT: Final = "Event"
@@ -19,7 +19,7 @@ def text(event: str, data: Json, *, is_named: bool) -> str | None:
     name = "/".join(filter(None, (str(data.get("namespace") or ""), str(data.get("name") or ""))))
     shown = _shown(event, kind, data)
     if event == "object-observed" and kind == _EVENT:
-        return f"Event {_subject(part(data, 'manifest'))}: {shown}" if is_named else f"Event {shown}"
+        return f"Event {_subject(object_at(data, 'manifest'))}: {shown}" if is_named else f"Event {shown}"
     if is_named:
         return f"{kind} {name}: {shown}"
     return shown if kind in _BINDINGS or event != "object-observed" else f"{kind}: {shown}"
@@ -39,31 +39,29 @@ def _shown(event: str, kind: str, data: Json) -> str:
         case "decision-made":
             return _result(data)
         case _:
-            manifest = part(data, "manifest")
+            manifest = object_at(data, "manifest")
             return _OF_KIND.get(kind, _template)(manifest)
 
 
 def _compared(data: Json) -> str:
-    observed = _result(part(data, "observed"))
+    observed = _result(object_at(data, "observed"))
     if data.get("verdict") == "same":
         return f"same: {observed}"
     why = f" ({data['why']})" if data.get("why") else ""
-    return f"{data.get('verdict')}{why}: Karmada {observed}; Reballast {_result(part(data, 'computed'))}"
+    return f"{data.get('verdict')}{why}: Karmada {observed}; Reballast {_result(object_at(data, 'computed'))}"
 
 
 def _result(data: Json) -> str:
     """A result of scheduling: the clusters, or the reason why there are none."""
     if data.get("reason") == _SUCCESS:
-        return counts(part(data, "clusters"))
+        return counts(object_at(data, "clusters"))
     return f"{data.get('reason')}: {data.get('message')}"
 
 
 def _binding(manifest: Json) -> str:
-    spec = part(manifest, "spec")
-    placed = counts(
-        {str(each.get("name")): each.get("replicas", 0) for each in as_objects(spec.get("clusters"))}
-    )
-    evicting = [str(task.get("fromCluster")) for task in as_objects(spec.get("gracefulEvictionTasks"))]
+    spec = object_at(manifest, "spec")
+    placed = counts({str(each.get("name")): each.get("replicas", 0) for each in objects_at(spec, "clusters")})
+    evicting = [str(task.get("fromCluster")) for task in objects_at(spec, "gracefulEvictionTasks")]
     leaving = f"; evicting from {', '.join(evicting)}" if evicting else ""
     scheduled = condition(manifest, "Scheduled")
     failed = f"; {_result(scheduled)}" if scheduled and scheduled.get("reason") != _SUCCESS else ""
@@ -73,10 +71,7 @@ def _binding(manifest: Json) -> str:
 def _cluster(manifest: Json) -> str:
     ready = condition(manifest, "Ready")
     state = {"True": "ready", "False": "not ready"}.get(str(ready.get("status")), "readiness unknown")
-    taints = [
-        f"{taint.get('key')}:{taint.get('effect')}"
-        for taint in as_objects(part(manifest, "spec").get("taints"))
-    ]
+    taints = [f"{taint.get('key')}:{taint.get('effect')}" for taint in objects_at(manifest, "spec", "taints")]
     return f"{state}, tainted {', '.join(taints)}" if taints else state
 
 
@@ -86,21 +81,19 @@ def _event(manifest: Json) -> str:
 
 def _subject(manifest: Json) -> str:
     """The object that an Event is about."""
-    about = part(manifest, "involvedObject")
+    about = object_at(manifest, "involvedObject")
     name = "/".join(filter(None, (str(about.get("namespace") or ""), str(about.get("name")))))
     return f"{about.get('kind')} {name}"
 
 
 def _rebalancer(manifest: Json) -> str:
-    count = len(as_objects(part(manifest, "spec").get("workloads")))
-    results = [
-        str(each.get("result")) for each in as_objects(part(manifest, "status").get("observedWorkloads"))
-    ]
+    count = len(objects_at(manifest, "spec", "workloads"))
+    results = [str(each.get("result")) for each in objects_at(manifest, "status", "observedWorkloads")]
     return f"{results.count('Successful')} of {count} workloads rebalanced"
 
 
 def _template(manifest: Json) -> str:
-    metadata, spec = part(manifest, "metadata"), as_object(manifest.get("spec")) or {}
+    metadata, spec = object_at(manifest, "metadata"), object_at(manifest, "spec")
     generation = f"generation {metadata['generation']}" if metadata.get("generation") else ""
     replicas = f"{spec['replicas']} replicas" if "replicas" in spec else ""
     leaving = "being deleted" if metadata.get("deletionTimestamp") else ""

@@ -11,7 +11,7 @@ from engine.objects.clusters import ClusterManifest
 from engine.overrides import application, policies, selection
 from engine.placement.fleet import Fleet
 from events import shapes
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 from projections import agent_queries
 from projections.documents.clusters import cluster_document
 from projections.port import Rows
@@ -39,9 +39,9 @@ def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
 
 
 def _overridden(manifest: Json, overrides: selection.Overrides, fleet: Fleet, cluster: str) -> Json:
-    metadata = part(manifest, "metadata")
+    metadata = object_at(manifest, "metadata")
     api_version, kind = namespaces.KIND
-    labels = {name: str(text) for name, text in part(metadata, "labels").items()}
+    labels = {name: str(text) for name, text in object_at(metadata, "labels").items()}
     ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name=str(metadata["name"]))
     selected = overrides.policies_for(_Template(ref, labels))
     if not selected:

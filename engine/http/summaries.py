@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from engine.http import observed_texts
-from events.json_values import Json, as_object, as_objects, part, texts
+from events.json_values import Json, as_object, object_at, objects_at, texts
 
 _UNTOLD: Final = frozenset({"key", "manifest", "placement", "ends"})
 
@@ -74,7 +74,7 @@ def short(value: object) -> str:
 
 def preemption_lines(explained: Json) -> Iterator[tuple[str, str]]:
     """Lines about priority and preemption in an explanation, as (heading, text)."""
-    priority, preemption = part(explained, "priority"), part(explained, "preemption")
+    priority, preemption = object_at(explained, "priority"), object_at(explained, "preemption")
     if explained.get("refused"):
         yield "Not applied", f"{explained['refused']}; the policy is applied once that is put right"
     is_never = priority.get("preemptionPolicy") == "Never"
@@ -91,7 +91,7 @@ def preemption_lines(explained: Json) -> Iterator[tuple[str, str]]:
         yield from (("Preempts", line) for line in _preempts(preemption))
     elif is_never and explained.get("condition") == "Unschedulable":
         yield "Preempts", "nothing: preemptionPolicy is Never"
-    for cluster, entry in part(explained, "preempted").items():
+    for cluster, entry in object_at(explained, "preempted").items():
         data = cast("Json", entry)
         until = f", excluded until {data['until']}" if data.get("until") else ""
         text = (
@@ -101,7 +101,7 @@ def preemption_lines(explained: Json) -> Iterator[tuple[str, str]]:
 
 
 def _preempts(preemption: Json) -> Iterator[str]:
-    for victim in as_objects(preemption.get("victims")):
+    for victim in objects_at(preemption, "victims"):
         size = f"{victim.get('replicas')} replicas, priority {victim.get('priority')}"
         yield f"{victim.get('key')} in {victim.get('cluster')} ({size})"
     if preemption.get("reason"):

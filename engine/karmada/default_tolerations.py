@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from events import vocabulary
-from events.json_values import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_list, as_object, objects_at
 
 NOT_READY: Final = "cluster.karmada.io/not-ready"
 UNREACHABLE: Final = "cluster.karmada.io/unreachable"
@@ -33,7 +33,7 @@ def with_tolerations(spec: Json, seconds: TolerationSeconds) -> Json:
     added: list[object] = [
         {"key": key, "operator": "Exists", "effect": vocabulary.NO_EXECUTE, "tolerationSeconds": count}
         for key, count in wanted.items()
-        if count is not None and not any(_speaks_of(each, key) for each in as_objects(given))
+        if count is not None and not any(_speaks_of(each, key) for each in objects_at(given))
     ]
     return {**spec, "placement": {**placement, "clusterTolerations": [*given, *added]}} if added else spec
 

@@ -12,7 +12,7 @@ from engine.karmada import default_tolerations
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.objects import policies
 from events import times
-from events.json_values import Json, as_list, as_object, as_objects, part
+from events.json_values import Json, as_list, as_object, at, object_at, objects_at
 from events.validation import kind_schemas, known_kinds
 
 _POLICY: Final = "policy.karmada.PropagationSpec"
@@ -56,11 +56,11 @@ def _policy(spec: Json, namespace: str) -> Json:
     if placement is not None:
         filled["placement"] = _placement(placement)
     # ``_static`` has copied the object, so it may be changed in place.
-    if application := part(filled, "failover", "application"):
+    if application := object_at(filled, "failover", "application"):
         if application["purgeMode"] in _GRACEFUL:
             application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
         filled["propagateDeps"] = True
-    if any(each.get("kind") == "ServiceImport" for each in as_objects(spec.get("resourceSelectors"))):
+    if any(each.get("kind") == "ServiceImport" for each in objects_at(spec, "resourceSelectors")):
         filled["propagateDeps"] = True
     return filled
 
@@ -70,8 +70,8 @@ def _static(value: Json, name: str) -> Json:
 
     Defaults come before other fields and in alphabetical order, as they have always been recorded.
     """
-    written = as_object(kind_schemas.types()[name]["properties"]) or {}
-    fields = {field: as_object(each) or {} for field, each in written.items()}
+    written = object_at(kind_schemas.types()[name], "properties")
+    fields = {field: object_at(each) for field, each in written.items()}
     defaults = {field: fields[field]["default"] for field in sorted(fields) if "default" in fields[field]}
     filled = {**defaults, **value}
     for field, schema in fields.items():
@@ -142,5 +142,5 @@ def _cluster(spec: Json, now_ms: int) -> Json:
 
 
 def _namespace(value: Json) -> str:
-    namespace = (as_object(value.get("metadata")) or {}).get("namespace")
+    namespace = at(value, "metadata", "namespace")
     return namespace if isinstance(namespace, str) else ""

@@ -4,7 +4,7 @@ from typing import Final
 
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
-from events.json_values import Json, as_object
+from events.json_values import Json, at, object_at
 
 LABEL: Final = "resourcetemplate.karmada.io/deletion-protected"
 ALWAYS: Final = "Always"
@@ -14,8 +14,8 @@ _REASON: Final = f"This resource is protected, please make sure to remove the la
 
 def is_protected(value: Json) -> bool:
     """Return whether an object may not be deleted; values of the label other than Always have no effect."""
-    metadata = as_object(value.get("metadata")) or {}
-    return (as_object(metadata.get("labels")) or {}).get(LABEL) == ALWAYS
+    metadata = object_at(value, "metadata")
+    return at(metadata, "labels", LABEL) == ALWAYS
 
 
 def check(value: Json) -> None:
@@ -23,7 +23,7 @@ def check(value: Json) -> None:
     if not is_protected(value):
         return
     if value.get("kind") == "Cluster":
-        name = str((as_object(value.get("metadata")) or {}).get("name", ""))
+        name = str(object_at(value, "metadata").get("name", ""))
         message = f'clusters.cluster.karmada.io "{name}" is forbidden: {_REASON}'
         raise StatusError(
             403, "Forbidden", message, {"name": name, "group": "cluster.karmada.io", "kind": "clusters"}

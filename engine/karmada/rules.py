@@ -17,7 +17,7 @@ from engine.kubeapi.values import quantity
 from engine.objects import dependencies
 from engine.objects import policies as propagation_policies
 from events import limits, objects
-from events.json_values import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_list, as_object, at, object_at, objects_at
 from events.validation import manifests, names, policies
 from events.validation import sizes as validation_sizes
 
@@ -72,21 +72,19 @@ def denial(found: Iterable[Cause]) -> str:
 
 
 def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
-    spec = as_object(value.get("spec")) or {}
+    spec = object_at(value, "spec")
     kind = value.get("kind")
     match kind:
         case "PropagationPolicy" | "ClusterPropagationPolicy":
             if old is not None:
                 yield from _policy_update(str(kind), value, old)
             yield from causes.of_faults(policies.propagation_rules(spec), value)
-            yield from _repeated_fields(
-                as_objects((as_object(spec.get("placement")) or {}).get("spreadConstraints"))
-            )
-            yield from _failover(as_object((as_object(spec.get("failover")) or {}).get("application")))
+            yield from _repeated_fields(objects_at(spec, "placement", "spreadConstraints"))
+            yield from _failover(as_object(at(spec, "failover", "application")))
         case "OverridePolicy" | "ClusterOverridePolicy":
             yield from _overrides(spec)
         case "ClusterTaintPolicy":
-            yield from _repeated_taints(as_objects(spec.get("taints")))
+            yield from _repeated_taints(objects_at(spec, "taints"))
         case "FederatedResourceQuota":
             yield from _quota(spec)
         case _:
@@ -94,7 +92,7 @@ def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
 
 
 def _policy_update(kind: str, value: Json, old: Json) -> Iterator[Cause]:
-    before, after = as_object(old.get("spec")) or {}, as_object(value.get("spec")) or {}
+    before, after = object_at(old, "spec"), object_at(value, "spec")
     if before.get("schedulerName", "") != after.get("schedulerName", ""):
         yield Cause(field="", reason="FieldValueForbidden", message="the schedulerName should not be updated")
     label = marks.POLICY_IDS[kind]
@@ -127,25 +125,23 @@ def _overrides(spec: Json) -> Iterator[Cause]:
         yield causes.invalid(
             "spec.targetCluster", spec["targetCluster"], "overrideRules and targetCluster can't co-exist"
         )
-    overriders = as_object(spec.get("overriders")) or {}
+    overriders = object_at(spec, "overriders")
     if any(overriders.values()) and rules is not None:
         yield causes.invalid("spec.overriders", overriders, "overrideRules and overriders can't co-exist")
-    for place, rule in enumerate(as_objects(rules)):
-        yield from _overriders(
-            as_object(rule.get("overriders")) or {}, f"spec.overrideRules[{place}].overriders"
-        )
+    for place, rule in enumerate(objects_at(rules)):
+        yield from _overriders(object_at(rule, "overriders"), f"spec.overrideRules[{place}].overriders")
 
 
 def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
-    for place, each in enumerate(as_objects(overriders.get("labelsOverrider"))):
-        labels = as_object(each.get("value")) or {}
+    for place, each in enumerate(objects_at(overriders, "labelsOverrider")):
+        labels = object_at(each, "value")
         where = f"{path}.labelsOverrider[{place}].value"
         texts = {name: str(label) for name, label in labels.items()}
         yield from causes.of_faults(names.label_faults(texts, where), {})
-    for place, each in enumerate(as_objects(overriders.get("imageOverrider"))):
-        pointer = (as_object(each.get("predicate")) or {}).get("path")
+    for place, each in enumerate(objects_at(overriders, "imageOverrider")):
+        pointer = at(each, "predicate", "path")
         yield from _pointer(pointer, f"{path}.imageOverrider[{place}].predicate.path")
-    for place, each in enumerate(as_objects(overriders.get("fieldOverrider"))):
+    for place, each in enumerate(objects_at(overriders, "fieldOverrider")):
         where = f"{path}.fieldOverrider[{place}]"
         if each.get("yaml") and each.get("json"):
             yield causes.invalid(
@@ -153,7 +149,7 @@ def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
             )
         yield from _pointer(each.get("fieldPath"), f"{where}.fieldPath")
         for form in ("json", "yaml"):
-            for step, patch in enumerate(as_objects(each.get(form))):
+            for step, patch in enumerate(objects_at(each, form)):
                 yield from _pointer(patch.get("subPath"), f"{where}.{form}[{step}].subPath")
 
 
@@ -179,10 +175,10 @@ def _repeated(taints: list[Json]) -> Iterator[int]:
 
 
 def _quota(spec: Json) -> Iterator[Cause]:
-    overall = as_object(spec.get("overall")) or {}
-    assignments = as_objects(spec.get("staticAssignments"))
+    overall = object_at(spec, "overall")
+    assignments = objects_at(spec, "staticAssignments")
     for name, amount in overall.items():
-        parts = [(as_object(each.get("hard")) or {}).get(name, 0) for each in assignments]
+        parts = [object_at(each, "hard").get(name, 0) for each in assignments]
         sizes = [quantity.nano_units_of(part) for part in parts]
         most = quantity.nano_units_of(amount)
         if most is None or None in sizes:
@@ -194,14 +190,14 @@ def _quota(spec: Json) -> Iterator[Cause]:
         name = str(each.get("clusterName", ""))
         if reason := _cluster_name_fault(name):
             yield causes.invalid(f"{path}.clusterName", name, reason)
-        for resource in as_object(each.get("hard")) or {}:
+        for resource in object_at(each, "hard"):
             if resource not in overall:
                 detail = "assignment resourceName is not exist in overall"
                 yield causes.invalid(f"{path}.hard[{resource}]", resource, detail)
 
 
 def _cluster(value: Json) -> Iterator[Cause]:
-    spec = as_object(value.get("spec")) or {}
+    spec = object_at(value, "spec")
     name = causes.at(value, "metadata.name")
     if isinstance(name, str) and (reason := _cluster_name_fault(name)):
         yield causes.invalid("metadata.name", name, reason)
@@ -218,7 +214,7 @@ def _cluster(value: Json) -> Iterator[Cause]:
         yield causes.invalid(
             "spec.proxyURL", proxy, f'unsupported scheme "{scheme}", must be http, https, or socks5'
         )
-    taints = as_objects(spec.get("taints"))
+    taints = objects_at(spec, "taints")
     for place in _repeated(taints):
         yield causes.duplicate(f"spec.taints[{place}]", taints[place])
 
@@ -234,4 +230,4 @@ def _cluster_name_fault(name: str) -> str:
 
 
 def _label(value: Json, name: str) -> object:
-    return (as_object(causes.at(value, "metadata.labels")) or {}).get(name)
+    return object_at(causes.at(value, "metadata.labels")).get(name)

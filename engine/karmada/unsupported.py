@@ -7,7 +7,7 @@ from typing import Final
 
 from engine.domain import bindings
 from engine.objects import policies
-from events.json_values import Json, as_object, part
+from events.json_values import Json, at, object_at
 from events.validation import known_kinds
 
 KINDS: Final = {
@@ -57,7 +57,7 @@ def warnings(value: Json) -> tuple[str, ...]:
         for path, missing in FIELDS.items()
         if _is_set(value, path)
     ]
-    if reason := bindings.not_scheduled_here(str(part(value, "spec").get("schedulerName") or "")):
+    if reason := bindings.not_scheduled_here(str(at(value, "spec", "schedulerName") or "")):
         missing_fields.append(f"spec.schedulerName: {reason}")
     return tuple(missing_fields)
 
@@ -66,7 +66,7 @@ def with_condition(value: Json) -> Json:
     """Return the object with a condition that no controller acts on it, unless a client wrote conditions."""
     kind = str(value.get("kind"))
     missing = KINDS.get((str(value.get("apiVersion")), kind))
-    status = as_object(value.get("status")) or {}
+    status = object_at(value, "status")
     if missing is None or kind not in _CONDITIONS or status.get("conditions"):
         return value
     condition: Json = {
@@ -74,11 +74,11 @@ def with_condition(value: Json) -> Json:
         "status": "False",
         "reason": "NotSupported",
         "message": missing,
-        "lastTransitionTime": (as_object(value.get("metadata")) or {}).get("creationTimestamp"),
+        "lastTransitionTime": at(value, "metadata", "creationTimestamp"),
     }
     return {**value, "status": {**status, "conditions": [condition]}}
 
 
 def _is_set(value: Json, path: str) -> bool:
     *parents, field = path.split(".")
-    return bool((part(value, *parents) or {}).get(field))
+    return bool((object_at(value, *parents) or {}).get(field))

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from events import limits
-from events.json_values import Json, as_list
+from events.json_values import Json, list_at
 
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105  # a kind
@@ -110,14 +110,14 @@ def _may_refer(raw: bytes) -> bool:
 
 
 def _ingress(root: object) -> _References:
-    for entry in as_list(_field_at(root, "spec", "tls")) or []:
+    for entry in list_at(_field_at(root, "spec", "tls")):
         yield SECRET, _field_at(entry, "secretName")
 
 
 def _workload(kind: str, root: object, pod_path: tuple[str, ...]) -> _References:
     own_claims = [
         _field_at(claim, "metadata", "name")
-        for claim in as_list(_field_at(root, "spec", "volumeClaimTemplates")) or []
+        for claim in list_at(_field_at(root, "spec", "volumeClaimTemplates"))
     ]
     for dependency_kind, name in _pod(_field_at(root, *pod_path)):
         if not (kind == "StatefulSet" and dependency_kind == VOLUME_CLAIM and name in own_claims):
@@ -128,20 +128,20 @@ def _pod(pod: object) -> _References:
     account = _field_at(pod, "serviceAccountName")
     if account != DEFAULT_ACCOUNT:
         yield SERVICE_ACCOUNT, account
-    for entry in as_list(_field_at(pod, "imagePullSecrets")) or []:
+    for entry in list_at(_field_at(pod, "imagePullSecrets")):
         yield SECRET, _field_at(entry, "name")
     for group in _CONTAINERS:
-        for container in as_list(_field_at(pod, group)) or []:
+        for container in list_at(_field_at(pod, group)):
             yield from _container(container)
-    for volume in as_list(_field_at(pod, "volumes")) or []:
+    for volume in list_at(_field_at(pod, "volumes")):
         yield from _volume(volume)
 
 
 def _container(container: object) -> _References:
-    for source in as_list(_field_at(container, "envFrom")) or []:
+    for source in list_at(_field_at(container, "envFrom")):
         yield CONFIG_MAP, _field_at(source, "configMapRef", "name")
         yield SECRET, _field_at(source, "secretRef", "name")
-    for variable in as_list(_field_at(container, "env")) or []:
+    for variable in list_at(_field_at(container, "env")):
         yield CONFIG_MAP, _field_at(variable, "valueFrom", "configMapKeyRef", "name")
         yield SECRET, _field_at(variable, "valueFrom", "secretKeyRef", "name")
 
@@ -151,7 +151,7 @@ def _volume(volume: object) -> _References:
     yield VOLUME_CLAIM, _field_at(volume, "persistentVolumeClaim", "claimName")
     for path in _SECRET_PATHS:
         yield SECRET, _field_at(volume, *path)
-    for source in as_list(_field_at(volume, "projected", "sources")) or []:
+    for source in list_at(_field_at(volume, "projected", "sources")):
         yield CONFIG_MAP, _field_at(source, "configMap", "name")
         yield SECRET, _field_at(source, "secret", "name")
 

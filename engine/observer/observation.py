@@ -10,10 +10,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.agent.untrusted_json import as_object, as_text, at
 from engine.domain import marks
 from events import codec, envelope, keys, observations, times
-from events.json_values import Json
+from events.json_values import Json, as_text, at, object_at
 from events.records import Record
 from events.validation import known_kinds
 
@@ -193,18 +192,16 @@ def _version_of(value: Json) -> int:
 
 def _shown(value: Json) -> Json:
     """Return an object without managed fields, and with digests for the values of a Secret."""
-    metadata = dict(as_object(value.get("metadata")))
+    metadata = dict(object_at(value, "metadata"))
     metadata.pop("managedFields", None)
     shown: Json = {**value, "metadata": metadata}
     if value.get("kind") != _SECRET:
         return shown
     for field in SECRET_FIELDS:
         if field in value:
-            shown[field] = {name: _digest(content) for name, content in as_object(value[field]).items()}
+            shown[field] = {name: _digest(content) for name, content in object_at(value[field]).items()}
     annotations = {
-        name: text
-        for name, text in as_object(metadata.get("annotations")).items()
-        if name != marks.LAST_APPLIED
+        name: text for name, text in object_at(metadata, "annotations").items() if name != marks.LAST_APPLIED
     }
     if annotations or "annotations" in metadata:
         shown["metadata"] = {**metadata, "annotations": annotations}

@@ -19,7 +19,6 @@ from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableErr
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi, Resource, group_kind, preferred
-from engine.agent.untrusted_json import as_text
 from engine.log import port
 from engine.observer import observation as observation_records
 from engine.observer import shadow
@@ -27,7 +26,7 @@ from engine.observer.observation import Observation, Observations
 from engine.observer.observed_bindings import BINDINGS, CLUSTER
 from engine.observer.report import Report
 from events import codec, observations, topics
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, as_text, objects_at
 from events.records import Record
 
 KINDS: Final = (
@@ -273,7 +272,7 @@ class Observer:
         if observation.full_kind not in _POLICIES or isinstance(observation, observations.ObjectVanished):
             return
         value = msgspec.json.decode(observation.manifest, type=dict[str, object])
-        for selector in as_objects(part(value, "spec").get("resourceSelectors")):
+        for selector in objects_at(value, "spec", "resourceSelectors"):
             self._selected.add(group_kind(as_text(selector.get("apiVersion")), as_text(selector.get("kind"))))
 
     def _record(self, data: Observation | observations.DecisionCompared, suffix: str) -> Record:

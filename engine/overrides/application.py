@@ -18,7 +18,7 @@ from engine.kubeapi.patching import patches
 from engine.objects import manifest_yaml
 from engine.objects.manifest_limits import Budget, Limits, Unreadable
 from engine.overrides import images
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at
 
 _POD: Final = "/spec"
 _POD_TEMPLATE: Final = "/spec/template/spec"
@@ -201,7 +201,7 @@ class OverrideApplication:
         for path, container in self._containers("containers"):
             if not overrider.value or container.get("name") != overrider.container_name:
                 continue
-            old = as_list(container.get(part)) or []
+            old = list_at(container, part)
             self._spend(len(old) + size)
             if overrider.operator == "add":
                 new = [*old, *overrider.value]
@@ -211,8 +211,8 @@ class OverrideApplication:
         return self._apply_patch(operations)
 
     def _with_marks(self, part: str, overrider: MarkOverrider) -> Json:
-        metadata = as_object(self.value.get("metadata")) or {}
-        marks = dict(as_object(metadata.get(part)) or {})
+        metadata = object_at(self.value, "metadata")
+        marks = dict(object_at(metadata, part))
         self._spend(len(marks))
         for name, mark in overrider.value.items():
             if overrider.operator == "add" or (overrider.operator == "replace" and name in marks):
@@ -250,10 +250,10 @@ class OverrideApplication:
         pods: Json | None = self.value
         for step in pod_path.split("/")[1:]:
             pods = as_object((pods or {}).get(step))
-        containers = as_list((pods or {}).get(part)) or []
+        containers = list_at(pods, part)
         self._spend(len(containers))
         for index, item in enumerate(containers):
-            yield f"{pod_path}/{part}/{index}", as_object(item) or {}
+            yield f"{pod_path}/{part}/{index}", object_at(item)
 
 
 def _operation(operator: str, path: str, value: object) -> Json:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from engine.plans import remedies as remedies_of
 from engine.plans.fork import Failure
 from engine.plans.predictions import Prediction, WorkloadChange
-from events.json_values import Json, as_list, part
+from events.json_values import Json, as_list, object_at
 
 Domain = Literal["cluster", "zone", "region", "provider"]
 ALL: Final[tuple[Domain, ...]] = ("cluster", "zone", "region", "provider")
@@ -68,7 +68,7 @@ def places(clusters: Iterable[Json]) -> dict[Place, list[str]]:
     """Return the names of the clusters in each domain, from Cluster objects; one may be in several zones."""
     found: dict[Place, list[str]] = {}
     for cluster in clusters:
-        name, spec = str(part(cluster, "metadata")["name"]), part(cluster, "spec")
+        name, spec = str(object_at(cluster, "metadata")["name"]), object_at(cluster, "spec")
         domains: dict[Domain, list[object]] = {
             "cluster": [name],
             "zone": as_list(spec.get("zones")) or [spec.get("zone")],

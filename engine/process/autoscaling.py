@@ -23,7 +23,7 @@ from engine.kubeapi.patching import managed_fields
 from engine.log.port import LogError
 from engine.writing.object_changes import Change
 from engine.writing.targets import Target
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 from projections import autoscaling, changes, query
 from projections.autoscaling import ScaleTarget, Span, Template
 from projections.port import ProjectionError, Rows
@@ -149,6 +149,6 @@ def _is_ours(value: Json) -> bool:
     """Whether the marker set the label, by the object's field owners."""
     return any(
         entry.get("manager") == MARKER
-        and f"f:{marks.RETAIN_REPLICAS}" in part(entry, "fieldsV1", "f:metadata", "f:labels")
-        for entry in as_objects(managed_fields.in_object(value))
+        and f"f:{marks.RETAIN_REPLICAS}" in object_at(entry, "fieldsV1", "f:metadata", "f:labels")
+        for entry in objects_at(managed_fields.in_object(value))
     )

@@ -34,7 +34,7 @@ from engine.writing.object_changes import Change, Removal
 from engine.writing.stored_objects import StoredViews
 from engine.writing.targets import Target
 from engine.writing.write_api import SERVER_SOURCE, WriteApi
-from events.json_values import Json, as_object
+from events.json_values import Json, as_object, at, object_at
 from projections import object_tables
 from projections.port import ProjectionError, Rows, Views
 
@@ -187,7 +187,7 @@ def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
     requests: list[tuple[str, bytes]] = []
     selection = object_tables.Wanted(kind=_MAPS, namespace=reserved_objects.NAMESPACE)
     for item in object_tables.page(rows, selection).items:
-        name, data = str((as_object(item.get("metadata")) or {}).get("name")), _data(item)
+        name, data = str(at(item, "metadata", "name")), _data(item)
         if (
             name.startswith(reserved_objects.ASKING)
             and data.get("for") == fingerprint
@@ -232,4 +232,4 @@ def _object(name: str, data: Json, live: Json | None) -> Json:
 
 
 def _data(value: Json | None) -> Json:
-    return as_object((value or {}).get("data")) or {}
+    return object_at(value, "data")

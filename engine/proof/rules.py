@@ -15,7 +15,7 @@ from engine.objects import policies as policy_objects
 from engine.overrides import policies as override_policies
 from engine.overrides import selection
 from events import catalogue, codec, decisions, policies, records, topics
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 from events.records import Record, StoredRecord
 from events.shapes import PolicyRef
 
@@ -40,7 +40,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     def manifest(self, ref: PolicyRef, manifest: msgspec.Raw) -> msgspec.Raw:
         """Return the manifest that a policy would have had."""
         value = cast("Json", msgspec.json.decode(manifest))
-        spec = self.specs.get(ref, as_object(value.get("spec")) or {})
+        spec = self.specs.get(ref, object_at(value, "spec"))
         changed = {**value, "spec": default_tolerations.with_tolerations(spec, self.tolerated)}
         return manifest if changed == value else msgspec.Raw(msgspec.json.encode(changed))
 

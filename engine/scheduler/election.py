@@ -15,9 +15,8 @@ from engine import diagnostics
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi, Resource
-from engine.agent.untrusted_json import as_text, at
 from events import times
-from events.json_values import Json, part
+from events.json_values import Json, as_text, at, object_at
 
 DURATION_S: Final = 15
 """After this time without a renewal others may take over."""
@@ -78,7 +77,7 @@ class Election:
         lease = await self._api.get(_LEASE, self._place.namespace, self._place.name)
         if lease is None:
             head: Json = {"namespace": self._place.namespace, "name": self._place.name}
-            await self._api.create(_LEASE, {**_HEAD, "metadata": head, "spec": self._spec(part({}), 0)})
+            await self._api.create(_LEASE, {**_HEAD, "metadata": head, "spec": self._spec({}, 0)})
         else:
             version = as_text(at(lease, "metadata", "resourceVersion"))
             if not self._is_free(lease, version, started_s):
@@ -86,14 +85,14 @@ class Election:
                 return
             change: Json = {
                 "metadata": {"resourceVersion": version},
-                "spec": self._spec(part(lease, "spec"), 1),
+                "spec": self._spec(object_at(lease, "spec"), 1),
             }
             await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
         self._until_s = started_s + _LEADS_S
 
     def _is_free(self, lease: Json, version: str, now_s: float) -> bool:
         """Whether the lease is ours, given up or expired."""
-        spec = part(lease, "spec")
+        spec = object_at(lease, "spec")
         holder = as_text(spec.get("holderIdentity"))
         if holder in {"", self._identity}:
             return True

@@ -17,7 +17,7 @@ from engine.simulation.state import MemberState, Revision, Unmanaged, Workload
 from engine.works import templates
 from engine.works.manifests import declared_replicas_path
 from events import times
-from events.json_values import Json, as_list, as_object, part
+from events.json_values import Json, as_object, object_at, objects_at
 
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -37,7 +37,7 @@ def workload_object(
         value = msgspec.json.decode(manifest, type=dict[str, object])
     except (msgspec.MsgspecError, ValueError, RecursionError):
         value = {}
-    template_metadata = as_object(value.get("metadata")) or {}
+    template_metadata = object_at(value, "metadata")
     metadata: Json = {
         "name": ref.name,
         **({"namespace": ref.namespace} if ref.namespace else {}),
@@ -52,7 +52,7 @@ def workload_object(
         metadata = marks.propagated(metadata, propagation)
     for name, texts in (("labels", workload.kept.labels), ("annotations", workload.kept.annotations)):
         if texts:
-            metadata[name] = {**dict(texts), **(as_object(metadata.get(name)) or {})}
+            metadata[name] = {**dict(texts), **object_at(metadata, name)}
     result: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
     result.pop("status", None)
     if workload.replicas is not None and ref.kind not in templates.COUNTED_BY_MEMBERS:
@@ -74,19 +74,19 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
         workload = unmanaged.workload_of(key, item)
         workload.template = templates.read(item.manifest)
     metadata: Json = {
-        **(as_object(value.get("metadata")) or {}),
+        **object_at(value, "metadata"),
         "uid": uid_of(state, workload),
         "generation": item.generation,
         "creationTimestamp": times.to_seconds_text(item.created_ms),
     }
     if ref.kind == "Namespace":
-        labels = {_NAME_LABEL: ref.name, **(as_object(metadata.get("labels")) or {})}
+        labels = {_NAME_LABEL: ref.name, **object_at(metadata, "labels")}
         metadata["labels"] = labels
     if item.revisions and ref.kind == "Deployment":
         revision = {_REVISION: str(item.revisions[-1].number)}
-        metadata["annotations"] = {**part(metadata, "annotations"), **revision}
+        metadata["annotations"] = {**object_at(metadata, "annotations"), **revision}
     result: Json = {**value, "metadata": metadata}
-    status = {**(as_object(value.get("status")) or {}), **statuses.status(state, workload)}
+    status = {**object_at(value, "status"), **statuses.status(state, workload)}
     if "observedGeneration" in status and workload.replicas is not None:
         status["observedGeneration"] = item.generation
     if status:
@@ -97,8 +97,8 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
 def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
     """Yield the pods of a workload, oldest first."""
     template = template_of(manifest)
-    spec = as_object(template.get("spec")) or {}
-    containers = [as_object(container) or {} for container in as_list(spec.get("containers")) or []]
+    spec = object_at(template, "spec")
+    containers = objects_at(spec, "containers")
     names = [str(container.get("name", "")) for container in containers]
     places = nodes.Places(state, workload)
     rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
@@ -145,20 +145,20 @@ def namespaces(
     found = {name: _namespace(name, created_ms, {}, _uid(state, "namespace", name)) for name in names}
     edits: dict[str, Json] = {}
     for value in written:
-        metadata = part(value, "metadata")
-        if marks.WORK_NAME in part(metadata, "annotations"):
+        metadata = object_at(value, "metadata")
+        if marks.WORK_NAME in object_at(metadata, "annotations"):
             edits[str(metadata["name"])] = metadata
     for item in propagated:
-        metadata = part(item.manifest, "metadata")
+        metadata = object_at(item.manifest, "metadata")
         name = str(metadata["name"])
         merged: Json = {
-            field: {**part(edits.get(name, {}), field), **part(metadata, field)}
+            field: {**object_at(edits.get(name, {}), field), **object_at(metadata, field)}
             for field in ("labels", "annotations")
         }
         uid = _uid(state, "namespace", name, str(item.created_ms))
         found[name] = _namespace(name, item.created_ms, merged, uid)
     for value in written:
-        name = str(part(value, "metadata")["name"])
+        name = str(object_at(value, "metadata")["name"])
         if name not in edits:
             found[name] = value
     return [found[name] for name in sorted(found)]
@@ -171,7 +171,7 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> Json:
         "creationTimestamp": times.to_seconds_text(created_ms),
         **{field: item for field, item in texts.items() if item},
     }
-    metadata["labels"] = {_NAME_LABEL: name, **part(metadata, "labels")}
+    metadata["labels"] = {_NAME_LABEL: name, **object_at(metadata, "labels")}
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -205,7 +205,7 @@ def template_of(manifest: bytes) -> Json:
         value = msgspec.json.decode(manifest, type=dict[str, object])
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return {}
-    return as_object((as_object(value.get("spec")) or {}).get("template")) or {}
+    return object_at(value, "spec", "template")
 
 
 def replica_sets(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
@@ -230,22 +230,22 @@ def replica_sets(state: MemberState, workload: Workload, manifest: bytes) -> Ite
 
 
 def _with_revision(value: Json, revision: Revision) -> Json:
-    metadata = part(value, "metadata")
-    annotations = {**part(metadata, "annotations"), _REVISION: str(revision.number)}
+    metadata = object_at(value, "metadata")
+    annotations = {**object_at(metadata, "annotations"), _REVISION: str(revision.number)}
     created = times.to_seconds_text(revision.created_ms)
     return {**value, "metadata": {**metadata, "annotations": annotations, "creationTimestamp": created}}
 
 
 def _replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Json:
     owner = workload_object(state, workload, manifest)
-    deployment = as_object(owner["spec"]) or {}
-    template = as_object(deployment.get("template")) or {}
+    deployment = object_at(owner, "spec")
+    template = object_at(deployment, "template")
     hash_label: Json = {_HASH: workload.template.digest}
-    metadata = as_object(template.get("metadata")) or {}
-    labels = {**(as_object(metadata.get("labels")) or {}), **hash_label}
-    selector = as_object(deployment.get("selector")) or {}
-    matched = {**(as_object(selector.get("matchLabels")) or {}), **hash_label}
-    status = as_object(owner.get("status")) or {}
+    metadata = object_at(template, "metadata")
+    labels = {**object_at(metadata, "labels"), **hash_label}
+    selector = object_at(deployment, "selector")
+    matched = {**object_at(selector, "matchLabels"), **hash_label}
+    status = object_at(owner, "status")
     fields = ("replicas", "readyReplicas", "availableReplicas")
     return {
         "apiVersion": "apps/v1",
@@ -277,8 +277,8 @@ def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Ite
     """Yield the Jobs that a CronJob has started and that it keeps, newest first."""
     if workload.template.cron is None:
         return
-    value = as_object(msgspec.json.decode(manifest)) or {}
-    template = part(value, "spec", "jobTemplate")
+    value = object_at(msgspec.json.decode(manifest))
+    template = object_at(value, "spec", "jobTemplate")
     for start_ms, end_ms in cron_jobs.runs(workload, workload.template.cron):
         name, began = cron_jobs.job_name(workload, start_ms), times.to_seconds_text(start_ms)
         ended: Json = {}
@@ -290,14 +290,14 @@ def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Ite
             "apiVersion": "batch/v1",
             "kind": "Job",
             "metadata": {
-                **part(template, "metadata"),
+                **object_at(template, "metadata"),
                 "name": name,
                 "namespace": workload.ref.namespace,
                 "uid": _uid(state, workload.object_key, "job", name),
                 "creationTimestamp": began,
                 "ownerReferences": [_owned_by(state, workload)],
             },
-            "spec": part(template, "spec"),
+            "spec": object_at(template, "spec"),
             "status": {"startTime": began, **(ended or {"active": 1, "ready": 1})},
         }
 
@@ -307,7 +307,7 @@ def controller_revisions(state: MemberState, workload: Workload, manifest: bytes
     item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
     template = template_of(manifest)
     current = Revision(1, msgspec.json.encode(template), workload.template.digest, workload.created_ms)
-    labels = part(template, "metadata", "labels")
+    labels = object_at(template, "metadata", "labels")
     for revision in (current,) if item is None else item.revisions:
         content: Json = msgspec.json.decode(revision.template, type=dict[str, object])
         name = f"{workload.ref.name}-{revision.digest}"

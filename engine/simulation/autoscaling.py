@@ -17,7 +17,7 @@ from engine.works import autoscalers
 from engine.works.autoscalers import Metric, Scaler
 from engine.works.manifests import declared_replicas_path
 from events import clusters, times
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 
 _SCALED_AT: Final = "lastScaleTime"
 _PERCENT: Final = 100
@@ -109,7 +109,7 @@ def _written(
     if replicas is not None:
         value = workloads.with_field(value, path, replicas)
     if status is not None:
-        value = {**value, "status": {**part(value, "status"), **status}}
+        value = {**value, "status": {**object_at(value, "status"), **status}}
     manifest = msgspec.Raw(msgspec.json.encode(value))
     return [clusters.MemberObjectApplied(name=state.spec.name, manifest=manifest)]
 

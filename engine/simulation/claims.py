@@ -8,15 +8,15 @@ from engine.simulation import lists
 from engine.simulation.specs import uid
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, at, object_at, objects_at
 
 
 def claims(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
     """Yield the claims of a StatefulSet's pods, by its volumeClaimTemplates."""
-    templates = as_objects(part(msgspec.json.decode(manifest), "spec").get("volumeClaimTemplates"))
+    templates = objects_at(msgspec.json.decode(manifest), "spec", "volumeClaimTemplates")
     for pod in lists.pods_of(state, workload) if templates else ():
         for template in templates:
-            metadata = part(template, "metadata")
+            metadata = object_at(template, "metadata")
             name = f"{metadata.get('name')}-{pod.name}"
             yield {
                 "apiVersion": "v1",
@@ -25,18 +25,21 @@ def claims(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[
                     **metadata,
                     "name": name,
                     "namespace": workload.ref.namespace,
-                    "labels": {**workload.template.labels, **part(metadata, "labels")},
+                    "labels": {**workload.template.labels, **object_at(metadata, "labels")},
                     "uid": uid(state.spec.name, "claim", workload.object_key, name),
                     "creationTimestamp": times.to_seconds_text(workload.created_ms),
                 },
-                "spec": part(template, "spec"),
+                "spec": object_at(template, "spec"),
                 "status": {"phase": "Bound"},
             }
 
 
 def bound(value: Json) -> Json:
     """Return a claim with the name, the size and the access modes of its volume."""
-    spec, status = part(value, "spec"), part(value, "status")
-    volume: Json = {"volumeName": f"pvc-{part(value, 'metadata').get('uid')}", "volumeMode": "Filesystem"}
-    size: Json = {"accessModes": spec.get("accessModes"), "capacity": part(spec, "resources", "requests")}
+    spec, status = object_at(value, "spec"), object_at(value, "status")
+    volume: Json = {"volumeName": f"pvc-{at(value, 'metadata', 'uid')}", "volumeMode": "Filesystem"}
+    size: Json = {
+        "accessModes": spec.get("accessModes"),
+        "capacity": object_at(spec, "resources", "requests"),
+    }
     return {**value, "spec": {**volume, **spec}, "status": {**size, **status}}

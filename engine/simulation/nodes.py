@@ -9,7 +9,7 @@ from engine.simulation import addresses, lists
 from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json, part
+from events.json_values import Json, at, object_at
 
 NODES_MAX: Final = 5_000
 
@@ -28,7 +28,7 @@ class Places:
             self._cordoned_ms = {
                 item.ref.name: item.changed_ms
                 for item in state.nodes.values()
-                if part(msgspec.json.decode(item.manifest), "spec").get("unschedulable") is True
+                if at(msgspec.json.decode(item.manifest), "spec", "unschedulable") is True
             }
         self._state = state
 
@@ -45,20 +45,20 @@ class Places:
 def objects(state: MemberState, created_ms: int) -> Iterator[Json]:
     """Yield the nodes of a member with the labels, annotations, taints and cordons that its clients wrote."""
     for value in _derived(state, created_ms):
-        metadata = part(value, "metadata")
+        metadata = object_at(value, "metadata")
         item = state.nodes.get(str(metadata["name"]))
         if item is None:
             yield value
             continue
         written: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
         texts: Json = {
-            field: {**part(metadata, field), **part(written, "metadata", field)}
+            field: {**object_at(metadata, field), **object_at(written, "metadata", field)}
             for field in ("labels", "annotations")
         }
         yield {
             **value,
             "metadata": {**metadata, **texts, "generation": item.generation},
-            "spec": part(written, "spec"),
+            "spec": object_at(written, "spec"),
         }
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from engine.simulation.specs import uid
 from events import times
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, at, object_at, objects_at
 
 SHOWN_MS: Final = 3_600_000
 PODS_MAX: Final = 1_000
@@ -37,7 +37,7 @@ class _Said(NamedTuple):
 def events(cluster: str, pods: Iterable[Json]) -> Iterator[Json]:
     """Yield the Events about some pods of a cluster."""
     for pod in pods:
-        metadata = part(pod, "metadata")
+        metadata = object_at(pod, "metadata")
         namespace, since = str(metadata.get("namespace")), str(metadata.get("creationTimestamp"))
         for said in (*_of_owner(metadata), *_of_pod(pod, metadata)):
             number = f"{zlib.crc32(f'{said.reason} {said.message}'.encode()):08x}"
@@ -63,7 +63,7 @@ def events(cluster: str, pods: Iterable[Json]) -> Iterator[Json]:
 
 
 def _of_owner(metadata: Json) -> Iterator[_Said]:
-    for owner in as_objects(metadata.get("ownerReferences")):
+    for owner in objects_at(metadata, "ownerReferences"):
         component, message = _CREATED.get(str(owner.get("kind")), ("", ""))
         if component:
             involved = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
@@ -73,16 +73,15 @@ def _of_owner(metadata: Json) -> Iterator[_Said]:
 
 def _of_pod(pod: Json, metadata: Json) -> Iterator[_Said]:
     """The Events about a pod: its scheduling, and for each container its image and its start."""
-    name, spec, status = str(metadata.get("name")), part(pod, "spec"), part(pod, "status")
+    name, spec, status = str(metadata.get("name")), object_at(pod, "spec"), object_at(pod, "status")
     about: Json = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": metadata.get("uid")}
     waiting = [
-        str(part(each, "state", "waiting").get("reason") or "")
-        for each in as_objects(status.get("containerStatuses"))
+        str(at(each, "state", "waiting", "reason") or "") for each in objects_at(status, "containerStatuses")
     ]
     if node := spec.get("nodeName"):
         text = f"Successfully assigned {metadata.get('namespace')}/{name} to {node}"
         yield _Said("Scheduled", text, _SCHEDULER, about)
-    for container in as_objects(spec.get("containers")):
+    for container in objects_at(spec, "containers"):
         image, named = container.get("image"), container.get("name")
         if any(waiting):
             yield _Said("BackOff", f'Back-off pulling image "{image}"', _KUBELET, about, "Warning")

@@ -8,7 +8,7 @@ from typing import Final
 
 from engine.simulation import addresses
 from engine.simulation.specs import uid
-from events.json_values import Json, as_list, as_objects, part
+from events.json_values import Json, as_list, at, object_at, objects_at
 
 _WITH_NODE_PORTS: Final = ("LoadBalancer", "NodePort")
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -18,7 +18,7 @@ _SLICE_ENDPOINTS_MAX: Final = 1_000
 
 def with_addresses(cluster: str, service: Json) -> Json:
     """Return a Service with its cluster IP and node ports; those that its manifest sets, ``None`` included, stay."""
-    spec, metadata = part(service, "spec"), part(service, "metadata")
+    spec, metadata = object_at(service, "spec"), object_at(service, "metadata")
     if spec.get("type") == "ExternalName":
         return service
     names = cluster, str(metadata.get("namespace", "")), str(metadata["name"])
@@ -27,7 +27,7 @@ def with_addresses(cluster: str, service: Json) -> Json:
     if spec.get("type") in _WITH_NODE_PORTS:
         assigned["ports"] = [
             {**port, "nodePort": port.get("nodePort") or addresses.node_port(*names, port.get("port"))}
-            for port in as_objects(spec.get("ports"))
+            for port in objects_at(spec, "ports")
         ]
     return {**service, "spec": {**spec, **assigned}}
 
@@ -36,11 +36,11 @@ def endpoint_slices(cluster: str, services: Iterable[Json], pods: list[Json]) ->
     """Return the EndpointSlices of all Services that have a selector."""
     by_namespace: dict[object, list[Json]] = {}
     for pod in pods:
-        by_namespace.setdefault(part(pod, "metadata").get("namespace"), []).append(pod)
+        by_namespace.setdefault(at(pod, "metadata", "namespace"), []).append(pod)
     return [
-        _slice(cluster, service, by_namespace.get(part(service, "metadata").get("namespace"), []))
+        _slice(cluster, service, by_namespace.get(at(service, "metadata", "namespace"), []))
         for service in services
-        if part(service, "spec", "selector") and part(service, "spec").get("type") != "ExternalName"
+        if object_at(service, "spec", "selector") and at(service, "spec", "type") != "ExternalName"
     ]
 
 
@@ -50,11 +50,11 @@ def endpoints(cluster: str, slices: Iterable[Json]) -> list[Json]:
 
 
 def _endpoints(cluster: str, of_slice: Json) -> Json:
-    metadata = part(of_slice, "metadata")
-    name, namespace = str(part(metadata, "labels")[_SERVICE_NAME]), str(metadata["namespace"])
+    metadata = object_at(of_slice, "metadata")
+    name, namespace = str(object_at(metadata, "labels")[_SERVICE_NAME]), str(metadata["namespace"])
     addresses = [
         {"ip": address, **{field: each[field] for field in ("nodeName", "targetRef") if field in each}}
-        for each in as_objects(of_slice["endpoints"])
+        for each in objects_at(of_slice, "endpoints")
         for address in as_list(each["addresses"]) or ()
     ]
     subset: Json = {"addresses": addresses, "ports": of_slice["ports"]}
@@ -73,13 +73,13 @@ def _endpoints(cluster: str, of_slice: Json) -> Json:
 
 
 def _slice(cluster: str, service: Json, pods: list[Json]) -> Json:
-    metadata, spec = part(service, "metadata"), part(service, "spec")
+    metadata, spec = object_at(service, "metadata"), object_at(service, "spec")
     name, namespace = str(metadata["name"]), str(metadata.get("namespace", ""))
-    selector = part(spec, "selector")
+    selector = object_at(spec, "selector")
     chosen = [
         pod
         for pod in pods
-        if selector.items() <= part(pod, "metadata", "labels").items() and part(pod, "status").get("podIP")
+        if selector.items() <= object_at(pod, "metadata", "labels").items() and at(pod, "status", "podIP")
     ]
     owner = {
         "apiVersion": "v1",
@@ -105,12 +105,12 @@ def _slice(cluster: str, service: Json, pods: list[Json]) -> Json:
         },
         "addressType": "IPv4",
         "endpoints": [_endpoint(pod) for pod in chosen[:_SLICE_ENDPOINTS_MAX]],
-        "ports": [_port(port, chosen) for port in as_objects(spec.get("ports"))],
+        "ports": [_port(port, chosen) for port in objects_at(spec, "ports")],
     }
 
 
 def _endpoint(pod: Json) -> Json:
-    metadata, spec, status = (part(pod, field) for field in ("metadata", "spec", "status"))
+    metadata, spec, status = (object_at(pod, field) for field in ("metadata", "spec", "status"))
     node: Json = {"nodeName": spec["nodeName"]} if spec.get("nodeName") else {}
     return {
         "addresses": [status["podIP"]],
@@ -132,8 +132,8 @@ def _port(port: Json, pods: list[Json]) -> Json:
         numbers = (
             each.get("containerPort")
             for pod in pods
-            for container in as_objects(part(pod, "spec").get("containers"))
-            for each in as_objects(container.get("ports"))
+            for container in objects_at(pod, "spec", "containers")
+            for each in objects_at(container, "ports")
             if each.get("name") == target
         )
         target = next(numbers, None)

@@ -18,7 +18,7 @@ from engine.simulation import autoscaler_index, disruption_budgets, quotas, repl
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Revision, Unmanaged, Workload
 from engine.works import budgets, templates
 from events import keys, objects, shapes, works
-from events.json_values import Json, as_object, part
+from events.json_values import Json, as_object, at, object_at
 
 _REVISED: Final = ("Deployment", "StatefulSet", "DaemonSet")
 REVISIONS_MAX: Final = 11
@@ -127,7 +127,7 @@ def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[
     digest = templates.read(manifest).digest
     if old and old[-1].digest == digest:
         return old
-    template = part(msgspec.json.decode(manifest), "spec", "template")
+    template = object_at(msgspec.json.decode(manifest), "spec", "template")
     first_ms = next((each.created_ms for each in old if each.digest == digest), at_ms)
     number = old[-1].number + 1 if old else 1
     current = Revision(number, msgspec.json.encode(template), digest, first_ms)
@@ -155,8 +155,8 @@ def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
     """Whether clients wrote objects into a namespace of the control plane, or edited it; not if it is their own."""
     own = state.unmanaged.get(key_of(ref))
     if own is not None:
-        metadata = part(msgspec.json.decode(own.manifest, type=dict[str, object]), "metadata")
-        return marks.WORK_NAME in part(metadata, "annotations")
+        metadata = object_at(msgspec.json.decode(own.manifest, type=dict[str, object]), "metadata")
+        return marks.WORK_NAME in object_at(metadata, "annotations")
     return bool(contained(state.unmanaged, ref))
 
 
@@ -198,9 +198,9 @@ def retained(workload: Workload, kept: Kept, template: templates.Template) -> Ke
 def kept_in(manifest: bytes) -> Kept:
     """Return what a managed object keeps of an object as a client wrote it."""
     value: Json = msgspec.json.decode(manifest, type=dict[str, object])
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     status = as_object(value.get("status"))
-    count = (as_object(value.get("spec")) or {}).get("replicas")
+    count = at(value, "spec", "replicas")
     return Kept(
         labels=_texts(metadata.get("labels")),
         annotations=_texts(metadata.get("annotations")),
@@ -221,9 +221,7 @@ def kept_manifest(workload: Workload) -> Json:
 
 
 def _texts(value: object) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        sorted((name, text) for name, text in (as_object(value) or {}).items() if isinstance(text, str))
-    )
+    return tuple(sorted((name, text) for name, text in object_at(value).items() if isinstance(text, str)))
 
 
 def _keep(state: MemberState, workload: Workload, kept: Kept, at_ms: int) -> None:

@@ -11,7 +11,7 @@ from engine.kubeapi.values import quantity
 from engine.simulation import api_objects, autoscaling, lists, nodes
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json, as_object, as_objects
+from events.json_values import Json, object_at, objects_at
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 CLUSTER: Final = "resource.karmada.io/cluster"
@@ -23,8 +23,8 @@ _RESOURCES: Final = ("cpu", "memory")
 
 def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: int) -> Iterator[Json]:
     """Yield the usage of a workload's ready pods."""
-    spec = as_object(api_objects.template_of(manifest).get("spec")) or {}
-    specs = as_objects(spec.get("containers"))
+    spec = object_at(api_objects.template_of(manifest), "spec")
+    specs = objects_at(spec, "containers")
     load, parts = autoscaling.load_of(workload) or {}, max(workload.ready, 1) * max(len(specs), 1)
     equal = {name: quantity.of_nano(name, load[name] // parts) for name in _RESOURCES if name in load}
     containers = [
@@ -33,7 +33,7 @@ def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: i
     for pod in lists.pods_of(state, workload):
         if pod.ready:
             base = _metrics_object(state, "PodMetrics", pod.name, now_ms)
-            metadata = as_object(base["metadata"]) or {}
+            metadata = object_at(base, "metadata")
             labels = {"labels": {**pod.labels}} if pod.labels else {}
             yield {
                 **base,
@@ -50,7 +50,7 @@ def node_usage(state: MemberState, now_ms: int) -> Iterator[Json]:
         for name in _RESOURCES
     }
     for node in found:
-        metadata = as_object(node["metadata"]) or {}
+        metadata = object_at(node, "metadata")
         yield {**_metrics_object(state, "NodeMetrics", str(metadata["name"]), now_ms), "usage": usage}
 
 
@@ -67,8 +67,8 @@ def _metrics_object(state: MemberState, kind: str, name: str, now_ms: int) -> Js
 
 
 def _usage(container: Json) -> Json:
-    resources = as_object(container.get("resources")) or {}
-    requested = {**(as_object(resources.get("limits")) or {}), **(as_object(resources.get("requests")) or {})}
+    resources = object_at(container, "resources")
+    requested = {**object_at(resources, "limits"), **object_at(resources, "requests")}
     return {name: _text(name, requested.get(name)) for name in _RESOURCES}
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 
 KIND: Final = "HorizontalPodAutoscaler"
 LOAD: Final = "simulation.reballast.io/load"
@@ -80,14 +80,18 @@ class Scaler(Struct, frozen=True):
 def read(manifest: bytes | msgspec.Raw) -> Scaler | None:
     """Return the autoscaler in the manifest of an autoscaling/v2 one; None if it can't be read."""
     try:
-        spec = part(msgspec.json.decode(manifest), "spec")
+        spec = object_at(msgspec.json.decode(manifest), "spec")
     except (msgspec.MsgspecError, RecursionError):
         return None
-    target, least, most = part(spec, "scaleTargetRef"), spec.get("minReplicas", 1), spec.get("maxReplicas")
+    target, least, most = (
+        object_at(spec, "scaleTargetRef"),
+        spec.get("minReplicas", 1),
+        spec.get("maxReplicas"),
+    )
     if not isinstance(least, int) or not isinstance(most, int):
         return None
     default = [Metric("Resource", _CPU, share=_DEFAULT_SHARE)]
-    metrics = [_metric(each) for each in as_objects(spec.get("metrics"))] or default
+    metrics = [_metric(each) for each in objects_at(spec, "metrics")] or default
     return Scaler(str(target.get("kind", "")), str(target.get("name", "")), least, most, tuple(metrics))
 
 
@@ -105,8 +109,8 @@ def load_in(text: str) -> dict[str, int] | None:
 
 def _metric(value: Json) -> Metric:
     source = str(value.get("type", ""))
-    found = part(value, *_SOURCES.get(source, ("",)))
-    target = part(value, *_SOURCES.get(source, ("",))[:1], "target")
+    found = object_at(value, *_SOURCES.get(source, ("",)))
+    target = object_at(value, *_SOURCES.get(source, ("",))[:1], "target")
     share = target.get("averageUtilization")
     average = quantity.nano_units_of(target.get("averageValue"))
     return Metric(source, str(found.get("name", "")), share if isinstance(share, int) else None, average)

@@ -19,7 +19,7 @@ from engine.overrides import policies as overrides_policies
 from engine.works import template_loading, templates
 from engine.works.templates import EMPTY, Template
 from events import codec, health, limits, policies, shapes, specs, topics, works
-from events.json_values import as_object
+from events.json_values import object_at
 
 _MISSING: Final = "the template, or an override policy, is not in the log"
 _CACHED_MAX: Final = 4_096
@@ -188,8 +188,8 @@ def render(
     if render_input.completions is not None:
         value = workloads.with_field(value, workloads.COMPLETIONS, render_input.completions)
     if render_input.labels:
-        metadata = as_object(value.get("metadata")) or {}
-        labels = {**(as_object(metadata.get("labels")) or {}), **dict(render_input.labels)}
+        metadata = object_at(value, "metadata")
+        labels = {**object_at(metadata, "labels"), **dict(render_input.labels)}
         value = {**value, "metadata": {**metadata, "labels": labels}}
     application_state = application.OverrideApplication(value)
     for ref, overriders in rules:

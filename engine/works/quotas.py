@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from engine.kubeapi.values import quantity
 from engine.works.amounts import Amounts
-from events.json_values import Json, as_objects, part, texts
+from events.json_values import Json, object_at, objects_at, texts
 
 KIND: Final = "ResourceQuota"
 PODS: Final = ("pods", "count/pods")
@@ -72,17 +72,19 @@ def _has_class(scope: Scope, name: str) -> bool:
 def read(manifest: bytes | msgspec.Raw) -> Quota | None:
     """Return the quota in a manifest; None if it can't be read."""
     try:
-        spec = part(msgspec.json.decode(manifest), "spec")
+        spec = object_at(msgspec.json.decode(manifest), "spec")
     except (msgspec.MsgspecError, RecursionError):
         return None
-    amounts = {name: quantity.nano_units_of(text) for name, text in part(spec, "hard").items()}
+    amounts = {name: quantity.nano_units_of(text) for name, text in object_at(spec, "hard").items()}
     hard = {name: nano for name, nano in amounts.items() if nano is not None}
-    return Quota({name: str(text) for name, text in part(spec, "hard").items()}, hard, tuple(_scopes(spec)))
+    return Quota(
+        {name: str(text) for name, text in object_at(spec, "hard").items()}, hard, tuple(_scopes(spec))
+    )
 
 
 def _scopes(spec: Json) -> Iterator[Scope]:
     yield from map(Scope, texts(spec.get("scopes")))
-    for each in as_objects(part(spec, "scopeSelector").get("matchExpressions")):
+    for each in objects_at(spec, "scopeSelector", "matchExpressions"):
         values = tuple(texts(each.get("values")))
         yield Scope(str(each.get("scopeName")), str(each.get("operator")), values)
 

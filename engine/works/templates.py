@@ -21,7 +21,7 @@ from engine.objects import workloads
 from engine.works import autoscalers, budgets, quotas
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 
 _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
@@ -286,7 +286,7 @@ def _served(decoded: _Manifest, manifest: bytes | msgspec.Raw) -> tuple[Resource
 def _pod_template(manifest: bytes | msgspec.Raw) -> Json:
     """The pod template with the API's defaults, so that those which a client writes make no difference."""
     value = built_in_defaults.with_defaults(_ANY.decode(manifest))
-    return part(value, "spec", "template")
+    return object_at(value, "spec", "template")
 
 
 def _containers(manifest: _Manifest) -> tuple[str, ...]:

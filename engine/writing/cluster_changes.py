@@ -11,7 +11,7 @@ import msgspec
 from engine.domain.clusters import Spec, edited
 from engine.kubeapi.values import quantity
 from events import clusters, enums, shapes, times
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, list_at, object_at, objects_at
 from events.validation import known_kinds as kinds
 from projections.clusters import Cluster
 from projections.documents import field_owners
@@ -30,8 +30,8 @@ def left(cluster: Cluster) -> clusters.ClusterLeft:
 
 def is_released(cluster: Cluster, value: Json) -> bool:
     """Whether a client removed the finalizer of a leaving cluster, so that it leaves without further waiting."""
-    metadata = as_object(value.get("metadata")) or {}
-    return bool(cluster.leaving_ms) and FINALIZER not in (as_list(metadata.get("finalizers")) or [])
+    metadata = object_at(value, "metadata")
+    return bool(cluster.leaving_ms) and FINALIZER not in list_at(metadata, "finalizers")
 
 
 def built_in_apis() -> tuple[clusters.ApiKind, ...]:
@@ -138,18 +138,18 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
 
 def spec_of(value: Json, cluster: Cluster | None, status: Json) -> Spec:
     """The spec of a validated Cluster object; kinds and release that ``status`` lacks are kept from ``cluster``."""
-    spec = as_object(value.get("spec")) or {}
-    metadata = as_object(value.get("metadata")) or {}
+    spec = object_at(value, "spec")
+    metadata = object_at(value, "metadata")
     zones = as_list(spec.get("zones")) or ([spec["zone"]] if spec.get("zone") else [])
-    apis = _apis(as_list(status.get("apiEnablements")) or []) or (cluster.spec.apis if cluster else ())
+    apis = _apis(list_at(status, "apiEnablements")) or (cluster.spec.apis if cluster else ())
     return Spec(
-        labels={name: str(text) for name, text in (as_object(metadata.get("labels")) or {}).items()},
+        labels={name: str(text) for name, text in object_at(metadata, "labels").items()},
         provider=str(spec.get("provider", "")),
         region=str(spec.get("region", "")),
         zones=tuple(str(zone) for zone in zones),
-        taints=tuple(_same_taint(_taint(item), cluster) for item in as_list(spec.get("taints")) or []),
+        taints=tuple(_same_taint(_taint(item), cluster) for item in list_at(spec, "taints")),
         apis=apis or built_in_apis(),
-        resource_models=_models(as_list(spec.get("resourceModels")) or [], cluster),
+        resource_models=_models(list_at(spec, "resourceModels"), cluster),
         sync_mode=enums.SyncMode(spec.get("syncMode", enums.SyncMode.PUSH)),
         api_endpoint=str(spec.get("apiEndpoint", "")),
         id=_id(str(spec.get("id", "")), cluster),
@@ -159,18 +159,16 @@ def spec_of(value: Json, cluster: Cluster | None, status: Json) -> Spec:
         kubernetes_version=str(
             status.get("kubernetesVersion") or (cluster.spec.kubernetes_version if cluster else "")
         ),
-        annotations={
-            name: str(text) for name, text in (as_object(metadata.get("annotations")) or {}).items()
-        },
-        managed_fields=field_owners.of_entries(as_list(metadata.get("managedFields")) or []),
+        annotations={name: str(text) for name, text in object_at(metadata, "annotations").items()},
+        managed_fields=field_owners.of_entries(list_at(metadata, "managedFields")),
     )
 
 
 def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
     apis: list[clusters.ApiKind] = []
     for item in enablements:
-        enablement = as_object(item) or {}
-        resources = [as_object(entry) or {} for entry in as_list(enablement.get("resources")) or []]
+        enablement = object_at(item)
+        resources = objects_at(enablement, "resources")
         served = [entry for entry in resources if entry.get("kind")]
         if served and isinstance(enablement.get("groupVersion"), str):
             api = clusters.ApiKind(
@@ -185,7 +183,7 @@ def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
 
 
 def _taint(value: object) -> clusters.Taint:
-    taint = as_object(value) or {}
+    taint = object_at(value)
     added = taint.get("timeAdded")
     return clusters.Taint(
         key=str(taint.get("key", "")),
@@ -231,8 +229,8 @@ def _models(grades: Sequence[object], cluster: Cluster | None) -> tuple[clusters
 
 
 def _grade(value: object) -> clusters.ResourceGrade:
-    grade = as_object(value) or {}
-    ranges = [as_object(item) or {} for item in as_list(grade.get("ranges")) or []]
+    grade = object_at(value)
+    ranges = objects_at(grade, "ranges")
     return clusters.ResourceGrade(
         grade=int(str(grade.get("grade", 0))),
         ranges=tuple(

@@ -7,7 +7,7 @@ from engine.writing import cluster_changes
 from engine.writing.mutations import Action, Edited, Mutated
 from engine.writing.targets import Target
 from events import clusters, shapes, times
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at, objects_at
 from events.validation import clusters as validation_clusters
 from projections.clusters import Cluster
 from projections.documents import field_owners
@@ -19,7 +19,7 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
 
     Raises StatusError: 400 if a value has the wrong type, 422 if it is invalid.
     """
-    before = as_object(cluster_document(cluster).get("status")) or {}
+    before = object_at(cluster_document(cluster), "status")
     try:
         events = _events(target, cluster, before, edited.value)
     except (msgspec.ValidationError, ValueError, KeyError) as error:
@@ -44,7 +44,7 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
 
 def _events(target: Target, cluster: Cluster, before: Json, desired: Json) -> list[shapes.Event]:
     events: list[shapes.Event] = []
-    status = as_object(desired.get("status")) or {}
+    status = object_at(desired, "status")
     capacity_fields = ("resourceSummary", "nodeSummary")
     if any(status.get(name) for name in capacity_fields):
         capacity = _capacity(target.name, status)
@@ -69,8 +69,8 @@ def _events(target: Target, cluster: Cluster, before: Json, desired: Json) -> li
 
 def _fields(value: Json) -> list[Json]:
     """Entries of ``managedFields`` without their times and without the engine's own."""
-    metadata = as_object(value.get("metadata")) or {}
-    entries = [as_object(each) or {} for each in as_list(metadata.get("managedFields")) or []]
+    metadata = object_at(value, "metadata")
+    entries = objects_at(metadata, "managedFields")
     return [
         {name: item for name, item in entry.items() if name != "time"}
         for entry in entries
@@ -79,26 +79,26 @@ def _fields(value: Json) -> list[Json]:
 
 
 def _capacity(name: str, status: Json) -> clusters.CapacityReported:
-    summary = as_object(status.get("resourceSummary")) or {}
+    summary = object_at(status, "resourceSummary")
     nodes = as_object(status.get("nodeSummary"))
     amounts = {
         field: {
             resource: cluster_changes.canonical_quantity(amount)
-            for resource, amount in (as_object(summary.get(field)) or {}).items()
+            for resource, amount in object_at(summary, field).items()
         }
         for field in ("allocatable", "allocated", "allocating")
     }
     counted: Json = (
         {} if nodes is None else {"nodes": nodes.get("totalNum", 0), "nodesReady": nodes.get("readyNum", 0)}
     )
-    modelings = as_list(summary.get("allocatableModelings")) or []
+    modelings = list_at(summary, "allocatableModelings")
     report: Json = {"name": name, **amounts, "modelings": modelings, **counted}
     return msgspec.convert(report, clusters.CapacityReported)
 
 
 def _conditions(name: str, status: Json) -> clusters.ClusterConditionsReported:
     """The conditions of a status, but for those that the engine derives."""
-    conditions = [as_object(item) or {} for item in as_list(status.get("conditions")) or []]
+    conditions = objects_at(status, "conditions")
     return clusters.ClusterConditionsReported(
         name=name,
         conditions=tuple(
@@ -121,8 +121,8 @@ def _condition(condition: Json) -> clusters.ClusterCondition:
 
 
 def _ready(name: str, status: Json) -> clusters.ClusterHealthChanged | None:
-    for item in as_list(status.get("conditions")) or []:
-        condition = as_object(item) or {}
+    for item in list_at(status, "conditions"):
+        condition = object_at(item)
         if condition.get("type") == "Ready":
             return clusters.ClusterHealthChanged(
                 name=name,

@@ -19,7 +19,7 @@ from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, Sto
 from engine.writing.stored_objects import StoredObject
 from engine.writing.targets import Target, encode
 from events import json_values, limits, objects, shapes, status_values, times
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, list_at, object_at
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents import objects as documents_objects
@@ -60,7 +60,7 @@ class Change(Struct, frozen=True, kw_only=True):
         edited = self.edit.apply(None if stored is None else _live_cluster(stored))
         if stored is not None and cluster_changes.is_released(stored, edited.value):
             return _mutated(Action.DELETED, edited.value, edited, cluster_changes.left(stored))
-        status = as_object(edited.value.get("status")) or {}
+        status = object_at(edited.value, "status")
         try:
             spec = cluster_changes.spec_of(edited.value, stored, {} if stored else status)
         except ValueError as error:
@@ -88,7 +88,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
         if stored.status:
             live = {**live, "status": documents_objects.decoded(stored.status)}
         edited = self.edit.apply(_with_status_owners(live, stored))
-        status = as_object(edited.value.get("status")) or {}
+        status = object_at(edited.value, "status")
         owned = field_owners.of_entries(
             [each for each in _entries(edited.value) if field_owners.is_of_status(each)]
         )
@@ -110,7 +110,7 @@ class Preconditions(Struct, frozen=True, kw_only=True):
 
     def check(self, live: Json) -> None:
         """Raise StatusError (409) if the object is another one, or was written since."""
-        metadata = as_object(live.get("metadata")) or {}
+        metadata = object_at(live, "metadata")
         required = (
             ("uid", "UID", self.uid),
             ("resourceVersion", "ResourceVersion", self.resource_version),
@@ -143,7 +143,7 @@ class Removal(Struct, frozen=True, kw_only=True):
             return not_found(self.target)
         live = live_object(self.target, stored)
         self._check(live)
-        metadata = as_object(live.get("metadata")) or {}
+        metadata = object_at(live, "metadata")
         version = stored.head.version
         is_marked = "deletionTimestamp" in metadata
         stays = self.is_kept or bool(marks.finalizers(metadata))
@@ -183,7 +183,7 @@ def live_object(target: Target, stored: StoredObject) -> Json:
     value = stored.content
     head = stored.head
     metadata = {
-        **(as_object(value.get("metadata")) or {}),
+        **object_at(value, "metadata"),
         "name": target.name,
         "uid": head.uid,
         "resourceVersion": str(stored.number),
@@ -199,13 +199,13 @@ def _live_cluster(stored: Cluster) -> Json:
 
 
 def _with_status_owners(live: Json, stored: StoredObject) -> Json:
-    metadata = as_object(live.get("metadata")) or {}
+    metadata = object_at(live, "metadata")
     written = [*_entries(live), *field_owners.entries(field_owners.decode(stored.owners))]
     return {**live, "metadata": {**metadata, **({"managedFields": written} if written else {})}}
 
 
 def _entries(value: Json) -> list[Json]:
-    listed = as_list((as_object(value.get("metadata")) or {}).get("managedFields")) or []
+    listed = list_at(value, "metadata", "managedFields")
     return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
@@ -214,7 +214,7 @@ def is_ending(stored: StoredObject) -> bool:
     # Searching the bytes first spares decoding nearly every object.
     if b"deletionTimestamp" not in stored.manifest:
         return False
-    return "deletionTimestamp" in (as_object(stored.content.get("metadata")) or {})
+    return "deletionTimestamp" in object_at(stored.content, "metadata")
 
 
 def _is_same(target: Target, stored: StoredObject) -> bool:
@@ -242,7 +242,7 @@ def _check_name(target: Target, stored: StoredObject | None) -> None:
 def marked(value: Json, now_ms: int) -> Json:
     """The object as being deleted from now on; it waits for its finalizers."""
     stamp = times.to_seconds_text(now_ms)
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     return {
         **value,
         "metadata": {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0},
@@ -251,16 +251,16 @@ def marked(value: Json, now_ms: int) -> Json:
 
 def is_finalized(value: Json) -> bool:
     """Whether an object is being deleted and has no finalizers left."""
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     return "deletionTimestamp" in metadata and not as_list(metadata.get("finalizers"))
 
 
 def manifest(value: Json) -> bytes:
     """The bytes of an object to store: without derived metadata, engine labels, status and its field owners."""
-    unfiltered = as_object(value.get("metadata")) or {}
+    unfiltered = object_at(value, "metadata")
     metadata = {name: item for name, item in unfiltered.items() if name not in _DERIVED and item is not None}
     for name in ("labels", "annotations"):
-        texts = as_object(metadata.pop(name, None)) or {}
+        texts = object_at(metadata.pop(name, None))
         kept = {mark: text for mark, text in texts.items() if mark not in marks.CLAIMS}
         if kept:
             metadata[name] = kept
@@ -298,7 +298,7 @@ def _within_limit(raw: bytes) -> bytes:
 
 def _with_generation(desired: Json, stored: StoredObject | None, raw: bytes) -> Json:
     """The object with the generation that this write will give it."""
-    metadata = dict(as_object(desired.get("metadata")) or {})
+    metadata = dict(object_at(desired, "metadata"))
     if stored is None:
         metadata["generation"] = 1
     else:

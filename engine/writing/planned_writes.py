@@ -116,7 +116,7 @@ def _changed(cluster: clusters.Cluster | None, mutated: Mutated) -> clusters.Clu
 
 def _stored(target: Target, manifest: bytes, mutated: Mutated, before: StoredObject | None) -> StoredObject:
     """Return an object as it would be stored after a planned change; its version and uid are not known yet."""
-    metadata = json_values.part(mutated.value, "metadata")
+    metadata = json_values.object_at(mutated.value, "metadata")
     head = Head(
         version=0,
         generation=int(str(metadata.get("generation", 1))),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from events import limits
-from events.json_values import as_list, as_object
+from events.json_values import as_object, list_at, object_at
 from events.validation import known_kinds as kinds
 from events.validation import policies
 from events.validation.schema import Fault
@@ -15,22 +15,22 @@ _NOT_RETAINED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 def rules(value: object) -> Iterator[Fault]:
     """Yield the faults that the form of a spec cannot express; values of the wrong type are ignored here."""
-    spec = as_object(value) or {}
+    spec = object_at(value)
     yield from _health(as_object(spec.get("health")))
     for name in _LISTS:
-        items = as_list(spec.get(name)) or []
+        items = list_at(spec, name)
         if len(items) > limits.STATUS_RULES_MAX:
             yield Fault(f"spec.{name}", f"has {len(items)} items, more than {limits.STATUS_RULES_MAX}")
     seen: set[str] = set()
-    for place, item in enumerate(as_list(spec.get("statusFields")) or []):
+    for place, item in enumerate(list_at(spec, "statusFields")):
         field = f"spec.statusFields[{place}].jsonPath"
-        path = str((as_object(item) or {}).get("jsonPath", ""))
+        path = str(object_at(item).get("jsonPath", ""))
         yield from policies.path_rules(path, field)
         if path in seen:
             yield Fault(field, f"{path[:80]!r} stands twice")
         seen.add(path)
-    for place, item in enumerate(as_list(spec.get("dependencies")) or []):
-        needed = as_object(item) or {}
+    for place, item in enumerate(list_at(spec, "dependencies")):
+        needed = object_at(item)
         field = f"spec.dependencies[{place}]"
         yield from policies.path_rules(str(needed.get("namesPath", "")), f"{field}.namesPath")
         named = str(needed.get("apiVersion", "")), str(needed.get("kind", ""))
@@ -39,7 +39,7 @@ def rules(value: object) -> Iterator[Fault]:
             known is not None and (known.route != "template" or not known.namespaced)
         ):
             yield Fault(f"{field}.kind", f"objects of the kind {named[1][:63]} don't go along with others")
-    for place, item in enumerate(as_list(spec.get("retainedFields")) or []):
+    for place, item in enumerate(list_at(spec, "retainedFields")):
         first = str(item).removeprefix(".").partition(".")[0]
         if first in _NOT_RETAINED:
             yield Fault(

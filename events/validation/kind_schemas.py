@@ -23,7 +23,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct, field
 
-from events.json_values import Json, as_object, as_objects, texts
+from events.json_values import Json, object_at, objects_at, texts
 from events.validation import names
 from events.validation.schema import Fields, Flag, Form, Free, Many, Table, Text, Whole
 
@@ -74,11 +74,11 @@ def form(name: str) -> Fields:
 @cache
 def choices(name: str) -> Mapping[str, tuple[str, ...]]:
     """Return the values that fields of a type may have, by field; empty for Kubernetes' own types."""
-    fields = as_object(types().get(name, {}).get("properties")) or {}
+    fields = object_at(types().get(name, {}), "properties")
     return {
         field: tuple(texts(written["enum"]))
         for field, each in fields.items()
-        if "enum" in (written := as_object(each) or {})
+        if "enum" in (written := object_at(each))
     }
 
 
@@ -97,10 +97,10 @@ def _merged(name: str) -> Json:
     properties: Json = {}
     for key, value in written.items():
         if key == "properties":
-            properties |= as_object(value) or {}
+            properties |= object_at(value)
         elif key == "allOf":
-            for part in as_objects(value):
-                properties |= as_object(_merged(str(part["$ref"]))["properties"]) or {}
+            for part in objects_at(value):
+                properties |= object_at(_merged(str(part["$ref"])), "properties")
     return {key: value for key, value in written.items() if key != "allOf"} | {"properties": properties}
 
 

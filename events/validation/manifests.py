@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from events import objects
-from events.json_values import as_object
+from events.json_values import object_at
 from events.validation import interpreters, kind_schemas, names, policies, templates
 from events.validation import known_kinds as kinds
 from events.validation.schema import Fault, Fields, Form, Free, Text, canonical, faults, unknown
@@ -103,7 +103,7 @@ def canonical_object(value: dict[str, object], notes: list[str], *, prune: bool)
     form = _form(value)
     if form is None:
         return value
-    return as_object(canonical(form, value, "", notes, prune=prune)) or {}
+    return object_at(canonical(form, value, "", notes, prune=prune))
 
 
 def _form(value: dict[str, object]) -> Form | None:

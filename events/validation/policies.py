@@ -8,51 +8,49 @@ rendered.
 from collections.abc import Iterator
 
 from events import json_paths, limits
-from events.json_values import as_list, as_object
+from events.json_values import as_list, at, list_at, object_at
 from events.validation import names, selectors
 from events.validation.schema import Fault
 
 
 def propagation_rules(value: object) -> Iterator[Fault]:
     """Yield the faults of the spec of a PropagationPolicy or ClusterPropagationPolicy."""
-    spec = as_object(value) or {}
+    spec = object_at(value)
     yield from _selection(spec)
-    yield from _suspension(as_object(spec.get("suspension")) or {})
-    yield from _preservation(as_object(spec.get("failover")) or {})
+    yield from _suspension(object_at(spec, "suspension"))
+    yield from _preservation(object_at(spec, "failover"))
     yield from placement_rules(spec)
 
 
 def placement_rules(spec: dict[str, object]) -> Iterator[Fault]:
     """Yield the faults of the placement in a policy's spec."""
-    placement = as_object(spec.get("placement")) or {}
+    placement = object_at(spec, "placement")
     yield from _affinities(placement)
-    for place, item in enumerate(as_list(placement.get("clusterTolerations")) or []):
-        yield from toleration_rules(as_object(item) or {}, f"spec.placement.clusterTolerations[{place}]")
-    yield from _spread(as_list(placement.get("spreadConstraints")) or [])
-    preference = (
-        as_object((as_object(placement.get("replicaScheduling")) or {}).get("weightPreference")) or {}
-    )
-    for place, item in enumerate(as_list(preference.get("staticWeightList")) or []):
-        target = (as_object(item) or {}).get("targetCluster")
+    for place, item in enumerate(list_at(placement, "clusterTolerations")):
+        yield from toleration_rules(object_at(item), f"spec.placement.clusterTolerations[{place}]")
+    yield from _spread(list_at(placement, "spreadConstraints"))
+    preference = object_at(placement, "replicaScheduling", "weightPreference")
+    for place, item in enumerate(list_at(preference, "staticWeightList")):
+        target = object_at(item).get("targetCluster")
         path = f"spec.placement.replicaScheduling.weightPreference.staticWeightList[{place}].targetCluster"
         yield from affinity_rules(target, path)
 
 
 def override_rules(value: object) -> Iterator[Fault]:
     """Yield the faults in the selectors of the spec of an OverridePolicy or ClusterOverridePolicy."""
-    spec = as_object(value) or {}
-    for place, item in enumerate(as_list(spec.get("resourceSelectors")) or []):
+    spec = object_at(value)
+    for place, item in enumerate(list_at(spec, "resourceSelectors")):
         path = f"spec.resourceSelectors[{place}].labelSelector"
-        yield from selectors.label_rules((as_object(item) or {}).get("labelSelector"), path)
+        yield from selectors.label_rules(object_at(item).get("labelSelector"), path)
     yield from affinity_rules(spec.get("targetCluster"), "spec.targetCluster")
-    for place, item in enumerate(as_list(spec.get("overrideRules")) or []):
-        target = (as_object(item) or {}).get("targetCluster")
+    for place, item in enumerate(list_at(spec, "overrideRules")):
+        target = object_at(item).get("targetCluster")
         yield from affinity_rules(target, f"spec.overrideRules[{place}].targetCluster")
 
 
 def taint_rules(value: object) -> Iterator[Fault]:
     """Yield the faults in the target clusters of the spec of a ClusterTaintPolicy."""
-    yield from affinity_rules((as_object(value) or {}).get("targetClusters"), "spec.targetClusters")
+    yield from affinity_rules(object_at(value).get("targetClusters"), "spec.targetClusters")
 
 
 def toleration_rules(toleration: dict[str, object], path: str) -> Iterator[Fault]:
@@ -70,8 +68,8 @@ def toleration_rules(toleration: dict[str, object], path: str) -> Iterator[Fault
 
 
 def _selection(spec: dict[str, object]) -> Iterator[Fault]:
-    for place, item in enumerate(as_list(spec.get("resourceSelectors")) or []):
-        selector = as_object(item) or {}
+    for place, item in enumerate(list_at(spec, "resourceSelectors")):
+        selector = object_at(item)
         path = f"spec.resourceSelectors[{place}]"
         yield from selectors.label_rules(selector.get("labelSelector"), f"{path}.labelSelector")
         if spec.get("preemption") == "Always" and not selector.get("name"):
@@ -82,7 +80,7 @@ def _selection(spec: dict[str, object]) -> Iterator[Fault]:
 
 
 def _suspension(suspension: dict[str, object]) -> Iterator[Fault]:
-    clusters = as_list((as_object(suspension.get("dispatchingOnClusters")) or {}).get("clusterNames"))
+    clusters = as_list(at(suspension, "dispatchingOnClusters", "clusterNames"))
     if suspension.get("dispatching") is True and clusters:
         yield Fault(
             "spec.suspension",
@@ -93,14 +91,14 @@ def _suspension(suspension: dict[str, object]) -> Iterator[Fault]:
 
 def _preservation(failover: dict[str, object]) -> Iterator[Fault]:
     for part in ("application", "cluster"):
-        behaviour = as_object(failover.get(part)) or {}
-        said = as_list((as_object(behaviour.get("statePreservation")) or {}).get("rules")) or []
+        behaviour = object_at(failover, part)
+        said = list_at(behaviour, "statePreservation", "rules")
         path = f"spec.failover.{part}.statePreservation.rules"
         if len(said) > limits.STATUS_RULES_MAX:
             yield Fault(path, f"has {len(said)} rules, more than {limits.STATUS_RULES_MAX}")
         seen: set[str] = set()
         for place, item in enumerate(said):
-            rule = as_object(item) or {}
+            rule = object_at(item)
             alias, json_path = str(rule.get("aliasLabelName", "")), str(rule.get("jsonPath", ""))
             if not names.is_label_name(alias):
                 yield Fault(f"{path}[{place}].aliasLabelName", f"{alias[:80]!r} can't be the name of a label")
@@ -120,14 +118,14 @@ def path_rules(json_path: str, field: str) -> Iterator[Fault]:
 
 
 def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
-    terms = as_list(placement.get("clusterAffinities")) or []
+    terms = list_at(placement, "clusterAffinities")
     if terms and placement.get("clusterAffinity") is not None:
         reason = "can't stand together with clusterAffinity"
         yield Fault("spec.placement.clusterAffinities", reason, "keep one of them")
     yield from affinity_rules(placement.get("clusterAffinity"), "spec.placement.clusterAffinity")
     seen: set[str] = set()
     for place, item in enumerate(terms):
-        term = as_object(item) or {}
+        term = object_at(item)
         path = f"spec.placement.clusterAffinities[{place}]"
         name = str(term.get("affinityName", ""))
         if not names.is_label_name(name):
@@ -138,13 +136,13 @@ def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
             yield Fault(f"{path}.affinityName", f"{name!r} stands twice", "give each group its own name")
         seen.add(name)
         yield from affinity_rules(term, path)
-        for tier, overflow in enumerate(as_list(term.get("overflowAffinities")) or []):
+        for tier, overflow in enumerate(list_at(term, "overflowAffinities")):
             yield from affinity_rules(overflow, f"{path}.overflowAffinities[{tier}]")
 
 
 def affinity_rules(value: object, path: str) -> Iterator[Fault]:
     """Yield the faults in the selectors of a cluster affinity."""
-    affinity = as_object(value) or {}
+    affinity = object_at(value)
     yield from selectors.label_rules(affinity.get("labelSelector"), f"{path}.labelSelector")
     yield from selectors.condition_rules(affinity.get("fieldSelector"), f"{path}.fieldSelector")
 
@@ -152,7 +150,7 @@ def affinity_rules(value: object, path: str) -> Iterator[Fault]:
 def _spread(constraints: list[object]) -> Iterator[Fault]:
     fields: list[str] = []
     for place, item in enumerate(constraints):
-        constraint = as_object(item) or {}
+        constraint = object_at(item)
         path = f"spec.placement.spreadConstraints[{place}]"
         field, label = str(constraint.get("spreadByField", "")), str(constraint.get("spreadByLabel", ""))
         if field and label:

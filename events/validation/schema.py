@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from events.json_values import as_list, as_object
+from events.json_values import as_list, as_object, list_at, object_at
 
 _SHOWN_CHARS_MAX: Final = 60
 INT32_MAX: Final = 2**31 - 1
@@ -100,16 +100,16 @@ def unknown(form: Form, value: object, path: str) -> Iterator[str]:
     """Yield the paths of all fields that the form does not have."""
     match form:
         case Fields():
-            for name, item in (as_object(value) or {}).items():
+            for name, item in object_at(value).items():
                 if name not in form.known:
                     yield join(path, name)
                 else:
                     yield from unknown(form.known[name], item, join(path, name))
         case Many():
-            for place, item in enumerate(as_list(value) or []):
+            for place, item in enumerate(list_at(value)):
                 yield from unknown(form.of, item, f"{path}[{place}]")
         case Table():
-            for name, item in (as_object(value) or {}).items():
+            for name, item in object_at(value).items():
                 yield from unknown(form.of, item, join(path, name))
         case _:
             return

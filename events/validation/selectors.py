@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from events.json_values import as_list, as_object
+from events.json_values import list_at, object_at
 from events.validation import names
 from events.validation.schema import Fault, join
 
@@ -13,12 +13,12 @@ _WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
 
 def label_rules(value: object, path: str) -> Iterator[Fault]:
     """Yield the faults in the keys and conditions of a label selector; values of the wrong type are ignored here."""
-    selector = as_object(value) or {}
-    for name in as_object(selector.get("matchLabels")) or {}:
+    selector = object_at(value)
+    for name in object_at(selector, "matchLabels"):
         if not names.is_label_name(name):
             yield Fault(f"{path}.matchLabels.{name[:80]}", "is not a label's name")
-    for place, item in enumerate(as_list(selector.get("matchExpressions")) or []):
-        key = (as_object(item) or {}).get("key")
+    for place, item in enumerate(list_at(selector, "matchExpressions")):
+        key = object_at(item).get("key")
         if isinstance(key, str) and not names.is_label_name(key):
             yield Fault(f"{path}.matchExpressions[{place}].key", f"{key[:80]!r} is not a label's name")
     yield from condition_rules(selector, path)
@@ -26,11 +26,11 @@ def label_rules(value: object, path: str) -> Iterator[Fault]:
 
 def condition_rules(value: object, path: str) -> Iterator[Fault]:
     """Yield faults where an operator needs values and has none, or must have none and has some."""
-    expressions = (as_object(value) or {}).get("matchExpressions")
-    for place, item in enumerate(as_list(expressions) or []):
-        condition = as_object(item) or {}
+    expressions = object_at(value).get("matchExpressions")
+    for place, item in enumerate(list_at(expressions)):
+        condition = object_at(item)
         operator = str(condition.get("operator"))
-        values = as_list(condition.get("values")) or []
+        values = list_at(condition, "values")
         field = join(path, f"matchExpressions[{place}].values")
         if operator in _WITH_VALUES and not values:
             yield Fault(field, f"is empty with the operator {operator}", "give at least one value")

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 from projections.port import Rows
 
 _REMEDIES: Final = (
@@ -54,10 +54,10 @@ def with_actions(cluster: Json, remedies: list[Remedy]) -> Json:
     """Return a Cluster object with ``status.remedyActions``."""
     if not remedies:
         return cluster
-    name, status = str(part(cluster, "metadata")["name"]), part(cluster, "status")
+    name, status = str(object_at(cluster, "metadata")["name"]), object_at(cluster, "status")
     conditions = {
         str(condition.get("type")): str(condition.get("status"))
-        for condition in as_objects(status.get("conditions"))
+        for condition in objects_at(status, "conditions")
     }
     actions = {
         action

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.kubeapi.schema import openapi
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, list_at, object_at
 
 NAMES: Final = ("one", "two", "Not A Name", "x" * 300, "")
 NAMESPACES: Final = ("default", "nowhere", "kube-system")
@@ -76,10 +76,10 @@ def schemas(catalogue: Catalogue) -> dict[str, Json]:
     for group in catalogue.groups:
         for version, _resources in group.versions:
             document = openapi.document(catalogue, group.name, version) or {}
-            components = as_object(document.get("components")) or {}
-            for name, schema in (as_object(components.get("schemas")) or {}).items():
+            components = object_at(document, "components")
+            for name, schema in object_at(components, "schemas").items():
                 # A document that only refers to a component does not name its kind.
-                found[name] = {**(as_object(schema) or {}), **found.get(name, {})}
+                found[name] = {**object_at(schema), **found.get(name, {})}
     return found
 
 
@@ -122,12 +122,12 @@ def _objects(draw: st.DrawFn, resource: Resource, name: str, namespace: str) -> 
         each
         for each in SCHEMAS.values()
         if {"group": resource.group, "version": resource.version, "kind": resource.kind}
-        in (as_list(each.get("x-kubernetes-group-version-kind")) or [])
+        in list_at(each, "x-kubernetes-group-version-kind")
     )
-    found = as_object(draw(_values(component, 0))) or {}
+    found = object_at(draw(_values(component, 0)))
     found |= {"apiVersion": resource.api_version, "kind": resource.kind}
     if draw(st.integers(0, 9)):
-        metadata = {**(as_object(found.get("metadata")) or {}), "name": name}
+        metadata = {**object_at(found, "metadata"), "name": name}
         # Drawn values of server-set fields are invalid more often than not.
         for each in ("namespace", "resourceVersion", "uid", "managedFields", "deletionTimestamp"):
             metadata.pop(each, None)
@@ -142,14 +142,14 @@ def _values(draw: st.DrawFn, schema: Json, depth: int) -> object:
         return draw(st.sampled_from(_ODD))
     whole = as_list(schema.get("allOf"))
     if whole:
-        return draw(_values(as_object(whole[0]) or {}, depth))
+        return draw(_values(object_at(whole[0]), depth))
     if "$ref" in schema:
         schema = SCHEMAS.get(str(schema["$ref"]).removeprefix(_REFERENCE), {})
     match schema.get("type"):
         case "object":
             return draw(_fields(schema, depth))
         case "array":
-            item = as_object(schema.get("items")) or {}
+            item = object_at(schema, "items")
             count = 0 if depth > _DEPTH_MAX else draw(st.integers(0, 2))
             return [draw(_values(item, depth + 1)) for _ in range(count)]
         case "integer":
@@ -164,13 +164,13 @@ def _values(draw: st.DrawFn, schema: Json, depth: int) -> object:
 
 @st.composite
 def _fields(draw: st.DrawFn, schema: Json, depth: int) -> Json:
-    properties = as_object(schema.get("properties")) or {}
-    required = {str(each) for each in as_list(schema.get("required")) or []}
+    properties = object_at(schema, "properties")
+    required = {str(each) for each in list_at(schema, "required")}
     found: Json = {}
     for name, below in properties.items():
         wanted = name in required or (depth <= _DEPTH_MAX and not draw(st.integers(0, 2)))
         if wanted and (depth <= _DEPTH_MAX or name in required) and depth < 2 * _DEPTH_MAX:
-            found[name] = draw(_values(as_object(below) or {}, depth + 1))
+            found[name] = draw(_values(object_at(below), depth + 1))
     more = as_object(schema.get("additionalProperties"))
     if more is not None and depth <= _DEPTH_MAX:
         found[draw(st.sampled_from(_TEXTS))] = draw(_values(more, depth + 1))

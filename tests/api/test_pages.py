@@ -121,8 +121,8 @@ def test_leaving_cluster_is_shown_as_leaving() -> None:
 
 
 def test_missing_json_parts_are_empty() -> None:
-    assert json_values.part({"spec": 3}, "spec", "clusters") == {}
-    assert json_values.as_objects(None) == []
+    assert json_values.object_at({"spec": 3}, "spec", "clusters") == {}
+    assert json_values.objects_at(None) == []
     assert json_values.texts({"a": 1}) == []
     assert json_values.condition({"status": {"conditions": [{"type": "Ready"}]}}, "Scheduled") == {}
 

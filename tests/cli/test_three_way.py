@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from engine.cli import three_way
 from engine.domain import marks
 from engine.kubeapi.patching import patches
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 SCALARS = (
     st.booleans() | st.integers(-5, 5) | st.text("abc", max_size=2) | st.lists(st.integers(0, 3), max_size=3)
@@ -20,7 +20,7 @@ OBJECTS = st.recursive(
 
 def patched(target: Json, patch: Json) -> Json:
     """Return the object after the patch, as the server applies it."""
-    return as_object(patches.merge_patched(target, patch)) or {}
+    return object_at(patches.merge_patched(target, patch))
 
 
 def applied(spec: Json, live: Json | None) -> Json:
@@ -40,7 +40,7 @@ def test_difference_transforms_one_object_into_the_other(old: Json, new: Json) -
 def test_applied_fields_are_set_and_a_second_apply_changes_nothing(wanted: Json, live: Json) -> None:
     once = applied(wanted, {"metadata": {"name": "x"}, "spec": live})
 
-    spec = as_object(once["spec"]) or {}
+    spec = object_at(once, "spec")
     assert three_way.patch({}, wanted, spec) == {}
     assert applied(wanted, once) == once
 
@@ -50,9 +50,9 @@ def test_omitted_fields_are_removed_and_fields_of_others_kept(
     first: Json, second: Json, others: Json
 ) -> None:
     live = applied(first, None)
-    live = {**live, "spec": patched(as_object(live["spec"]) or {}, others)}
+    live = {**live, "spec": patched(object_at(live, "spec"), others)}
 
-    found = as_object(applied(second, live)["spec"]) or {}
+    found = object_at(applied(second, live), "spec")
 
     for name in first.keys() - second.keys():
         assert name not in found

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.proof import verification
 from engine.reconcilers import replay
 from events import clusters, enums, health, links, policies, records, shapes, specs
-from events.json_values import as_list, as_object
+from events.json_values import as_list, list_at, object_at
 from tests.builders.inputs import (
     capacity,
     deleted,
@@ -217,9 +217,9 @@ Path = tuple[str | int, ...]
 def paths(value: object, path: Path = ()) -> list[Path]:
     """Return the path of every item in a value."""
     found = [path] if path else []
-    for name, item in (as_object(value) or {}).items():
+    for name, item in object_at(value).items():
         found += paths(item, (*path, name))
-    for place, item in enumerate(as_list(value) or []):
+    for place, item in enumerate(list_at(value)):
         found += paths(item, (*path, place))
     return found
 

@@ -4,7 +4,7 @@ import pytest
 
 from engine.domain import marks
 from events import shapes
-from events.json_values import as_object
+from events.json_values import object_at
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,6 @@ def test_cluster_scoped_object_refers_to_its_cluster_binding() -> None:
         "karmada.io/managed": "true",
         "clusterresourcebinding.karmada.io/permanent-id": "7",
     }
-    annotations = as_object(found["annotations"]) or {}
+    annotations = object_at(found, "annotations")
     assert annotations["clusterresourcebinding.karmada.io/name"] == "reader-clusterrole"
     assert set(marks.ANNOTATIONS) > annotations.keys()

@@ -5,7 +5,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from events.json_values import as_list, as_object
+from events.json_values import as_object, list_at, object_at
 
 Schema = dict[str, object]
 Strategy = st.SearchStrategy[object]
@@ -32,9 +32,9 @@ def values(schema: Schema, root: Schema | None = None) -> Strategy:
     if "$ref" in schema:
         return values(_resolved(str(schema["$ref"]), whole), whole)
     if "anyOf" in schema:
-        return st.one_of([values(as_object(each) or {}, whole) for each in as_list(schema["anyOf"]) or []])
+        return st.one_of([values(object_at(each), whole) for each in list_at(schema, "anyOf")])
     if "enum" in schema:
-        return st.sampled_from(as_list(schema["enum"]) or [])
+        return st.sampled_from(list_at(schema, "enum"))
     make = _BY_TYPE.get(str(schema.get("type")))
     if make is None:
         message = f"no way to make a value of the type {schema['type']!r}"
@@ -43,11 +43,8 @@ def values(schema: Schema, root: Schema | None = None) -> Strategy:
 
 
 def _objects(schema: Schema, root: Schema) -> Strategy:
-    known = {
-        name: values(as_object(each) or {}, root)
-        for name, each in (as_object(schema.get("properties")) or {}).items()
-    }
-    required = set(as_list(schema.get("required")) or [])
+    known = {name: values(object_at(each), root) for name, each in object_at(schema, "properties").items()}
+    required = set(list_at(schema, "required"))
     if not known:
         extra = as_object(schema.get("additionalProperties"))
         return st.dictionaries(_NAMES, _ANYTHING if extra is None else values(extra, root), max_size=2)
@@ -60,8 +57,8 @@ def _objects(schema: Schema, root: Schema) -> Strategy:
 def _resolved(reference: str, root: Schema) -> Schema:
     found: object = root
     for name in reference.removeprefix("#/").split("/"):
-        found = (as_object(found) or {})[name]
-    return as_object(found) or {}
+        found = object_at(found)[name]
+    return object_at(found)
 
 
 def _bound(schema: Schema, name: str) -> int | None:
@@ -70,7 +67,7 @@ def _bound(schema: Schema, name: str) -> int | None:
 
 
 def _arrays(schema: Schema, root: Schema) -> Strategy:
-    return st.lists(values(as_object(schema["items"]) or {}, root), max_size=2)
+    return st.lists(values(object_at(schema, "items"), root), max_size=2)
 
 
 def _integers(schema: Schema, _root: Schema) -> Strategy:

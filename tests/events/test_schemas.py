@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from events import catalogue, codec, records, schemas, topics
-from events.json_values import as_list, as_object
+from events.json_values import as_object, list_at, object_at
 from tests.events import generating
 from tests.golden import files
 
@@ -29,7 +29,7 @@ def is_valid(schema: dict[str, object], value: object) -> bool:
 
 def at(value: object, *path: str) -> dict[str, object]:
     for name in path:
-        value = (as_object(value) or {})[name]
+        value = object_at(value)[name]
     found = as_object(value)
     assert found is not None, path
     return found
@@ -44,7 +44,7 @@ def test_golden_record_is_valid_and_a_broken_one_is_not(event_type: str) -> None
 
     assert not is_valid(schema, [data])
     assert not is_valid(schema, {})
-    for name in as_list(schema.get("required")) or []:
+    for name in list_at(schema, "required"):
         assert not is_valid(schema, {key: value for key, value in data.items() if key != name})
     for name in data.keys() - {"manifest", "placement"}:
         assert not is_valid(schema, {**data, name: 7.5})
@@ -107,7 +107,7 @@ def references(value: object) -> Iterator[str]:
             yield found
         for item in held.values():
             yield from references(item)
-    for item in as_list(value) or []:
+    for item in list_at(value):
         yield from references(item)
 
 

@@ -12,7 +12,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import ShardState
 from events import catalogue, partitioning, records, topics
-from events.json_values import as_list, as_object
+from events.json_values import as_object, list_at
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
 from tests.golden import files, samples
@@ -47,7 +47,7 @@ def paths_of(value: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]
 
 
 def items(value: object) -> dict[str, object]:
-    return as_object(value) or {str(place): item for place, item in enumerate(as_list(value) or [])}
+    return as_object(value) or {str(place): item for place, item in enumerate(list_at(value))}
 
 
 def with_value(value: object, path: tuple[str, ...], new: object) -> object:

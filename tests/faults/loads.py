@@ -12,7 +12,7 @@ from typing import Final
 
 from engine.cli import failures
 from engine.cli.client import Client
-from events.json_values import Json, as_objects
+from events.json_values import Json, objects_at
 from tests import writes
 from tests.builders import manifests
 from tests.faults import load_objects
@@ -115,7 +115,7 @@ class Writer(threading.Thread):
     def _command(self, write: Callable[[], list[Json]], name: str, state: str) -> None:
         self._ledger.tried[name] = state
         for result in write():
-            problems = as_objects(result.get("problems"))
+            problems = objects_at(result, "problems")
             if any(each.get("verdict") == _UNKNOWN for each in problems):
                 raise failures.Failure("the outcome is unknown")
             self.wrong.extend(problems)

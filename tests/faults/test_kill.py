@@ -15,7 +15,7 @@ from engine.cli import server_reads, table_rows
 from engine.cli.client import Client
 from engine.log import sqlite
 from events import codec, decisions, specs
-from events.json_values import as_objects, part
+from events.json_values import object_at, objects_at
 from tests import writes
 from tests.faults.load_objects import COUNT, POLICY, TAINT
 from tests.faults.loads import ABSENT, Ledger, Writer
@@ -63,7 +63,7 @@ def test_server_killed_at_random_times_keeps_all_acknowledged_writes(server: Ser
 
     _until_members_run_what_bindings_say(server.directory)
     with Client(server.directory) as client:
-        assert as_objects(client.verify().get("findings")) == []
+        assert objects_at(client.verify(), "findings") == []
     assert server.stop() == 0
     asyncio.run(_assert_nothing_is_there_twice(server.directory, ledger))
     assert len(ledger.applied) > KILLS
@@ -115,10 +115,10 @@ def _states(client: Client) -> dict[str, str]:
     found: dict[str, str] = {}
     for path, query in (("objects", {"kind": "deploy"}), ("rebalancers", {})):
         for each in server_reads.pages(client, path, **query):
-            annotations = part(each, "metadata", "annotations")
+            annotations = object_at(each, "metadata", "annotations")
             found[table_rows.named(each)] = str(annotations.get(COUNT, ABSENT))
     for each in server_reads.pages(client, "clusters"):
-        taints = as_objects(part(each, "spec").get("taints"))
+        taints = objects_at(each, "spec", "taints")
         values = [str(taint["value"]) for taint in taints if taint["key"] == TAINT]
         assert len(values) <= 1
         found[table_rows.named(each)] = values[0] if values else ABSENT
@@ -137,12 +137,12 @@ def _wanted(client: Client) -> dict[tuple[str, str], int]:
     return {
         (table_rows.binding_key(binding), str(each["name"])): int(str(each.get("replicas", 0)))
         for binding in server_reads.pages(client, "bindings")
-        for each in as_objects(part(binding, "spec").get("clusters"))
+        for each in objects_at(binding, "spec", "clusters")
     }
 
 
 def _running(client: Client) -> dict[tuple[str, str], int]:
-    workloads = as_objects(part(client.get("members/workloads", limit=10_000)).get("items"))
+    workloads = objects_at(client.get("members/workloads", limit=10_000), "items")
     return {(str(each["key"]), str(each["cluster"])): int(str(each["ready"])) for each in workloads}
 
 
@@ -170,8 +170,8 @@ def _applied(event: codec.Decoded) -> tuple[str, str]:
     """Return name and count of an applied object; empty for any other event."""
     match event.data:
         case specs.TemplateApplied(manifest=manifest) | specs.RebalancerApplied(manifest=manifest):
-            metadata = part(msgspec.json.decode(manifest), "metadata")
-            return str(metadata.get("name", "")), str(part(metadata, "annotations").get(COUNT, ""))
+            metadata = object_at(msgspec.json.decode(manifest), "metadata")
+            return str(metadata.get("name", "")), str(object_at(metadata, "annotations").get(COUNT, ""))
         case _:
             return "", ""
 

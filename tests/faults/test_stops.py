@@ -18,7 +18,7 @@ from engine.cli.client import Client
 from engine.log import sqlite, sqlite_table
 from engine.process.views import remote
 from events import codec, decisions, objects, specs
-from events.json_values import as_objects, part
+from events.json_values import object_at, objects_at
 from tests import writes
 from tests.builders.manifests import config_map, deployment
 from tests.faults.load_objects import POLICY
@@ -146,7 +146,7 @@ def test_full_disk_refuses_writes_serves_queries_and_loses_nothing(tmp_path: Pat
 
     with Client(server.directory) as client:
         assert _texts(client) == written
-        assert as_objects(client.verify().get("findings")) == []
+        assert objects_at(client.verify(), "findings") == []
     assert server.stop() == 0
 
 
@@ -178,7 +178,7 @@ def test_full_views_disk_refuses_queries_with_a_reason_until_there_is_space(
         # All writes are in the log, even the refused one, of which only the response failed.
         _until(lambda: len(_texts(client)) >= count)
         assert len(_texts(client)) <= count + 1
-        assert as_objects(client.verify().get("findings")) == []
+        assert objects_at(client.verify(), "findings") == []
     assert server.stop() == 0
 
 
@@ -206,7 +206,7 @@ def _until(is_so: Callable[[], bool]) -> None:
 def _texts(client: Client) -> dict[str, str]:
     """Return the text of each object."""
     found = server_reads.pages(client, "objects", kind="cm")
-    return {table_rows.named(each): str(part(each.get("data"))["text"])[:4] for each in found}
+    return {table_rows.named(each): str(object_at(each.get("data"))["text"])[:4] for each in found}
 
 
 def _fill(client: Client) -> tuple[dict[str, str], str]:

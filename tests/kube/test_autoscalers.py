@@ -8,7 +8,7 @@ import pytest
 from engine.kubeapi.admission import value_validation
 from engine.kubeapi.conversion import autoscalers
 from engine.kubeapi.schema.resources import control_plane
-from events.json_values import Json
+from events.json_values import Json, object_at
 
 REFERENCE = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 CPU: Json = {
@@ -110,18 +110,18 @@ def part(value: Json, *names: str) -> Json:
 def test_autoscaler_round_trips_through_v1() -> None:
     shown = autoscalers.shown(WHOLE)
     assert shown["apiVersion"] == "autoscaling/v1"
-    assert part(shown, "spec") == {
+    assert object_at(shown, "spec") == {
         "scaleTargetRef": REFERENCE,
         "minReplicas": 2,
         "maxReplicas": 9,
         "targetCPUUtilizationPercentage": 70,
     }
-    assert part(shown, "status") == {
+    assert object_at(shown, "status") == {
         "currentReplicas": 3,
         "desiredReplicas": 4,
         "currentCPUUtilizationPercentage": 41,
     }
-    notes = part(shown, "metadata", "annotations")
+    notes = object_at(shown, "metadata", "annotations")
     assert json.loads(str(notes["autoscaling.alpha.kubernetes.io/metrics"]))[2] == {
         "type": "Pods",
         "pods": {
@@ -130,7 +130,7 @@ def test_autoscaler_round_trips_through_v1() -> None:
             "targetAverageValue": "1k",
         },
     }
-    owned = cast("list[Json]", part(shown, "metadata")["managedFields"])[0]["fieldsV1"]
+    owned = cast("list[Json]", object_at(shown, "metadata")["managedFields"])[0]["fieldsV1"]
     assert owned == {"f:spec": {"f:maxReplicas": {}, "f:targetCPUUtilizationPercentage": {}}}
     assert autoscalers.kept(shown) == WHOLE
 
@@ -154,7 +154,7 @@ def test_converted_autoscaler_fits_the_v1_schema() -> None:
 
 
 def test_cpu_metric_of_v1_comes_last() -> None:
-    first = {**WHOLE, "spec": {**part(WHOLE, "spec"), "metrics": [CPU, *METRICS[:-1]]}}
+    first = {**WHOLE, "spec": {**object_at(WHOLE, "spec"), "metrics": [CPU, *METRICS[:-1]]}}
     assert autoscalers.kept(autoscalers.shown(first)) == WHOLE
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from engine.kubeapi.schema import resources
 from engine.kubeapi.tables import tables
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, list_at, object_at
 
 NOW_MS = 1_767_225_600_000
 CREATED = "2025-12-31T23:59:53Z"
@@ -156,12 +156,12 @@ def test_row_equals_that_of_a_real_server(path: str, value: Json, row: dict[str,
     group, version, plural = path.split("/")
     resource = resources.control_plane().resource(group, version, plural)
     assert resource
-    metadata = {"name": "one", "creationTimestamp": CREATED, **(as_object(value.get("metadata")) or {})}
+    metadata = {"name": "one", "creationTimestamp": CREATED, **object_at(value, "metadata")}
 
     answer = tables.table(resource, [{**value, "metadata": metadata}], NOW_MS, metadata={})
 
-    names = [str((as_object(each) or {})["name"]) for each in as_list(answer["columnDefinitions"]) or []]
-    cells = as_list((as_object((as_list(answer["rows"]) or [])[0]) or {})["cells"]) or []
+    names = [str(object_at(each)["name"]) for each in list_at(answer, "columnDefinitions")]
+    cells = list_at(list_at(answer, "rows")[0], "cells")
     assert dict(zip(names, cells, strict=True)) == {"Name": "one", **row}
 
 
@@ -173,6 +173,4 @@ def test_default_storage_class_is_marked() -> None:
 
     answer = tables.table(resource, [value], NOW_MS, metadata={})
 
-    assert (as_list((as_object((as_list(answer["rows"]) or [])[0]) or {})["cells"]) or [])[
-        0
-    ] == "fast (default)"
+    assert list_at(list_at(answer, "rows")[0], "cells")[0] == "fast (default)"

@@ -6,7 +6,7 @@ from engine.kubeapi.admission import unknown_fields
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.schema import custom_kinds, discovery, openapi, openapi_schemas, resources
 from engine.kubeapi.schema.schemas import ListOf, Scalar
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, list_at, object_at
 from tests.builders.manifests import manifest
 
 SCHEMA: Json = {
@@ -67,17 +67,17 @@ def test_definition_adds_a_kind() -> None:
     assert house.columns[0].path == ".spec.size"
     listed = discovery.api_resources(catalogue, "example.com", "v1")
     assert listed
-    assert len(as_list(listed["resources"]) or []) == 3
+    assert len(list_at(listed, "resources")) == 3
     assert catalogue.groups[-1].name == "example.com"
 
 
 def test_kind_is_documented_from_its_definition() -> None:
     catalogue = resources.control_plane().with_custom(custom_kinds.read(_definition()))
     document = openapi.document(catalogue, "example.com", "v1") or {}
-    schemas = as_object((as_object(document["components"]) or {})["schemas"]) or {}
-    house = as_object(schemas["House.v1.example.com"]) or {}
-    properties = as_object(house["properties"]) or {}
-    size = (as_object((as_object(properties["spec"]) or {})["properties"]) or {})["size"]
+    schemas = object_at(document, "components", "schemas")
+    house = object_at(schemas, "House.v1.example.com")
+    properties = object_at(house, "properties")
+    size = object_at(properties, "spec", "properties")["size"]
 
     assert house["description"] == "Somewhere to live."
     assert size == {"type": "integer", "description": "How many rooms it has."}
@@ -115,7 +115,7 @@ def test_lists_with_keys_are_merged_by_key() -> None:
             live, _house(doors=[{"name": name}], labels={name: "x"}), house.schema, write
         )
     assert live
-    spec = as_object(live["spec"]) or {}
+    spec = object_at(live, "spec")
     assert spec["doors"] == [{"name": "front"}, {"name": "back"}]
     assert spec["labels"] == {"front": "x", "back": "x"}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.kubeapi.schema import descriptions, openapi, resources
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 GROUPS = [
     ("policy.karmada.io", "v1alpha1"),
@@ -20,9 +20,9 @@ GROUPS = [
 def components(group: str, version: str) -> Iterator[tuple[str, Json]]:
     """Yield the types of a group's document that belong to the group."""
     document = openapi.document(resources.control_plane(), group, version) or {}
-    schemas = as_object((as_object(document["components"]) or {})["schemas"]) or {}
+    schemas = object_at(document, "components", "schemas")
     package = group.removesuffix(".io") + "."
-    return ((name, as_object(each) or {}) for name, each in schemas.items() if name.startswith(package))
+    return ((name, object_at(each)) for name, each in schemas.items() if name.startswith(package))
 
 
 @pytest.mark.parametrize(("group", "version"), GROUPS)
@@ -31,8 +31,8 @@ def test_every_type_and_field_has_a_description(group: str, version: str) -> Non
 
     assert found
     for name, component in found.items():
-        properties = as_object(component["properties"]) or {}
-        told = {field for field, each in properties.items() if (as_object(each) or {}).get("description")}
+        properties = object_at(component, "properties")
+        told = {field for field, each in properties.items() if object_at(each).get("description")}
         assert component.get("description"), name
         assert properties.keys() - told == set(), name
 
@@ -40,5 +40,5 @@ def test_every_type_and_field_has_a_description(group: str, version: str) -> Non
 @pytest.mark.parametrize(("group", "version"), GROUPS)
 def test_every_description_has_a_field(group: str, version: str) -> None:
     for name, component in components(group, version):
-        properties = as_object(component["properties"]) or {}
+        properties = object_at(component, "properties")
         assert descriptions.of(name).fields.keys() <= properties.keys() | {"apiVersion", "kind", "metadata"}

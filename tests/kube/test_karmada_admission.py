@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engine.domain import marks
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
-from events.json_values import Json, as_object
+from events.json_values import Json, at, object_at
 from tests.builders.manifests import manifest
 
 NOW_MS = 1_767_225_600_000
@@ -26,7 +26,7 @@ def _cluster(name: str = "member1", **spec: object) -> Json:
 
 
 def _filled(value: Json) -> Json:
-    return as_object(defaults.with_defaults(value, NOW_MS)["spec"]) or {}
+    return object_at(defaults.with_defaults(value, NOW_MS), "spec")
 
 
 def _words(value: Json, old: Json | None = None) -> str:
@@ -61,8 +61,8 @@ def test_placement_gets_defaults() -> None:
 
 
 def _tolerations(value: Json, seconds: TolerationSeconds) -> object:
-    spec = as_object(defaults.with_defaults(value, NOW_MS, seconds)["spec"]) or {}
-    return (as_object(spec.get("placement")) or {}).get("clusterTolerations")
+    spec = object_at(defaults.with_defaults(value, NOW_MS, seconds), "spec")
+    return at(spec, "placement", "clusterTolerations")
 
 
 def test_policy_gets_default_tolerations_of_failing_clusters() -> None:
@@ -233,7 +233,7 @@ def test_immutable_policy_fields_cannot_change() -> None:
     old = _policy(schedulerName="default-scheduler")
     old["metadata"] = {"name": "one", "namespace": "shop", "labels": {label: "7"}}
     assert not _words({**old}, old)
-    other = {**old, "spec": {**(as_object(old["spec"]) or {}), "schedulerName": "mine"}}
+    other = {**old, "spec": {**object_at(old, "spec"), "schedulerName": "mine"}}
     assert _words(other, old) == "the schedulerName should not be updated"
     bare = {**old, "metadata": {"name": "one", "namespace": "shop"}}
     assert (

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engine.kubeapi.patching import managed_fields, server_side_apply
 from engine.kubeapi.patching.managed_fields import Manager
 from engine.kubeapi.schema.types import parsing
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, list_at, object_at
 from tests.builders.manifests import manifest
 
 DEPLOYMENT = parsing.named("apps.Deployment")
@@ -34,12 +34,12 @@ def _apply(live: Json | None, wanted: Json, name: str, *, force: bool = False, t
 
 
 def _spec(value: Json) -> Json:
-    return as_object(value["spec"]) or {}
+    return object_at(value, "spec")
 
 
 def _owned(value: Json, name: str) -> object:
-    for entry in as_list(managed_fields.in_object(value)) or []:
-        held = as_object(entry) or {}
+    for entry in list_at(managed_fields.in_object(value)):
+        held = object_at(entry)
         if held["manager"] == name:
             return held["fieldsV1"]
     return None
@@ -167,8 +167,8 @@ def test_status_is_ignored_by_an_apply_to_the_object() -> None:
 def test_items_keep_their_order_and_new_ones_follow() -> None:
     live = _apply(None, _deployment(template=_containers(a="1", b="1", c="1")), "me")
     other = _apply(live, _deployment(template=_containers(c="1", z="1", a="1")), "you")
-    spec = as_object((as_object(_spec(other)["template"]) or {})["spec"]) or {}
-    names = [(as_object(item) or {})["name"] for item in as_list(spec["containers"]) or []]
+    spec = object_at(_spec(other), "template", "spec")
+    names = [object_at(item)["name"] for item in list_at(spec, "containers")]
     assert names == ["b", "c", "z", "a"]
 
 
@@ -178,8 +178,8 @@ def test_ports_are_distinguished_by_number_and_protocol() -> None:
 
     live = _apply(None, web({"containerPort": 53}), "me")
     live = _apply(live, web({"containerPort": 53, "protocol": "UDP"}), "you")
-    spec = as_object((as_object(_spec(live)["template"]) or {})["spec"]) or {}
-    container = as_object((as_list(spec["containers"]) or [])[0]) or {}
+    spec = object_at(_spec(live), "template", "spec")
+    container = object_at(list_at(spec, "containers")[0])
     assert container["ports"] == [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]
 
 
@@ -209,9 +209,7 @@ def test_invalid_object_is_not_applied(wanted: Json, words: str) -> None:
 
 def test_client_may_transfer_ownership() -> None:
     live = server_side_apply.updated(None, _deployment(replicas=1), DEPLOYMENT, _write("old", "Update"))
-    entries = [
-        {**(as_object(e) or {}), "manager": "new"} for e in as_list(managed_fields.in_object(live)) or []
-    ]
+    entries = [{**object_at(e), "manager": "new"} for e in list_at(managed_fields.in_object(live))]
     moved = server_side_apply.updated(
         live, managed_fields.replaced(live, entries), DEPLOYMENT, _write("x", "Update")
     )
@@ -227,13 +225,11 @@ def test_many_updaters_share_an_entry() -> None:
     live: Json | None = None
     for number in range(14):
         spec = _deployment(**{**(_spec(live) if live else {}), "replicas": number})
-        metadata = as_object((live or spec)["metadata"]) or {}
-        labels = {**(as_object(metadata.get("labels")) or {}), f"l{number}": "x"}
+        metadata = object_at((live or spec), "metadata")
+        labels = {**object_at(metadata, "labels"), f"l{number}": "x"}
         spec["metadata"] = {"name": "web", "labels": labels}
         live = server_side_apply.updated(live, spec, DEPLOYMENT, _write(f"m{number:02}", "Update"))
-    names = [
-        (as_object(entry) or {})["manager"] for entry in as_list(managed_fields.in_object(live or {})) or []
-    ]
+    names = [object_at(entry)["manager"] for entry in list_at(managed_fields.in_object(live or {}))]
     assert len(names) == 10
     assert "ancient-changes" in names
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.kubeapi.schema import openapi, resources
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, object_at
 from tests.kube import recording
 
 CATALOGUE = resources.control_plane()
@@ -65,7 +65,7 @@ def test_every_reference_is_defined() -> None:
         for version, _held in group.versions:
             document = openapi.document(CATALOGUE, group.name, version)
             assert document
-            schemas = as_object((as_object(document["components"]) or {})["schemas"]) or {}
+            schemas = object_at(document, "components", "schemas")
             for reference in _references(document):
                 assert reference.removeprefix("#/components/schemas/") in schemas
 
@@ -85,8 +85,8 @@ def test_unserved_version_has_no_document() -> None:
 def test_integers_have_their_width() -> None:
     document = openapi.document(CATALOGUE, "apps", "v1")
     assert document
-    schemas = as_object((as_object(document["components"]) or {})["schemas"]) or {}
-    status = as_object((as_object(schemas[_name("DeploymentStatus", schemas)]) or {})["properties"]) or {}
+    schemas = object_at(document, "components", "schemas")
+    status = object_at(schemas[_name("DeploymentStatus", schemas)], "properties")
     assert status["replicas"] == {"type": "integer", "format": "int32"}
     assert status["observedGeneration"] == {"type": "integer", "format": "int64"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.kubeapi.schema import resources
 from engine.kubeapi.wire import protobuf
-from events.json_values import as_object, without_nulls
+from events.json_values import object_at, without_nulls
 from tests.kube import recording
 
 COMMANDS = (
@@ -62,8 +62,8 @@ def _compare(kubectl: recording.Kubectl, program: str, command: str) -> str:
 
 def _without_namespace(value: object) -> object:
     """Drop the namespace: the client fills it in only in its output."""
-    found = as_object(value) or {}
-    metadata = as_object(found.get("metadata")) or {}
+    found = object_at(value)
+    metadata = object_at(found, "metadata")
     return {**found, "metadata": {name: item for name, item in metadata.items() if name != "namespace"}}
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from engine.kubeapi.patching import managed_fields, server_side_apply, strategic_merge
 from engine.kubeapi.schema.types import parsing
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, objects_at
 from tests.builders.manifests import manifest
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -51,7 +51,7 @@ def _write(live: Json, step: Step) -> Json:
 
 def _by_manager(value: Json) -> Json:
     """Sort the entries: a recording without times has no order within a second."""
-    entries = [as_object(entry) or {} for entry in as_list(managed_fields.in_object(value)) or []]
+    entries = objects_at(managed_fields.in_object(value))
     entries.sort(key=lambda entry: (str(entry["operation"]), str(entry["manager"])))
     return managed_fields.replaced(value, entries)
 

@@ -4,7 +4,7 @@ import pytest
 
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.admission.service_types import without_former
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 
 
 def service(**spec: object) -> Json:
@@ -23,7 +23,9 @@ BALANCED = service(
 
 def changed(**spec: object) -> Json:
     """The spec of the balanced Service after a patch."""
-    return part(without_former(BALANCED, {**BALANCED, "spec": {**part(BALANCED, "spec"), **spec}}), "spec")
+    return object_at(
+        without_former(BALANCED, {**BALANCED, "spec": {**object_at(BALANCED, "spec"), **spec}}), "spec"
+    )
 
 
 def test_balanced_service_that_becomes_internal_has_no_external_fields() -> None:
@@ -55,5 +57,5 @@ def test_field_that_the_request_changes_stays() -> None:
 
 @pytest.mark.parametrize("spec", [{}, {"externalTrafficPolicy": "Cluster"}])
 def test_other_changes_drop_nothing(spec: Json) -> None:
-    assert changed(**spec) == {**part(BALANCED, "spec"), **spec}
+    assert changed(**spec) == {**object_at(BALANCED, "spec"), **spec}
     assert without_former(None, BALANCED) == BALANCED

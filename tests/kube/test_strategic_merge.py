@@ -4,7 +4,7 @@ import pytest
 
 from engine.kubeapi.patching import strategic_merge
 from engine.kubeapi.schema.types import parsing
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, list_at, object_at
 from tests.builders.manifests import manifest
 
 POD = parsing.named("core.Pod")
@@ -15,7 +15,7 @@ def _pod(**spec: object) -> Json:
 
 
 def _spec(value: Json) -> Json:
-    return as_object(value["spec"]) or {}
+    return object_at(value, "spec")
 
 
 LIVE = _pod(
@@ -57,21 +57,21 @@ def test_tolerations_are_atomic() -> None:
 def test_finalizers_are_added_and_removed_individually() -> None:
     live: Json = {**LIVE, "metadata": {"name": "web", "finalizers": ["a", "b"]}}
     more = strategic_merge.patched(live, {"metadata": {"finalizers": ["c", "a"]}}, POD)
-    assert sorted(map(str, as_list((as_object(more["metadata"]) or {})["finalizers"]) or [])) == [
+    assert sorted(map(str, list_at(more, "metadata", "finalizers"))) == [
         "a",
         "b",
         "c",
     ]
     less = strategic_merge.patched(live, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}, POD)
-    assert (as_object(less["metadata"]) or {})["finalizers"] == ["b"]
+    assert object_at(less, "metadata")["finalizers"] == ["b"]
 
 
 def test_map_is_replaced_or_emptied() -> None:
     live: Json = {**LIVE, "metadata": {"name": "web", "labels": {"a": "1", "b": "2"}}}
     fresh: Json = {"metadata": {"labels": {"$patch": "replace", "c": "3"}}}
-    assert (as_object(strategic_merge.patched(live, fresh, POD)["metadata"]) or {})["labels"] == {"c": "3"}
+    assert object_at(strategic_merge.patched(live, fresh, POD), "metadata")["labels"] == {"c": "3"}
     empty: Json = {"metadata": {"labels": {"$patch": "delete"}}}
-    assert (as_object(strategic_merge.patched(live, empty, POD)["metadata"]) or {})["labels"] == {}
+    assert object_at(strategic_merge.patched(live, empty, POD), "metadata")["labels"] == {}
 
 
 def test_retain_keys_drops_other_keys() -> None:

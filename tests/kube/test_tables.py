@@ -9,7 +9,7 @@ from engine.http.kube import rendering
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema import resources
 from engine.kubeapi.tables import tables
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, list_at, object_at
 from tests.kube import recording
 
 NOW_MS = 1_767_225_600_000
@@ -29,9 +29,9 @@ def _metadata(name: str) -> Json:
 
 def _cells(resource: resources.Resource, value: Json) -> dict[str, object]:
     answer = tables.table(resource, [value], NOW_MS, metadata={})
-    names = [str((as_object(each) or {})["name"]) for each in as_list(answer["columnDefinitions"]) or []]
-    row = as_object((as_list(answer["rows"]) or [])[0]) or {}
-    return dict(zip(names, as_list(row["cells"]) or [], strict=True))
+    names = [str(object_at(each)["name"]) for each in list_at(answer, "columnDefinitions")]
+    row = object_at(list_at(answer, "rows")[0])
+    return dict(zip(names, list_at(row, "cells"), strict=True))
 
 
 DEPLOYMENT: Json = {
@@ -195,9 +195,9 @@ def test_custom_kinds_declare_their_columns() -> None:
 def test_rows_include_the_requested_object() -> None:
     deployments = _resource("apps", "v1", "deployments")
     answer = tables.table(deployments, [DEPLOYMENT], NOW_MS, metadata={}, include="None")
-    assert "object" not in (as_object((as_list(answer["rows"]) or [])[0]) or {})
+    assert "object" not in object_at(list_at(answer, "rows")[0])
     answer = tables.table(deployments, [DEPLOYMENT], NOW_MS, metadata={}, version="v1beta1")
-    assert (as_object((as_list(answer["rows"]) or [])[0]) or {})["object"] == {
+    assert object_at(list_at(answer, "rows")[0])["object"] == {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1beta1",
         "metadata": _metadata("web"),

@@ -3,7 +3,7 @@
 from typing import Final
 
 from engine.works import autoscalers
-from events.json_values import part
+from events.json_values import at, object_at
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import DEPLOYMENT, POLICY
 
@@ -35,7 +35,7 @@ def _until_labelled(kubectl: Kubectl, text: str) -> None:
 
 def _until_replicas(kubectl: Kubectl, count: int) -> None:
     kubectl.until_true(
-        lambda: part(kubectl.json("deploy", "web"), "spec").get("replicas") == count,
+        lambda: at(kubectl.json("deploy", "web"), "spec", "replicas") == count,
         lambda: kubectl("get", "deploy,rb", "-o", "yaml"),
     )
 
@@ -70,7 +70,7 @@ def test_divided_template_follows_the_replicas_that_its_members_decide(kubectl: 
     _until_replicas(kubectl, 3)
     member = kubectl.on("member1")
     counts = {
-        name: part(kubectl.on(name).json("deploy", "web"), "spec")["replicas"]
+        name: object_at(kubectl.on(name).json("deploy", "web"), "spec")["replicas"]
         for name in ("member1", "member2")
     }
     assert sum(int(str(count)) for count in counts.values()) == 3
@@ -78,8 +78,8 @@ def test_divided_template_follows_the_replicas_that_its_members_decide(kubectl: 
     _until_replicas(kubectl, 6 + int(str(counts["member2"])))
     kubectl("scale", "deploy", "web", "--replicas=20")
     _until_replicas(kubectl, 6 + int(str(counts["member2"])))
-    assert part(kubectl.on("member2").json("deploy", "web"), "spec")["replicas"] == counts["member2"]
-    assert part(member.json("deploy", "web"), "spec")["replicas"] == 6
+    assert object_at(kubectl.on("member2").json("deploy", "web"), "spec")["replicas"] == counts["member2"]
+    assert object_at(member.json("deploy", "web"), "spec")["replicas"] == 6
 
 
 def _until_shown(member: Kubectl, row: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from events.json_values import as_objects, part
+from events.json_values import object_at, objects_at
 from tests.kubectl.commands import Kubectl
 
 NODE = "member3-node-1"
@@ -20,8 +20,11 @@ def member(kubectl: Kubectl) -> Iterator[Kubectl]:
 
 def _places(member: Kubectl) -> dict[str, str]:
     """The nodes of the running pods, by name of the pod."""
-    pods = as_objects(member.json("pods")["items"])
-    return {str(part(pod, "metadata")["name"]): str(part(pod, "spec").get("nodeName", "")) for pod in pods}
+    pods = objects_at(member.json("pods"), "items")
+    return {
+        str(object_at(pod, "metadata")["name"]): str(object_at(pod, "spec").get("nodeName", ""))
+        for pod in pods
+    }
 
 
 def test_drained_node_is_left_by_its_pods_and_gets_no_new_ones(member: Kubectl) -> None:

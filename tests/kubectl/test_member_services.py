@@ -2,7 +2,7 @@
 
 import ipaddress
 
-from events.json_values import Json, as_list, as_objects, part
+from events.json_values import Json, list_at, object_at, objects_at
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
 
@@ -27,12 +27,12 @@ _INGRESS = "jsonpath={.status.loadBalancer.ingress[*].ip}"
 
 
 def _endpoints(member: Kubectl) -> list[Json]:
-    slices = as_objects(member.json("endpointslices", "-l", "kubernetes.io/service-name=web")["items"])
-    return [endpoint for each in slices for endpoint in as_objects(each.get("endpoints"))]
+    slices = objects_at(member.json("endpointslices", "-l", "kubernetes.io/service-name=web"), "items")
+    return [endpoint for each in slices for endpoint in objects_at(each, "endpoints")]
 
 
 def _addresses(member: Kubectl) -> list[str]:
-    return sorted(str(address) for each in _endpoints(member) for address in as_list(each["addresses"]) or [])
+    return sorted(str(address) for each in _endpoints(member) for address in list_at(each, "addresses"))
 
 
 def test_propagated_load_balancer_has_the_addresses_of_its_members(kubectl: Kubectl) -> None:
@@ -57,9 +57,9 @@ def test_endpoints_of_a_service_have_the_addresses_of_its_ready_pods(kubectl: Ku
     pods = member("get", "pods", "-o", "jsonpath={.items[*].status.podIP}").split()
     assert len(pods) == 2
     assert _addresses(member) == sorted(pods)
-    (found,) = as_objects(member.json("endpointslices")["items"])
-    assert [port["port"] for port in as_objects(found["ports"])] == [8080]
-    name = str(part(found, "metadata")["name"])
+    (found,) = objects_at(member.json("endpointslices"), "items")
+    assert [port["port"] for port in objects_at(found, "ports")] == [8080]
+    name = str(object_at(found, "metadata")["name"])
     member("delete", "endpointslice", name, code=1)
     assert "the simulation of member1 derives it" in member.errors
     addresses = member("get", "endpoints", "web", "-o", "jsonpath={.subsets[0].addresses[*].ip}").split()

@@ -3,7 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, at, object_at, objects_at
 from tests.builders.manifests import manifest
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
@@ -24,13 +24,13 @@ def _member(kubectl: Kubectl, name: str = "member1") -> Kubectl:
 
 def _uids(member: Kubectl) -> dict[str, object]:
     """Uids of the pods by name."""
-    pods = [part(item, "metadata") for item in as_objects(member.json("pods")["items"])]
+    pods = [object_at(item, "metadata") for item in objects_at(member.json("pods"), "items")]
     return {str(pod["name"]): pod["uid"] for pod in pods}
 
 
 def _applied(kubectl: Kubectl) -> Json:
     """The Deployment's entry for member1 in the status of its binding."""
-    items = as_objects(part(kubectl.json("rb", "web-deployment"), "status").get("aggregatedStatus"))
+    items = objects_at(kubectl.json("rb", "web-deployment"), "status", "aggregatedStatus")
     return items[0] if items else {}
 
 
@@ -61,11 +61,11 @@ def test_namespaces_of_a_member_contain_an_account_and_the_authority(kubectl: Ku
     member("patch", "serviceaccount", "default", "-p", '{"imagePullSecrets":[{"name":"registry"}]}')
     secret = ("get", "serviceaccount", "default", "-o", "jsonpath={.imagePullSecrets[0].name}")
     assert member(*secret) == "registry"
-    before = part(member.json("configmap", "kube-root-ca.crt"), "metadata")["uid"]
+    before = object_at(member.json("configmap", "kube-root-ca.crt"), "metadata")["uid"]
     for _ in range(2):
         member("delete", "configmaps,serviceaccounts", "--all")
     assert member("get", "configmaps,serviceaccounts", "-o", "name").split() == _BUILT_IN
-    assert part(member.json("configmap", "kube-root-ca.crt"), "metadata")["uid"] != before
+    assert object_at(member.json("configmap", "kube-root-ca.crt"), "metadata")["uid"] != before
     assert (member(*secret), member(*certificate)) == ("", kubectl(*certificate))
 
 
@@ -153,12 +153,14 @@ def test_drift_in_a_member_is_put_right(kubectl: Kubectl) -> None:
     member("scale", "deploy", "web", "--replicas=7")
     member("label", "deploy", "web", "team=blue")
     deployment = member.json("deploy", "web")
-    assert part(deployment, "spec")["replicas"] == 2
-    assert "caddy" not in str(part(deployment, "spec"))
-    assert part(deployment, "metadata", "labels")["team"] == "blue"
+    assert object_at(deployment, "spec")["replicas"] == 2
+    assert "caddy" not in str(object_at(deployment, "spec"))
+    assert object_at(deployment, "metadata", "labels")["team"] == "blue"
     member("delete", "deploy", "web")
     member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
-    assert part(member.json("deploy", "web"), "metadata")["uid"] != part(deployment, "metadata")["uid"]
+    assert (
+        object_at(member.json("deploy", "web"), "metadata")["uid"] != object_at(deployment, "metadata")["uid"]
+    )
 
 
 def test_deleted_pod_is_replaced_by_a_new_one(kubectl: Kubectl) -> None:
@@ -228,7 +230,7 @@ spec:
 def test_propagated_job_completes_and_daemon_set_runs_on_every_node(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=f"{JOB}---{AGENT}---{ALL_IN_MEMBER1}")
     kubectl("wait", "--for=condition=complete", "job/once", "--timeout=60s")
-    assert part(kubectl.json("job", "once"), "status")["succeeded"] == 2
+    assert object_at(kubectl.json("job", "once"), "status")["succeeded"] == 2
     member = kubectl.on("member1")
     heads, row = member.table("job")
     assert heads == "NAME STATUS COMPLETIONS DURATION"
@@ -237,7 +239,7 @@ def test_propagated_job_completes_and_daemon_set_runs_on_every_node(kubectl: Kub
     assert [line.split()[2] for line in member.table("pods")[1:] if "once" in line] == ["Completed"] * 2
     nodes = len(member("get", "nodes", "-o", "name").splitlines())
     kubectl.until_true(
-        lambda: part(kubectl.json("daemonset", "agent"), "status").get("numberReady") == nodes,
+        lambda: at(kubectl.json("daemonset", "agent"), "status", "numberReady") == nodes,
         lambda: kubectl("get", "daemonset", "agent", "-o", "yaml"),
     )
 
@@ -247,7 +249,7 @@ def test_object_with_a_finalizer_waits_for_it(kubectl: Kubectl) -> None:
     member("create", "configmap", "settings")
     member("patch", "configmap", "settings", "-p", '{"metadata":{"finalizers":["example.com/wait"]}}')
     member("delete", "configmap", "settings", "--wait=false")
-    assert part(member.json("configmap", "settings"), "metadata")["deletionTimestamp"]
+    assert object_at(member.json("configmap", "settings"), "metadata")["deletionTimestamp"]
     member("patch", "configmap", "settings", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     member("get", "configmap", "settings", code=1)
 
@@ -272,7 +274,7 @@ def test_simultaneous_patches_of_an_object_do_not_conflict(kubectl: Kubectl) -> 
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(label, "abcdefgh"))
-    labels = part(member.json("configmap", "settings"), "metadata", "labels")
+    labels = object_at(member.json("configmap", "settings"), "metadata", "labels")
     assert sorted(labels) == list("abcdefgh")
 
 

@@ -3,7 +3,7 @@
 import json
 import time
 
-from events.json_values import condition, part
+from events.json_values import condition, object_at
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
 
@@ -90,9 +90,9 @@ def test_binding_has_the_fields_of_a_karmada_binding(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=limited)
     kubectl.until(READY, "deploy")
     binding = kubectl.json("rb", "web-deployment")
-    assert part(binding, "status")["schedulerObservingAffinityName"] == "first"
-    assert part(binding, "spec")["schedulerName"] == "default-scheduler"
-    assert part(binding, "spec", "replicaRequirements")["namespace"] == kubectl.namespace
+    assert object_at(binding, "status")["schedulerObservingAffinityName"] == "first"
+    assert object_at(binding, "spec")["schedulerName"] == "default-scheduler"
+    assert object_at(binding, "spec", "replicaRequirements")["namespace"] == kubectl.namespace
     applied = condition(binding, "FullyApplied")
     assert applied["message"] == "All works have been successfully applied"
 

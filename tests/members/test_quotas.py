@@ -11,7 +11,7 @@ from engine.simulation.state import MemberState, Workload
 from engine.works import quotas as quota_manifests
 from engine.works import templates
 from events import clusters, health, shapes
-from events.json_values import Json, condition, part
+from events.json_values import Json, condition, object_at
 from tests.builders import manifests
 from tests.members import examples
 
@@ -135,12 +135,12 @@ async def test_quota_with_scopes_counts_the_pods_in_all_of_them() -> None:
     stage = examples.Stage()
     await stage.turn()
     quota = _quota(pods="1")
-    quota["spec"] = {**part(quota, "spec"), "scopes": ["BestEffort", "NotTerminating"]}
+    quota["spec"] = {**object_at(quota, "spec"), "scopes": ["BestEffort", "NotTerminating"]}
     await _write(stage, quota)
     await _write(stage, _deployment("other", 2))  # requests cpu
     await _write(stage, manifests.deployment("nginx", 2, "default"))
     assert [(_running(stage, key).admitted, key) for key in (OTHER, NGINX)] == [(2, OTHER), (1, NGINX)]
-    assert part(_status(stage), "used") == {"pods": "1"}
+    assert object_at(_status(stage), "used") == {"pods": "1"}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ async def test_quota_with_scopes_counts_the_pods_in_all_of_them() -> None:
 )
 def test_scopes_select_pods_as_in_kubernetes(scope: Json, is_counted: bool) -> None:  # a case
     value = _quota(pods="1")
-    value["spec"] = {**part(value, "spec"), **scope}
+    value["spec"] = {**object_at(value, "spec"), **scope}
     quota = quota_manifests.read(msgspec.json.encode(value))
     container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
     spec: Json = {"containers": [container], "priorityClassName": "high", "activeDeadlineSeconds": 5}

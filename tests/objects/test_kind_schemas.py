@@ -13,7 +13,7 @@ from engine.kubeapi.schema.types import parsing
 from engine.objects import clusters, interpreters, manifest_yaml, placements, policies, taint_policies
 from engine.objects.manifest_limits import Budget, Limits
 from engine.overrides import application
-from events.json_values import as_list, as_object
+from events.json_values import list_at, object_at
 from events.validation import kind_schemas
 
 FILES = sorted((Path(kind_schemas.__file__).parent / "kinds").iterdir())
@@ -33,11 +33,11 @@ WITHOUT_DESCRIPTIONS = {"autoscaling.karmada", "config.karmada", "networking.kar
 
 
 def references(value: object) -> Iterator[str]:
-    for name, item in (as_object(value) or {}).items():
+    for name, item in object_at(value).items():
         if name == "$ref":
             yield str(item)
         yield from references(item)
-    for item in as_list(value) or []:
+    for item in list_at(value):
         yield from references(item)
 
 
@@ -75,7 +75,7 @@ def test_no_key_and_no_type_is_written_twice() -> None:
         budget = Budget(Limits(content_bytes_max=2**20, documents_max=1, depth_max=16, repeated_bytes_max=0))
         (document,) = manifest_yaml.documents(path.read_text(), budget)
         assert document.value == msgspec.yaml.decode(path.read_bytes()), path.name
-        names += as_object(document.value) or {}
+        names += object_at(document.value)
     assert len(names) == len(set(names))
 
 

@@ -16,7 +16,7 @@ from engine.observer.observation import Observations
 from engine.observer.observer import Observer
 from engine.observer.shadow import Shadow
 from events import codec, observations, shapes, topics
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 from tests import recordings
 from tests.observer.playback import Playback, playing
 from tests.relay import relayed
@@ -118,7 +118,7 @@ async def test_object_that_changed_before_a_list_without_it_is_gone() -> None:
         await level(playback, log)
         gone, *others = playback.objects("ResourceBinding")
         value: Json = msgspec.json.decode(gone.manifest, type=dict[str, object])
-        later: Json = {**value, "metadata": {**part(value, "metadata"), "resourceVersion": str(10**6)}}
+        later: Json = {**value, "metadata": {**object_at(value, "metadata"), "resourceVersion": str(10**6)}}
         count = log.last_number()
         observer.changed(later, is_gone=False)
         observer.listed(

@@ -12,7 +12,7 @@ from engine.process import log_places, proofs
 from engine.proof import audit
 from engine.proof.rules import UNCHANGED, Rules
 from events import codec, decisions, topics
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 from events.shapes import PolicyRef
 from tests.builders import manifests
 from tests.builders.inputs import capacity, deployment, joined, policy, raw, tainted
@@ -135,4 +135,4 @@ async def test_processes_audit_a_log_that_is_open(tmp_path: Path) -> None:
 
 
 def spec_of(value: Json) -> Json:
-    return part(msgspec.json.decode(raw(value), type=dict[str, object]), "spec")
+    return object_at(msgspec.json.decode(raw(value), type=dict[str, object]), "spec")

@@ -11,7 +11,7 @@ from typing import Final
 from engine.cli import failures, server_reads, table_rows
 from engine.cli.client import Client
 from engine.log.kafka import address, numbered_log
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, object_at, objects_at
 from tests import writes
 from tests.faults.load_objects import COUNT, POLICY
 from tests.projections import listing_checker
@@ -158,7 +158,7 @@ class Installation:
         """Return the progress of each shard as the first replica that answers reports it."""
         for api in self._early:
             with suppress(failures.Failure, OSError), Client(api.data) as client:
-                return as_objects(part(client.get("lag")).get("shards"))
+                return objects_at(client.get("lag"), "shards")
         return []
 
 
@@ -189,7 +189,7 @@ async def _listed(log: str) -> list[str]:
 
 
 def _specs(shard: Json) -> tuple[int, int]:
-    for each in as_objects(shard.get("inputs")):
+    for each in objects_at(shard, "inputs"):
         if each["topic"] == "specs":
             return int(str(each["end"])), int(str(each["taken"]))
     return 0, 0
@@ -199,13 +199,13 @@ def _progress(api: Api) -> tuple[int, int, int] | None:
     """Return (records waiting to be folded or read, last number, folded number) of a replica; None if it fails."""
     try:
         with Client(api.data) as client:
-            lag = part(client.get("lag"))
+            lag = object_at(client.get("lag"))
     except failures.Failure:
         return None
     waiting = sum(
         int(str(each["waiting"]))
-        for shard in as_objects(lag.get("shards"))
-        for each in as_objects(shard.get("inputs"))
+        for shard in objects_at(lag, "shards")
+        for each in objects_at(shard, "inputs")
         if each["topic"] in _OWN
     )
     return int(str(lag["behind"])) + waiting, int(str(lag["lastNumber"])), int(str(lag["folded"]))
@@ -215,7 +215,7 @@ def _texts(api: Api) -> dict[str, str]:
     """Return by Deployment the load's text in its annotation, as a replica returns it."""
     with Client(api.data) as client:
         return {
-            table_rows.named(each): str(part(each, "metadata", "annotations").get(COUNT, ""))
+            table_rows.named(each): str(object_at(each, "metadata", "annotations").get(COUNT, ""))
             for each in server_reads.pages(client, "objects", kind="deploy")
         }
 

@@ -16,7 +16,7 @@ from engine.cli import failures
 from engine.cli.client import Client
 from events import keys
 from events.client import producer, statements
-from events.json_values import Json, as_objects
+from events.json_values import Json, objects_at
 from tests import writes
 from tests.builders import inputs
 from tests.faults import load_objects
@@ -100,7 +100,7 @@ class Writer(threading.Thread):
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
         for result in self._known(writes.apply(client, manifest)):
-            problems = as_objects(result.get("problems"))
+            problems = objects_at(result, "problems")
             self.wrong += [each for each in problems if each.get("verdict") == "refused"]
             if not problems:
                 number = int(str(result.get("resourceVersion") or 0))
@@ -108,7 +108,7 @@ class Writer(threading.Thread):
 
     def _known(self, results: list[Json]) -> list[Json]:
         """Return the results of a write; raises Failure if its outcome is unknown."""
-        problems = [each for result in results for each in as_objects(result.get("problems"))]
+        problems = [each for result in results for each in objects_at(result, "problems")]
         if any(each.get("verdict") == "unknown" for each in problems):
             raise failures.Failure("the outcome is unknown")
         return results

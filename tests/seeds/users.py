@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from engine.cli import main
-from events.json_values import Json
+from events.json_values import Json, at, object_at
 from tests.cli.servers import without_ages
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
@@ -119,14 +119,14 @@ class User:
     def until_left(self, binding: str) -> None:
         """Wait until no eviction of a binding is left: only then may it return to a cluster."""
         self.until_true(
-            lambda: not part(self.document("rb", binding), "spec").get("gracefulEvictionTasks"),
+            lambda: not at(self.document("rb", binding), "spec", "gracefulEvictionTasks"),
             lambda: f"{binding} is at {self.placed(binding)}, and is still being evicted",
         )
 
     def _runs(self, binding: str) -> bool:
         found = self.document("rb", binding)
-        placed = {each["name"] for each in cast("list[Json]", part(found, "spec").get("clusters", []))}
-        told = cast("list[Json]", part(found, "status").get("aggregatedStatus", []))
+        placed = {each["name"] for each in cast("list[Json]", object_at(found, "spec").get("clusters", []))}
+        told = cast("list[Json]", object_at(found, "status").get("aggregatedStatus", []))
         return bool(placed) and placed <= {
             each["clusterName"] for each in told if each.get("health") == "Healthy"
         }
@@ -141,7 +141,7 @@ class User:
     def placed(self, binding: str) -> str:
         """Return the placement of a binding; empty if it has none."""
         found = self.document("rb", binding)
-        clusters = cast("list[Json]", part(found, "spec").get("clusters", []))
+        clusters = cast("list[Json]", object_at(found, "spec").get("clusters", []))
         return ", ".join(f"{each['name']}:{each.get('replicas', 0)}" for each in clusters)
 
     def document(self, *words: str) -> Json:
@@ -163,7 +163,9 @@ class User:
         self.until([], "get", "pods", "-A")
 
     def _taints(self, cluster: str) -> list[dict[str, str]]:
-        return cast("list[dict[str, str]]", part(self.document("cluster", cluster), "spec").get("taints", []))
+        return cast(
+            "list[dict[str, str]]", object_at(self.document("cluster", cluster), "spec").get("taints", [])
+        )
 
 
 def text(name: str) -> str:

@@ -14,7 +14,7 @@ from engine.cli.karmada import serving, states
 from engine.cli.karmada.states import State
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.domain import bindings
-from events.json_values import Json, as_objects, part, texts
+from events.json_values import Json, object_at, objects_at, texts
 
 _CREATED: Final = "created"
 _CHANGED: Final = "configured"
@@ -129,7 +129,7 @@ def _count(report: Report, kind: str, result: Json) -> None:
 def _copied(objects: KubeObjects, value: Json, *, dry_run: bool, takes_over: bool) -> Json:
     """Write an object, and the status of a cluster; return the result."""
     chosen = kube_objects.Options("Warn", dry_run)
-    kind, metadata = str(value["kind"]), part(value, "metadata")
+    kind, metadata = str(value["kind"]), object_at(value, "metadata")
     resource = objects.resource(str(value["apiVersion"]), kind)
     if resource is None:
         return {"name": metadata.get("name"), "problems": [{"reason": "the kind is not served"}]}
@@ -155,7 +155,7 @@ def _copied_policy(
     if live is None or before == after:
         return apply.applied(objects, target, desired, chosen)
     if not takes_over or after != bindings.OURS:
-        kept = {**part(desired, "spec"), states.SCHEDULER: before}
+        kept = {**object_at(desired, "spec"), states.SCHEDULER: before}
         return {**apply.applied(objects, target, {**desired, "spec": kept}, chosen), _KEPT: before}
     if chosen.dry_run:
         return kube_objects.named(target, _CHANGED)
@@ -206,7 +206,7 @@ def refusal(result: Json) -> str:
     """Return a refused object and the reasons in one line."""
     name = "/".join(filter(None, (str(result.get(field, "")) for field in ("resource", "namespace", "name"))))
     return f"{name}: " + "; ".join(
-        str(problem.get("reason", "")) for problem in as_objects(result.get("problems"))
+        str(problem.get("reason", "")) for problem in objects_at(result, "problems")
     )
 
 

@@ -23,7 +23,7 @@ from engine.observer import report as reports
 from engine.observer import shadow
 from engine.process import log_places
 from events import codec, keys, observations, shapes, topics
-from events.json_values import as_object, as_objects
+from events.json_values import objects_at
 
 app = App(name="shadow", help=help_texts.SHADOW, help_format="plaintext")
 
@@ -74,7 +74,7 @@ def explain(
     for heading, line in _head(found, is_ours=is_ours):
         output.print_wrapped(f"{heading}:", line, 11)
     explanation = cast("object", msgspec.json.decode(msgspec.json.encode(found.explanation)))
-    for group in as_objects((as_object(explanation) or {}).get("groups")):
+    for group in objects_at(explanation, "groups"):
         explanation_texts.show_group(group)
 
 

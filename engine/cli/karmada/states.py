@@ -17,7 +17,7 @@ from engine.karmada import unsupported
 from engine.log import port, reading
 from engine.observer import observation
 from events import codec, imported_placements, observations, shapes, topics
-from events.json_values import Json, as_object, as_objects, part
+from events.json_values import Json, at, object_at, objects_at
 
 _KINDS: Final = (
     ("", "Namespace"),
@@ -159,9 +159,9 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
 
 def clean(value: Json) -> Json:
     """Return an object without the fields and marks that its control plane owns."""
-    metadata = {name: item for name, item in part(value, "metadata").items() if name in _KEPT}
+    metadata = {name: item for name, item in object_at(value, "metadata").items() if name in _KEPT}
     for name, owned in (("labels", marks.LABELS), ("annotations", marks.ANNOTATIONS)):
-        texts = as_object(metadata.pop(name, None)) or {}
+        texts = object_at(metadata.pop(name, None))
         kept = {
             text: item
             for text, item in texts.items()
@@ -174,7 +174,7 @@ def clean(value: Json) -> Json:
 
 def place_of(binding: Json) -> Binding:
     """Return namespace and name of an object."""
-    metadata = part(binding, "metadata")
+    metadata = object_at(binding, "metadata")
     return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
 
 
@@ -182,9 +182,9 @@ def placement_of(binding: Json) -> imported_placements.ImportedPlacement:
     """Return where a binding is placed."""
     clusters = {
         str(target["name"]): _count(target.get("replicas"))
-        for target in as_objects(part(binding, "spec").get("clusters"))
+        for target in objects_at(binding, "spec", "clusters")
     }
-    status = part(binding, "status")
+    status = object_at(binding, "status")
     return imported_placements.ImportedPlacement(
         clusters, str(status.get("schedulerObservingAffinityName", "")), _policy_of(binding)
     )
@@ -192,29 +192,29 @@ def placement_of(binding: Json) -> imported_placements.ImportedPlacement:
 
 def _policy_of(binding: Json) -> shapes.PolicyRef | None:
     """Return the policy that claims a binding's template; None for one that only follows others."""
-    return marks.claiming_policy(as_object(part(binding, "metadata").get("annotations")) or {})
+    return marks.claiming_policy(object_at(binding, "metadata", "annotations"))
 
 
 def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
     """Arrange all objects of a control plane, by group and kind."""
     bound_values = [value for kind in _BINDINGS for value in found.get(kind, ())]
     policies = [value for kind in _POLICIES for value in found.get(kind, ())]
-    lazy = {_reference(value) for value in policies if part(value, "spec").get(_ACTIVATION) == _LAZY}
+    lazy = {_reference(value) for value in policies if at(value, "spec", _ACTIVATION) == _LAZY}
     placements = {place_of(value): _taken_over_placement(value, lazy) for value in bound_values}
     bound = {_template_of(value): place_of(value) for value in bound_values}
     kinds = _template_kinds(found)
     copied = [value for kind in _KINDS for value in found.get(kind, ())]
     for value in found.get(_DEFINITIONS, ()):
-        spec = part(value, "spec")
-        if (str(spec.get("group")), str(part(spec, "names").get("kind"))) in kinds:
+        spec = object_at(value, "spec")
+        if (str(spec.get("group")), str(at(spec, "names", "kind"))) in kinds:
             copied.append(value)
     for kind in sorted(kinds - {*_KINDS, _DEFINITIONS}):
         for value in found.get(kind, ()):
             binding = bound.get((kind, place_of(value)))
             copied.append(value if binding is None else _with_placement(value, placements[binding]))
     copied = [value for value in copied if not _is_own(value)]
-    deleted = [value for value in copied if part(value, "metadata").get(_DELETED)]
-    copied = [value for value in copied if not part(value, "metadata").get(_DELETED)]
+    deleted = [value for value in copied if at(value, "metadata", _DELETED)]
+    copied = [value for value in copied if not at(value, "metadata", _DELETED)]
     notes = _notes(bound_values, lazy) + _being_deleted(deleted)
     return State(copied, placements, _running(bound_values), notes)
 
@@ -229,7 +229,7 @@ def _taken_over_placement(
 ) -> imported_placements.ImportedPlacement:
     """Return where a binding is placed, with the placement that it has of a lazy policy."""
     taken = placement_of(binding)
-    placement = part(binding, "spec").get("placement")
+    placement = at(binding, "spec", "placement")
     if taken.policy not in lazy or not placement:
         return taken
     return structs.replace(taken, placement=msgspec.json.encode(placement, order="sorted").decode())
@@ -251,13 +251,13 @@ def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]]) -> set[_GroupKin
     kinds = {_template_of(value)[0] for kind in _BINDINGS for value in found.get(kind, ())}
     for kind in _POLICIES:
         for value in found.get(kind, ()):
-            kinds.update(map(_group_kind, as_objects(part(value, "spec").get("resourceSelectors"))))
+            kinds.update(map(_group_kind, objects_at(value, "spec", "resourceSelectors")))
     return kinds
 
 
 def _template_of(binding: Json) -> tuple[_GroupKind, Binding]:
     """Return the kind of a binding's template, and its namespace and name."""
-    resource = part(binding, "spec", "resource")
+    resource = object_at(binding, "spec", "resource")
     return _group_kind(resource), (str(resource.get("namespace", "")), str(resource.get("name")))
 
 
@@ -265,8 +265,8 @@ def _running(bound: Iterable[Json]) -> dict[str, dict[Binding, Running]]:
     """Return what runs in each cluster, as Karmada aggregated it from the members' reports."""
     found: dict[str, dict[Binding, Running]] = {}
     for value in bound:
-        for item in as_objects(part(value, "status").get("aggregatedStatus")):
-            status, cluster = part(item, "status"), str(item.get("clusterName"))
+        for item in objects_at(value, "status", "aggregatedStatus"):
+            status, cluster = object_at(item, "status"), str(item.get("clusterName"))
             healthy = item.get("health") != "Unhealthy"
             active = _count(status.get("active"))
             replicas = _count(status.get("replicas")) or active
@@ -280,11 +280,11 @@ def _notes(bound: Sequence[Json], lazy: Collection[shapes.PolicyRef]) -> list[st
     evicting = [
         "/".join(filter(None, place_of(value)))
         for value in bound
-        if part(value, "spec").get("gracefulEvictionTasks")
+        if at(value, "spec", "gracefulEvictionTasks")
     ]
     placements: dict[shapes.PolicyRef | None, set[bytes]] = {}
     for value in bound:
-        text = msgspec.json.encode(part(value, "spec").get("placement"), order="sorted")
+        text = msgspec.json.encode(at(value, "spec", "placement"), order="sorted")
         placements.setdefault(_policy_of(value), set()).add(text)
     held = [
         f"{ref.kind} {ref.name}: templates that have an older placement of it stay where they are until they are "
@@ -298,13 +298,13 @@ def _notes(bound: Sequence[Json], lazy: Collection[shapes.PolicyRef]) -> list[st
 
 def scheduler_of(policy: Json) -> str:
     """Return the scheduler that a policy names."""
-    return str(part(policy, "spec").get(SCHEDULER) or bindings.DEFAULT_SCHEDULER)
+    return str(at(policy, "spec", SCHEDULER) or bindings.DEFAULT_SCHEDULER)
 
 
 def taken_over(state: State, scheduler: str) -> State:
     """Return the state with the policies that name a scheduler as policies of the engine."""
     objects = [
-        {**value, "spec": {**part(value, "spec"), SCHEDULER: bindings.OURS}}
+        {**value, "spec": {**object_at(value, "spec"), SCHEDULER: bindings.OURS}}
         if value["kind"] in POLICY_KINDS and scheduler_of(value) == scheduler
         else value
         for value in state.objects
@@ -332,8 +332,8 @@ async def _listed(api: MemberApi, resource: Resource | None) -> list[Json]:
 def _with_placement(value: Json, placement: imported_placements.ImportedPlacement) -> Json:
     if not placement.clusters and placement.policy is None:
         return value
-    metadata = part(value, "metadata")
-    annotations = as_object(metadata.get("annotations")) or {}
+    metadata = object_at(value, "metadata")
+    annotations = object_at(metadata, "annotations")
     added = {imported_placements.ANNOTATION: msgspec.json.encode(placement).decode()}
     return {**value, "metadata": {**metadata, "annotations": {**annotations, **added}}}
 

@@ -15,7 +15,7 @@ from engine.cli.plan import asking, changes_since
 from engine.domain import bindings
 from engine.plans.predictions import Prediction
 from events import tracing
-from events.json_values import Json, part
+from events.json_values import Json, at, object_at
 
 _SHOWN_MAX = 5
 _ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
@@ -151,7 +151,9 @@ def _make_all(client: asking.PlanningClient, saved: SavedPlan) -> list[Json]:
             reply, tries = _sent(client, _refreshed(client, request), saved.id), tries + 1
         written.add(path)
         action = _ACTIONS.get(str(request["method"]), "configured")
-        name = str(part(request, "body", "metadata").get("name", "")) if request["method"] == "POST" else ""
+        name = (
+            str(object_at(request, "body", "metadata").get("name", "")) if request["method"] == "POST" else ""
+        )
         made.append(kube_objects.result(objects.at(path, name), action, reply))
     return made
 
@@ -161,9 +163,9 @@ def _refreshed(client: asking.PlanningClient, request: Json) -> Json:
     if not asking.named_version(request):
         return request
     live = client.kubernetes("GET", str(request["path"]).partition("?")[0]).body
-    body = part(request, "body")
-    version = {"resourceVersion": part(live, "metadata").get("resourceVersion")}
-    return {**request, "body": {**body, "metadata": {**part(body, "metadata"), **version}}}
+    body = object_at(request, "body")
+    version = {"resourceVersion": at(live, "metadata", "resourceVersion")}
+    return {**request, "body": {**body, "metadata": {**object_at(body, "metadata"), **version}}}
 
 
 def _sent(client: asking.PlanningClient, request: Json, plan_id: str) -> Reply:

@@ -12,7 +12,7 @@ from engine.cli import failures, output
 from engine.cli.client import Client, Reply
 from engine.cli.plan import planned_changes
 from engine.plans.predictions import Prediction
-from events.json_values import Json, as_object, part
+from events.json_values import Json, as_object, at, object_at
 
 _READS: Final = ("GET", "HEAD")
 _FIRST_POLL_S: Final = 0.02
@@ -74,8 +74,8 @@ class PlanningClient(Client):
             return {}
         live = super().kubernetes("GET", str(request["path"]).partition("?")[0]).body
         if request["method"] != "PATCH":
-            return {"metadata": {"generation": part(live, "metadata").get("generation")}}
-        return _set_fields(part(_unversioned(request), "body"), live)
+            return {"metadata": {"generation": at(live, "metadata", "generation")}}
+        return _set_fields(object_at(_unversioned(request), "body"), live)
 
     def make(
         self, method: str, path: str, body: object, *, query: str, headers: Mapping[str, str] | None
@@ -86,8 +86,8 @@ class PlanningClient(Client):
 
 def named_version(request: Json) -> str:
     """Return the resourceVersion that a request names; empty if it names none."""
-    body = as_object(request.get("body")) or {}
-    return str(part(body, "metadata").get("resourceVersion", ""))
+    body = object_at(request, "body")
+    return str(object_at(body, "metadata").get("resourceVersion", ""))
 
 
 def _set_fields(patch: Json, value: Json) -> Json:
@@ -103,8 +103,10 @@ def _unversioned(request: Json) -> Json:
     """Return a request that holds for any version of its object."""
     if not named_version(request):
         return request
-    body = part(request, "body")
-    metadata = {name: value for name, value in part(body, "metadata").items() if name != "resourceVersion"}
+    body = object_at(request, "body")
+    metadata = {
+        name: value for name, value in object_at(body, "metadata").items() if name != "resourceVersion"
+    }
     return {**request, "body": {**body, "metadata": metadata}}
 
 

@@ -16,7 +16,7 @@ from engine.cli.plan import applying
 from engine.plans import summaries
 from engine.plans.predictions import Prediction
 from events import codec, decisions, times
-from events.json_values import Json, as_objects, part
+from events.json_values import Json, objects_at
 
 _PLACING: Final = frozenset(
     codec.catalogue.BY_STRUCT[struct].type
@@ -119,7 +119,7 @@ def _placed(client: Client, key: str, number: int) -> dict[str, int]:
     binding: Json = client.find(f"bindings/{key}", asOf=number) or {}
     return {
         str(each["name"]): int(str(each.get("replicas", 0)))
-        for each in as_objects(part(binding, "spec").get("clusters"))
+        for each in objects_at(binding, "spec", "clusters")
     }
 
 

@@ -14,7 +14,7 @@ from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import applying, asking, checking, domains, showing
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.plans import drills
-from events.json_values import Json, part
+from events.json_values import Json, object_at
 
 NOTHING: Final = 0
 CHANGES: Final = 2
@@ -197,7 +197,7 @@ def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[Json
     for binding in server_reads.pages(
         objects.client, "bindings", labelSelector=selector, namespace=namespace
     ):
-        resource = part(binding, "spec", "resource")
+        resource = object_at(binding, "spec", "resource")
         wanted = ("apiVersion", "kind", "namespace", "name")
         found.append({name: resource[name] for name in wanted if resource.get(name)})
     return found

@@ -8,7 +8,7 @@ from engine.cli.client import Reply
 from engine.kubeapi.patching import patches
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_object, as_objects, part
+from events.json_values import Json, object_at, objects_at
 
 _NAMESPACES: Final = "api/v1/namespaces"
 _DEFINITIONS: Final = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -38,7 +38,7 @@ class PlannedChanges:
         ]
         if not kinds:
             return reply
-        known = [] if reply.is_refusal else as_objects(reply.body.get("resources"))
+        known = [] if reply.is_refusal else objects_at(reply.body, "resources")
         return Reply(_DONE, {**reply.body, "resources": [*known, *kinds]}, [])
 
     def computed(self, method: str, path: str, body: object) -> Reply | None:
@@ -47,7 +47,7 @@ class PlannedChanges:
         if name not in self._objects and not self._is_within_created(path):
             return None
         value = patches.merge_patched(self._objects.get(name), body) if method == "PATCH" else body
-        return Reply(_DONE, as_object(value) or {}, [])
+        return Reply(_DONE, object_at(value), [])
 
     def take(self, method: str, path: str, value: Json) -> None:
         """Remember how a request leaves its object."""
@@ -77,5 +77,5 @@ def _object_path(method: str, path: str, body: object) -> str:
     """Return the path of the object of a write."""
     if method != "POST":
         return path
-    name = part(as_object(body) or {}, "metadata").get("name", "")
+    name = object_at(body, "metadata").get("name", "")
     return f"{path}/{quote(str(name), safe='')}"

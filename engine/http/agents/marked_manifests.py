@@ -5,7 +5,7 @@ import msgspec
 from engine.agent import messages
 from engine.domain import marks
 from engine.works.manifests import Rendered
-from events.json_values import as_object
+from events.json_values import object_at
 
 
 def message(rendered: Rendered, propagation: marks.Propagation) -> messages.Manifest:
@@ -13,7 +13,7 @@ def message(rendered: Rendered, propagation: marks.Propagation) -> messages.Mani
     if rendered.fault:
         return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)
     value = msgspec.json.decode(rendered.manifest, type=dict[str, object])
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     value["metadata"] = marks.propagated(metadata, propagation)
     return messages.Manifest(
         manifest=msgspec.Raw(msgspec.json.encode(value)),

@@ -13,7 +13,7 @@ from engine.writing.mutations import Edited
 from engine.writing.object_changes import StatusChange
 from engine.writing.write_api import WriteApi, cluster_target
 from events import clusters, health, shapes
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 from events.validation import clusters as validation_clusters
 from projections.documents.clusters import enablements
 
@@ -63,7 +63,7 @@ class _ServedEdit(Struct, frozen=True):
     def apply(self, live: Json | None) -> Edited:
         if live is None:
             raise status_objects.unavailable(f"cluster {self.cluster} has left")
-        status = as_object(live.get("status")) or {}
+        status = object_at(live, "status")
         apis = enablements(self.report.apis)
         version = self.report.kubernetes_version or status.get("kubernetesVersion", "")
         return Edited({**live, "status": {**status, "apiEnablements": apis, "kubernetesVersion": version}})

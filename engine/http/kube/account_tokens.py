@@ -15,7 +15,7 @@ from engine.kubeapi.rights import rbac, service_tokens
 from engine.kubeapi.schema.resources import Resource, control_plane
 from engine.kubeapi.schema.schemas import Named
 from events import times
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at
 
 _SECONDS: Final = 3_600
 _SECONDS_MIN: Final = 600
@@ -49,15 +49,13 @@ class AccountTokens:
             raise status_objects.bad_request(
                 f"the object provided is a {body.get('kind')}, not a TokenRequest"
             )
-        spec = as_object(body.get("spec")) or {}
+        spec = object_at(body, "spec")
         account = await self._plane.get(resource, api_path.namespace, api_path.name)
         if account is None:
             raise status_objects.not_found(resource, api_path.name)
         now_ms = self._clock_ms()
         seconds = _seconds(spec)
-        audiences = [str(audience) for audience in as_list(spec.get("audiences")) or []] or [
-            service_tokens.ISSUER
-        ]
+        audiences = [str(audience) for audience in list_at(spec, "audiences")] or [service_tokens.ISSUER]
         claims = service_tokens.Claims(
             sub=rbac.service_account(api_path.namespace, api_path.name),
             aud=tuple(audiences),
@@ -114,4 +112,4 @@ def _seconds(spec: Json) -> int:
 
 
 def _uid(value: Json) -> str:
-    return str((as_object(value.get("metadata")) or {}).get("uid", ""))
+    return str(object_at(value, "metadata").get("uid", ""))

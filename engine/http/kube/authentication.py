@@ -19,7 +19,7 @@ from engine.kubeapi.rights import rbac, service_tokens
 from engine.kubeapi.rights.rbac import Act, User
 from engine.kubeapi.rights.service_tokens import Claims
 from engine.kubeapi.schema.resources import Resource, control_plane
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 from events.validation import known_kinds
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
@@ -181,13 +181,12 @@ def _resource(group: str, version: str, plural: str) -> Resource:
 
 
 def _uid(value: Json) -> str:
-    return str((as_object(value.get("metadata")) or {}).get("uid", ""))
+    return str(object_at(value, "metadata").get("uid", ""))
 
 
 def _is_older(bound: Json, account: Json) -> bool:
     """Whether the bound object was created before the account, so for an earlier account of that name."""
     made, since = (
-        str((as_object(value.get("metadata")) or {}).get("creationTimestamp", ""))
-        for value in (bound, account)
+        str(object_at(value, "metadata").get("creationTimestamp", "")) for value in (bound, account)
     )
     return made < since

@@ -13,7 +13,7 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import BindingChange, Edit, Edited
 from engine.writing.targets import Target
-from events.json_values import Json, as_object, as_objects, part
+from events.json_values import Json, at, object_at, objects_at
 
 _KINDS: Final = ("ResourceBinding", "ClusterResourceBinding")
 _GROUP: Final = "work.karmada.io"
@@ -49,7 +49,7 @@ def read(resource: Resource, shown: Json, edit: Edit) -> tuple[BindingChange, Ed
         if changed_task.get(_SUPPRESS) is not False:
             raise _forbidden(resource, live)
         clusters.append(str(task.get("fromCluster")))
-    template = as_object((as_object(live.get("spec")) or {}).get("resource")) or {}
+    template = object_at(live, "spec", "resource")
     target = Target(
         api_version=str(template.get("apiVersion")),
         kind=str(template.get("kind")),
@@ -75,7 +75,7 @@ def _edited(resource: Resource, live: Json, edit: Edit) -> Edited:
     except StatusError as error:
         if error.code != _CONFLICT or isinstance(edit, Replacement):
             raise
-        metadata = as_object(live.get("metadata")) or {}
+        metadata = object_at(live, "metadata")
         unversioned: Json = {**live, "metadata": {**metadata, "resourceVersion": "0"}}
         if _rest(live) != _rest(edit.apply(unversioned).value):
             raise _forbidden(resource, live) from None
@@ -83,13 +83,13 @@ def _edited(resource: Resource, live: Json, edit: Edit) -> Edited:
 
 
 def _tasks(value: Json) -> list[Json]:
-    return as_objects((as_object(value.get("spec")) or {}).get(_TASKS))
+    return objects_at(value, "spec", _TASKS)
 
 
 def _rest(value: Json) -> Json:
     """The binding without writable fields, field owners and version."""
-    spec, metadata = as_object(value.get("spec")) or {}, as_object(value.get("metadata")) or {}
-    suspension = part(spec, _SUSPENSION)
+    spec, metadata = object_at(value, "spec"), object_at(value, "metadata")
+    suspension = object_at(spec, _SUSPENSION)
     return {
         "spec": {name: item for name, item in spec.items() if name not in (_TASKS, _SUSPENSION)},
         _SUSPENSION: {name: item for name, item in suspension.items() if name not in _SUSPENDED},
@@ -99,7 +99,7 @@ def _rest(value: Json) -> Json:
 
 def _changed(name: str, live: Json, desired: Json) -> bool | None:
     """Whether an edit suspends scheduling or dispatching; None if it leaves that as it is."""
-    before, after = (part(value, "spec", _SUSPENSION).get(name) is True for value in (live, desired))
+    before, after = (at(value, "spec", _SUSPENSION, name) is True for value in (live, desired))
     return None if before == after else after
 
 
@@ -109,7 +109,7 @@ def _settled(tasks: list[Json]) -> list[Json]:
 
 
 def _forbidden(resource: Resource, live: Json) -> StatusError:
-    name = str((as_object(live.get("metadata")) or {}).get("name"))
+    name = str(at(live, "metadata", "name"))
     message = (
         f'{resource.qualified} "{name}" is forbidden: a {resource.kind} is made by the engine; write a template and '
         f"a policy instead. Only spec.{_SUSPENSION}.scheduling and .dispatching can be set, and "

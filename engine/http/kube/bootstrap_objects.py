@@ -18,7 +18,7 @@ from engine.log.port import LogCutError
 from engine.objects import dependencies
 from engine.writing.execution import BUILT_IN_NAMESPACES
 from events import ids, times
-from events.json_values import Json, as_object, part
+from events.json_values import Json, object_at
 from projections import object_tables
 from projections.port import Rows
 
@@ -45,7 +45,7 @@ def _roles() -> dict[tuple[str, str], Json]:
     known = parsing.rights(values)
     roles: dict[tuple[str, str], Json] = {}
     for value in values:
-        name = str((as_object(value["metadata"]) or {})["name"])
+        name = str(object_at(value, "metadata")["name"])
         if "aggregationRule" in value:
             rules = [parsing.shown(rule) for rule in known.rules(name, "") or ()]
             roles[str(value["kind"]), name] = {**value, "rules": rules}
@@ -96,8 +96,8 @@ class BootstrapObjects:
     def of_namespace(self, kind: object_tables.Kind, namespace: Json) -> Json:
         """The object of this kind that a namespace contains."""
         value = object_of_namespace(kind, namespace, self._authority)
-        version = part(namespace, "metadata").get("resourceVersion", "1")
-        return {**value, "metadata": {**part(value, "metadata"), "resourceVersion": version}}
+        version = object_at(namespace, "metadata").get("resourceVersion", "1")
+        return {**value, "metadata": {**object_at(value, "metadata"), "resourceVersion": version}}
 
     async def _namespace(self, name: str) -> Json | None:
         if name in BUILT_IN_NAMESPACES or name in await self._read(_works_namespaces):
@@ -117,15 +117,13 @@ class BootstrapObjects:
         if namespace:
             value = await self._of_namespace(kind, namespace)
             return [] if value is None else [value]
-        built_in = {
-            str((as_object(item["metadata"]) or {})["name"]): item for item in await self._namespaces()
-        }
+        built_in = {str(object_at(item, "metadata")["name"]): item for item in await self._namespaces()}
         page = await self._read(lambda rows: object_tables.page(rows, object_tables.Wanted(kind=NAMESPACE)))
-        stored = {str((as_object(item["metadata"]) or {})["name"]): item for item in page.items}
+        stored = {str(object_at(item, "metadata")["name"]): item for item in page.items}
         return [self.of_namespace(kind, item) for item in {**built_in, **stored}.values()]
 
     async def _role(self, role: Json) -> Json:
-        metadata = as_object(role["metadata"]) or {}
+        metadata = object_at(role, "metadata")
         return {**role, "metadata": {**metadata, **await self._identity(str(metadata["name"]))}}
 
     async def _namespace_object(self, name: str) -> Json:
@@ -160,7 +158,7 @@ class BootstrapObjects:
 
 def object_of_namespace(kind: object_tables.Kind, namespace: Json, authority: str) -> Json:
     """The object of this kind that a namespace contains, in the control plane or in a member; without a version."""
-    owner = part(namespace, "metadata")
+    owner = object_at(namespace, "metadata")
     metadata: Json = {
         "name": NAMES[kind],
         "namespace": str(owner.get("name", "")),

@@ -20,7 +20,7 @@ from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 from events.validation import known_kinds as kinds
 from projections import object_tables, query
 from projections.port import Rows
@@ -234,5 +234,5 @@ def _custom(manifest: bytes) -> Iterable[Resource]:
 
 
 def _list_order(value: Json) -> tuple[str, str]:
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     return str(metadata.get("namespace", "")), str(metadata.get("name", ""))

@@ -19,7 +19,7 @@ from engine.kubeapi.rights import service_tokens
 from engine.kubeapi.schema import built_in_shapes, custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from engine.overrides import application
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, object_at
 from projections.documents import works
 
 WORKS: Final = "work.karmada.io"
@@ -63,11 +63,11 @@ class Showing:
         member, uid = str(texts[MEMBER]), str(texts.get(MEMBER_UID, ""))
         claims = service_tokens.Claims(sub=f"system:member:{member}", uid=uid, member=member)
         token = base64.b64encode(service_tokens.signed(claims, self.key).encode()).decode()
-        return {**value, "data": {**(as_object(value.get("data")) or {}), "token": token}}
+        return {**value, "data": {**object_at(value, "data"), "token": token}}
 
     def with_token(self, value: Json, member: str = "") -> Json:
         """The Secret with the token of the account that it names, of the control plane or of a member."""
-        metadata = as_object(value.get("metadata")) or {}
+        metadata = object_at(value, "metadata")
         account = _annotations(value).get(ACCOUNT_NAME)
         if not isinstance(account, str) or not account:
             return value
@@ -84,11 +84,11 @@ class Showing:
         token = service_tokens.signed(claims, self.key).encode()
         parts = {"ca.crt": self.authority, "namespace": namespace.encode(), "token": token}
         data = {name: base64.b64encode(part).decode() for name, part in parts.items()}
-        return {**value, "data": {**(as_object(value.get("data")) or {}), **data}}
+        return {**value, "data": {**object_at(value, "data"), **data}}
 
 
 def _annotations(value: Json) -> Json:
-    return as_object((as_object(value.get("metadata")) or {}).get("annotations")) or {}
+    return object_at(value, "metadata", "annotations")
 
 
 class _Applied(Struct, frozen=True, rename="camel"):
@@ -107,9 +107,9 @@ def _overridden(work: Json) -> Json:
     applied = [str(texts[name]) for name in works.APPLIED.values() if name in texts]
     if not applied:
         return work
-    spec = as_object(work.get("spec")) or {}
-    workload = as_object(spec.get("workload")) or {}
-    (manifest,) = (as_object(item) or {} for item in as_list(workload.get("manifests")) or [{}])
+    spec = object_at(work, "spec")
+    workload = object_at(spec, "workload")
+    (manifest,) = (object_at(item) for item in as_list(workload.get("manifests")) or [{}])
     under = application.OverrideApplication(manifest)
     try:
         for text in applied:
@@ -118,5 +118,5 @@ def _overridden(work: Json) -> Json:
     except application.OverrideError:
         return work
     changed = under.value
-    changed["metadata"] = marks.listed(as_object(changed.get("metadata")) or {})
+    changed["metadata"] = marks.listed(object_at(changed, "metadata"))
     return {**work, "spec": {**spec, "workload": {**workload, "manifests": [changed]}}}

@@ -9,7 +9,7 @@ from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, Rights, Rule, User
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 _SHOWN_MAX: Final = 8
 _GROUP: Final = parsing.GROUP
@@ -22,7 +22,7 @@ def check(resource: Resource, user: User, known: Rights | None, value: Json, liv
     """
     if resource.group != _GROUP:
         return
-    name = str((as_object(value.get("metadata")) or {}).get("name", ""))
+    name = str(object_at(value, "metadata").get("name", ""))
     if resource.kind.endswith("Binding") and live is not None and live.get("roleRef") != value.get("roleRef"):
         message = "Invalid value: cannot change roleRef"
         cause = Cause(field="roleRef", reason="FieldValueInvalid", message=message)
@@ -36,7 +36,7 @@ def check(resource: Resource, user: User, known: Rights | None, value: Json, liv
 
 
 def _check_role(resource: Resource, user: User, known: Rights, value: Json, live: Json | None) -> None:
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     rules = parsing.rules(value)
     if value.get("aggregationRule"):
         # An aggregated role can come to include any rule, so only unrestricted users may create one.
@@ -58,7 +58,7 @@ def _check_role(resource: Resource, user: User, known: Rights, value: Json, live
 
 
 def _check_binding(resource: Resource, user: User, known: Rights, value: Json) -> None:
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     bound = parsing.binding(value)
     act = Act(
         verb="bind",

@@ -14,7 +14,7 @@ from engine.plans.planning import Question
 from engine.plans.predictions import Prediction
 from engine.writing.targets import Target
 from events import shapes
-from events.json_values import Json, part
+from events.json_values import Json, at
 
 ANNOTATION: Final = "reballast.io/plan"
 RUNNING_MAX: Final = 2
@@ -36,7 +36,7 @@ class Forecasts:
         self, value: Json, target: Target, events: Sequence[shapes.Event], source: str
     ) -> tuple[str, ...]:
         """Return the effect of the events that would write an object, if the object asks for it; else nothing."""
-        if part(value, "metadata", "annotations").get(ANNOTATION) != "true":
+        if at(value, "metadata", "annotations", ANNOTATION) != "true":
             return ()
         if self._running == RUNNING_MAX:
             return (_BUSY,)

@@ -4,7 +4,7 @@ from engine.http.kube.requests import Query
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.requests import field_selectors, label_selectors
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 
 class Fitting:
@@ -19,11 +19,11 @@ class Fitting:
         self._name = name
 
     def __call__(self, value: Json) -> bool:
-        metadata = as_object(value.get("metadata")) or {}
+        metadata = object_at(value, "metadata")
         if self._name and metadata.get("name") != self._name:
             return False
         if self._labels is not None:
-            labels = as_object(metadata.get("labels")) or {}
+            labels = object_at(metadata, "labels")
             if not self._labels.matches({key: str(text) for key, text in labels.items()}):
                 return False
         return self.fields.matches(value)

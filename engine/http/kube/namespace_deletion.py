@@ -17,7 +17,7 @@ from engine.writing.mutations import Action, Problem, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.targets import Target
 from engine.writing.write_api import CLIENT_SOURCE, Writes
-from events.json_values import part
+from events.json_values import object_at
 from projections.port import Rows
 
 _TOGETHER: Final = 256
@@ -61,7 +61,7 @@ class Namespaces:
             return True
         if answer.mutated.action != Action.DELETED:
             return False
-        labels = part(answer.mutated.value, "metadata", "labels")
+        labels = object_at(answer.mutated.value, "metadata", "labels")
         if namespaces.is_propagated(name, {label: str(text) for label, text in labels.items()}):
             await self._on_gone(name)
         return True

@@ -11,7 +11,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.tables import tables
 from events import envelope
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 Include = Literal["None", "Metadata", "Object"]
 
@@ -70,7 +70,7 @@ def form(accept: str, include: Include = "Metadata") -> Form:
 def one(resource: Resource, value: Json, form: Form, now_ms: int) -> Json:
     """Render one object."""
     if form.table:
-        metadata = as_object(value.get("metadata")) or {}
+        metadata = object_at(value, "metadata")
         version: Json = {"resourceVersion": metadata.get("resourceVersion", "")}
         return tables.table(
             resource, [value], now_ms, metadata=version, version=form.table, include=form.include

@@ -14,7 +14,7 @@ from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, User
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at
 
 _GROUP: Final = "authorization.k8s.io"
 _ASKED: Final = "spec.resourceAttributes"
@@ -33,7 +33,7 @@ class Reviews:
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """The review in the body, with its status; raises StatusError."""
         body = await requests.body(request, resource)
-        spec = as_object(body.get("spec")) or {}
+        spec = object_at(body, "spec")
         user = authentication.of(request)
         status: Json
         match resource.kind:
@@ -106,7 +106,7 @@ def _act(spec: Json) -> Act:
 
 def _named(spec: Json) -> User:
     """The user that a SubjectAccessReview names."""
-    groups = tuple(each for each in as_list(spec.get("groups")) or [] if isinstance(each, str))
+    groups = tuple(each for each in list_at(spec, "groups") if isinstance(each, str))
     name = _text(spec, "user")
     if not name and not groups:
         raise _refused(causes.invalid("spec.user", "", "at least one of user or group must be specified"))

@@ -21,7 +21,7 @@ from engine.http.kube.watch_feed import Feed, ObjectChange, Subscriber
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 from projections import changes
 
 WATCHERS_MAX: Final = 1_024
@@ -236,5 +236,5 @@ def _since(version: str) -> int:
 
 
 def _name(value: Json) -> tuple[str, str]:
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     return str(metadata.get("namespace", "")), str(metadata.get("name", ""))

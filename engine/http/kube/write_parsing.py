@@ -30,7 +30,7 @@ from engine.kubeapi.rights.rbac import User
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from events import vocabulary
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 _GENERATED_LETTERS: Final = 5
 _GENERATED_PREFIX_MAX: Final = 58
@@ -72,7 +72,7 @@ class Parsing:
         """Parse a POST to a collection."""
         repeated: list[str] = []
         body = await requests.body(request, resource, repeated)
-        metadata = dict(as_object(body.get("metadata")) or {})
+        metadata = dict(object_at(body, "metadata"))
         name = metadata.get("name")
         prefix = metadata.get("generateName")
         if not name and isinstance(prefix, str) and prefix:
@@ -189,7 +189,7 @@ def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
 def _check_definition(resource: Resource, body: Json) -> None:
     """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
     if resource.kind == "CustomResourceDefinition":
-        name = str((as_object(body.get("metadata")) or {}).get("name", ""))
+        name = str(object_at(body, "metadata").get("name", ""))
         if wrong := list(definitions.faults(body)):
             raise status_objects.invalid(resource, name, wrong)
         try:

@@ -39,7 +39,7 @@ from engine.writing.object_changes import Change, Preconditions, Removal, Status
 from engine.writing.targets import Target
 from engine.writing.write_api import CLIENT_SOURCE, Writes
 from events import times
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, list_at, object_at
 from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 
@@ -112,7 +112,7 @@ class WriteRequests:
         write = self._parsing.read(request, resource, api_path, api_path.name, api_path.namespace)
         options = await requests.options(request)
         dry_run = write.query.dry_run or options.get("dryRun") == ["All"]
-        body = await self._remove(write, as_object(options.get("preconditions")) or {}, dry_run=dry_run)
+        body = await self._remove(write, object_at(options, "preconditions"), dry_run=dry_run)
         return rendering.answer(body)
 
     async def delete_all(
@@ -121,7 +121,7 @@ class WriteRequests:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         options = await requests.options(request)
         for value in fitting:
-            metadata = as_object(value.get("metadata")) or {}
+            metadata = object_at(value, "metadata")
             name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
             write = self._parsing.read(request, resource, api_path, name, namespace)
             if await self._plane.is_bootstrap_object(resource, namespace, name):
@@ -164,7 +164,7 @@ class WriteRequests:
             answer = await self._write_api.change(removal, dry_run=dry_run, source=CLIENT_SOURCE)
         written = _written(answer, resource, target.name)
         removed = written.mutated.value
-        metadata = as_object(removed.get("metadata")) or {}
+        metadata = object_at(removed, "metadata")
         is_gone = is_namespace_gone or written.mutated.action == Action.DELETED
         if is_gone and resource.qualified not in _TOLD_WHOLE:
             return status_objects.deleted(resource, target.name, str(metadata.get("uid", "")))
@@ -193,11 +193,11 @@ class WriteRequests:
         if kinds.route_of(write.resource.api_version, write.resource.kind) == "cluster":
             return None
         value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
-        entries = as_list(managed_fields.in_object(value or {})) or []
-        for entry in (as_object(entry) or {} for entry in entries):
+        entries = list_at(managed_fields.in_object(value or {}))
+        for entry in (object_at(entry) for entry in entries):
             if field_owners.is_engines(entry) and field_owners.is_of_status(entry):
-                owned = as_object((as_object(entry.get("fieldsV1")) or {}).get("f:status")) or {}
-                status = as_object((value or {}).get("status")) or {}
+                owned = object_at(entry, "fieldsV1", "f:status")
+                status = object_at(value, "status")
                 values = {name: item for name, item in status.items() if f"f:{name}" in owned}
                 return DerivedStatus(status=values, entry=entry)
         return None
@@ -295,11 +295,11 @@ class WriteRequests:
 
     def _as_shown(self, outcome: Json, current: Json | None, write: WriteRequest) -> Json:
         """Render an object that was not stored (dry run, deletion), with the engine's labels and status."""
-        resource, current_metadata = write.resource, as_object((current or {}).get("metadata")) or {}
-        metadata = dict(as_object(outcome.get("metadata")) or {})
+        resource, current_metadata = write.resource, object_at(current, "metadata")
+        metadata = dict(object_at(outcome, "metadata"))
         for name in ("labels", "annotations"):
-            current_texts = as_object(current_metadata.get(name)) or {}
-            texts = {**(as_object(metadata.get(name)) or {})}
+            current_texts = object_at(current_metadata, name)
+            texts = {**object_at(metadata, name)}
             texts |= {mark: text for mark, text in current_texts.items() if mark in marks.CLAIMS}
             if texts:
                 metadata[name] = texts

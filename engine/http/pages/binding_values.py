@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain import marks
-from events.json_values import Json, as_objects, condition, part, texts
+from events.json_values import Json, at, condition, object_at, objects_at, texts
 
 BAR_PIXELS_MAX: Final = 240
 
@@ -55,12 +55,12 @@ def rows(bindings: list[Json]) -> list[Row]:
 
 
 def conditions(binding: Json) -> list[Json]:
-    return as_objects(part(binding, "status").get("conditions"))
+    return objects_at(binding, "status", "conditions")
 
 
 def _row(binding: Json, widest: int) -> Row:
-    spec = part(binding, "spec")
-    metadata, resource = part(binding, "metadata"), part(spec, "resource")
+    spec = object_at(binding, "spec")
+    metadata, resource = object_at(binding, "metadata"), object_at(spec, "resource")
     scheduled = condition(binding, "Scheduled")
     bars = _bars(binding, widest)
     namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
@@ -86,23 +86,23 @@ def _unplaced(spec: Json) -> str:
 
 
 def _marks(spec: Json) -> list[str]:
-    suspension = part(spec, "suspension")
-    only = texts(part(suspension, "dispatchingOnClusters").get("clusterNames"))
+    suspension = object_at(spec, "suspension")
+    only = texts(at(suspension, "dispatchingOnClusters", "clusterNames"))
     marks = ["suspended"] if suspension.get("dispatching") else []
     if only:
         marks.append("suspended on " + ", ".join(only))
-    tasks = as_objects(spec.get("gracefulEvictionTasks"))
+    tasks = objects_at(spec, "gracefulEvictionTasks")
     marks += [f"leaves {task.get('fromCluster')}: {task.get('reason')}" for task in tasks]
-    needs = as_objects(spec.get("requiredBy"))
+    needs = objects_at(spec, "requiredBy")
     return marks + [f"required by {need.get('namespace')}/{need.get('name')}" for need in needs]
 
 
 def _bars(binding: Json, widest: int) -> list[Bar]:
     """Bars of its assigned clusters, of clusters where it is a dependency, then of those it is leaving."""
-    spec = part(binding, "spec")
-    targets = {str(target["name"]): target for target in as_objects(spec.get("clusters"))}
-    for need in as_objects(spec.get("requiredBy")):
-        for target in as_objects(need.get("clusters")):
+    spec = object_at(binding, "spec")
+    targets = {str(target["name"]): target for target in objects_at(spec, "clusters")}
+    for need in objects_at(spec, "requiredBy"):
+        for target in objects_at(need, "clusters"):
             targets.setdefault(str(target["name"]), target)
     reports = {str(target["clusterName"]): target for target in _reports(binding)}
     left = [name for name, report in reports.items() if name not in targets and _is_there(report)]
@@ -110,7 +110,7 @@ def _bars(binding: Json, widest: int) -> list[Bar]:
 
 
 def _bar(name: str, target: Json | None, report: Json, widest: int) -> Bar:
-    numbers = part(report, "status")
+    numbers = object_at(report, "status")
     desired = _count(target or {}, "replicas") if target is not None else 0
     running, ready = _count(numbers, "replicas"), _count(numbers, "readyReplicas")
     return Bar(
@@ -128,12 +128,12 @@ def _bar(name: str, target: Json | None, report: Json, widest: int) -> Bar:
 
 def _is_there(report: Json) -> bool:
     """Whether the cluster still reports replicas."""
-    return bool(_count(part(report, "status"), "replicas"))
+    return bool(_count(object_at(report, "status"), "replicas"))
 
 
 def _most(binding: Json) -> int:
-    desired = (_count(each, "replicas") or 0 for each in as_objects(part(binding, "spec").get("clusters")))
-    running = (_count(part(each, "status"), "replicas") or 0 for each in _reports(binding))
+    desired = (_count(each, "replicas") or 0 for each in objects_at(binding, "spec", "clusters"))
+    running = (_count(object_at(each, "status"), "replicas") or 0 for each in _reports(binding))
     return max((*desired, *running), default=0)
 
 
@@ -143,7 +143,7 @@ def _pixels(count: int, widest: int) -> int:
 
 
 def _reports(binding: Json) -> list[Json]:
-    return as_objects(part(binding, "status").get("aggregatedStatus"))
+    return objects_at(binding, "status", "aggregatedStatus")
 
 
 def _count(fields: Json, name: str) -> int | None:
@@ -153,7 +153,7 @@ def _count(fields: Json, name: str) -> int | None:
 
 def policy(binding: Json) -> str:
     """The policy that claims a binding, as ``PropagationPolicy default/nginx``; empty if there is none."""
-    claim = marks.claiming_policy(part(binding, "metadata", "annotations"))
+    claim = marks.claiming_policy(object_at(binding, "metadata", "annotations"))
     if claim is None:
         return ""
     return f"{claim.kind} {claim.namespace}/{claim.name}" if claim.namespace else f"{claim.kind} {claim.name}"

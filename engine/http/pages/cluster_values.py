@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
-from events.json_values import Json, as_objects, condition, part, texts
+from events.json_values import Json, condition, object_at, objects_at, texts
 
 METER_PIXELS: Final = 120
 _FIRST: Final = ("cpu", "memory", "pods")
@@ -40,7 +40,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 def row(cluster: Json) -> Row:
     """The row of a Cluster object."""
-    metadata, spec, status = (part(cluster, name) for name in ("metadata", "spec", "status"))
+    metadata, spec, status = (object_at(cluster, name) for name in ("metadata", "spec", "status"))
     ready = condition(cluster, "Ready")
     location = [spec.get("provider"), spec.get("region"), ", ".join(texts(spec.get("zones")))]
     state = ("ready" if ready.get("status") == "True" else "failed") if ready else "waiting"
@@ -52,21 +52,21 @@ def row(cluster: Json) -> Row:
         state=state,
         message=message,
         location=" / ".join(str(piece) for piece in location if piece),
-        labels=[f"{name}={value}" for name, value in sorted(part(metadata, "labels").items())],
-        taints=[_taint(taint) for taint in as_objects(spec.get("taints"))],
-        meters=_meters(part(status, "resourceSummary")),
+        labels=[f"{name}={value}" for name, value in sorted(object_at(metadata, "labels").items())],
+        taints=[_taint(taint) for taint in objects_at(spec, "taints")],
+        meters=_meters(object_at(status, "resourceSummary")),
     )
 
 
 def _meters(summary: Json) -> list[Meter]:
-    allocatable = part(summary, "allocatable")
+    allocatable = object_at(summary, "allocatable")
     names = [name for name in _FIRST if name in allocatable] + sorted(set(allocatable) - set(_FIRST))
     return [_meter(name, summary) for name in names[:_METERS_MAX]]
 
 
 def _meter(resource: str, summary: Json) -> Meter:
     allocatable, allocated, allocating = (
-        quantity.nano_units(str(part(summary, name).get(resource, "0")))
+        quantity.nano_units(str(object_at(summary, name).get(resource, "0")))
         for name in ("allocatable", "allocated", "allocating")
     )
     used = allocated + allocating

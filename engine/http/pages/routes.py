@@ -22,7 +22,7 @@ from engine.http.query.routes import read_query
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from events import topics
-from events.json_values import as_objects, part
+from events.json_values import at, object_at, objects_at
 from projections import query
 from projections.port import Rows
 
@@ -162,10 +162,10 @@ class _Pages:
         page = await self._list(query.list_rebalancers, options, state)
         rows = [
             {
-                "name": part(item, "metadata").get("name"),
-                "wanted": as_objects(part(item, "spec").get("workloads")),
-                "observed": as_objects(part(item, "status").get("observedWorkloads")),
-                "finished": part(item, "status").get("finishTime", ""),
+                "name": at(item, "metadata", "name"),
+                "wanted": objects_at(item, "spec", "workloads"),
+                "observed": objects_at(item, "status", "observedWorkloads"),
+                "finished": object_at(item, "status").get("finishTime", ""),
             }
             for item in page.items
         ]

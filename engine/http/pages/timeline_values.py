@@ -5,7 +5,7 @@ from msgspec import Struct
 
 from engine.http import summaries
 from engine.http.query.record_json import Entry
-from events.json_values import Json, as_objects, part, texts
+from events.json_values import Json, object_at, objects_at, texts
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -65,29 +65,29 @@ def event(entry: Entry) -> Event:
 def explanation(explained: Struct) -> Explanation:
     """Convert the inquiry's explanation for display."""
     document = msgspec.json.decode(msgspec.json.encode(explained), type=Json)
-    basis, mode = part(document, "basis"), document.get("mode")
+    basis, mode = object_at(document, "basis"), document.get("mode")
     facts = [
-        ("Result", _counts(part(document, "clusters"))),
-        ("Before", _counts(part(document, "previous"))),
+        ("Result", _counts(object_at(document, "clusters"))),
+        ("Before", _counts(object_at(document, "previous"))),
         ("Trigger", f"{document.get('trigger')}{f' ({mode})' if mode else ''}"),
-        ("Overrides", _by_name(part(document, "overrides"))),
-        ("Required by", _by_name(part(document, "requiredBy"))),
+        ("Overrides", _by_name(object_at(document, "overrides"))),
+        ("Required by", _by_name(object_at(document, "requiredBy"))),
         ("Message", str(document.get("message") or "")),
         *summaries.preemption_lines(document),
         ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
         ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
     ]
-    groups = [_group(group) for group in as_objects(part(document, "explanation").get("groups"))]
+    groups = [_group(group) for group in objects_at(document, "explanation", "groups")]
     return Explanation(facts=[fact for fact in facts if fact[1]], groups=groups)
 
 
 def _group(group: Json) -> Group:
     name = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
-    steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in as_objects(group.get("steps")))
+    steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in objects_at(group, "steps"))
     return Group(
         title=f"{name}: {steps}" if steps else name,
         error=str(group.get("error") or ""),
-        seats=[_seat(step) for step in as_objects(group.get("clusters"))],
+        seats=[_seat(step) for step in objects_at(group, "clusters")],
     )
 
 

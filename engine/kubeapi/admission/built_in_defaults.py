@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from engine.kubeapi.admission.rules import rbac
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, at, object_at
 
 _MODE: Final = 420
 _PROBE: Final[Json] = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
@@ -78,7 +78,7 @@ def _stateful_set(spec: Json) -> Json:
 
 def _claim_template(value: Json) -> Json:
     head: Json = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}}
-    return {**head, **value, "spec": _claim(as_object(value.get("spec")) or {})}
+    return {**head, **value, "spec": _claim(object_at(value, "spec"))}
 
 
 def _daemon_set(spec: Json) -> Json:
@@ -164,9 +164,9 @@ def _limit(limit: Json) -> Json:
     """Default limits of a container: ``max``; default requests: the default limits, or ``min``."""
     if limit.get("type") != "Container":
         return limit
-    most, least = as_object(limit.get("max")) or {}, as_object(limit.get("min")) or {}
-    default = {**most, **(as_object(limit.get("default")) or {})}
-    asked = {**least, **default, **(as_object(limit.get("defaultRequest")) or {})}
+    most, least = object_at(limit, "max"), object_at(limit, "min")
+    default = {**most, **object_at(limit, "default")}
+    asked = {**least, **default, **object_at(limit, "defaultRequest")}
     amounts = {"default": default, "defaultRequest": asked}
     return {**limit, **{name: each for name, each in amounts.items() if each}}
 
@@ -186,8 +186,8 @@ def _driver(spec: Json) -> Json:
 
 def _replication_controller(spec: Json) -> Json:
     """The default selector is the labels of the template."""
-    template = as_object(spec.get("template")) or {}
-    labels = as_object((as_object(template.get("metadata")) or {}).get("labels"))
+    template = object_at(spec, "template")
+    labels = as_object(at(template, "metadata", "labels"))
     head: Json = {"replicas": 1, **({"selector": labels} if labels else {})}
     return _with_template({**head, **spec})
 
@@ -225,10 +225,10 @@ def _subject(subject: Json) -> Json:
 
 
 def _strategy(value: object, rolling: Json) -> Json:
-    strategy = as_object(value) or {}
+    strategy = object_at(value)
     found = {"type": "RollingUpdate", **strategy}
     if found["type"] == "RollingUpdate":
-        found["rollingUpdate"] = {**rolling, **(as_object(strategy.get("rollingUpdate")) or {})}
+        found["rollingUpdate"] = {**rolling, **object_at(strategy, "rollingUpdate")}
     return found
 
 
@@ -267,7 +267,7 @@ def _container(value: Json) -> Json:
     if resources is not None and limits is not None:
         found["resources"] = {
             **resources,
-            "requests": {**limits, **(as_object(resources.get("requests")) or {})},
+            "requests": {**limits, **object_at(resources, "requests")},
         }
     return found
 

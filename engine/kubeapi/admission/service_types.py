@@ -6,7 +6,7 @@ Fields that it changed in the same request stay, and are validated.
 
 from typing import Final
 
-from events.json_values import Json, as_list, as_object, part
+from events.json_values import Json, as_list, as_object, list_at, object_at
 
 _SERVICE: Final = ("v1", "Service")
 _EXTERNAL: Final = "ExternalName"
@@ -20,7 +20,7 @@ def without_former(before: Json | None, value: Json) -> Json:
     """Return the object without fields of the type that it had before; ``before`` includes the API's defaults."""
     if before is None or (value.get("apiVersion"), value.get("kind")) != _SERVICE:
         return value
-    old, new = part(before, "spec"), part(value, "spec")
+    old, new = object_at(before, "spec"), object_at(value, "spec")
     sort = new.get("type") or "ClusterIP"
     if sort == old.get("type"):
         return value
@@ -35,7 +35,7 @@ def without_former(before: Json | None, value: Json) -> Json:
         name: item for name, item in new.items() if name not in former or name not in old or item != old[name]
     }
     if sort not in _WITH_NODE_PORTS and (ports := as_list(spec.get("ports"))):
-        former_ports = as_list(old.get("ports")) or []
+        former_ports = list_at(old, "ports")
         assigned = [port.get("nodePort") for each in former_ports if (port := as_object(each)) is not None]
         spec["ports"] = [_without_node_port(port, assigned) for port in ports]
     return {**value, "spec": spec}

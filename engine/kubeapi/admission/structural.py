@@ -11,7 +11,7 @@ import msgspec
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, list_at, object_at
 
 _HEAD: Final = ("apiVersion", "kind", "metadata")
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -27,13 +27,13 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 def defaulted(value: Json, schema: Json) -> Json:
     """Return the object with the defaults of its schema; the same object if it needs none."""
     head = {name: item for name, item in value.items() if name in _HEAD}
-    found = as_object(_defaulted(value, schema)) or {}
+    found = object_at(_defaulted(value, schema))
     return value if found is value else {**found, **head}
 
 
 def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
     """Yield the errors of an object without its status, or of one top-level field (``part``) such as the status."""
-    properties = as_object(schema.get("properties")) or {}
+    properties = object_at(schema, "properties")
     if not part:
         for name in _texts(schema.get("required")):
             if value.get(name) is None:
@@ -42,7 +42,7 @@ def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
         is_asked = name == part if part else name != "status"
         if name in _HEAD or not is_asked or value.get(name) is None:
             continue
-        yield from _faults(value[name], as_object(properties[name]) or {}, name)
+        yield from _faults(value[name], object_at(properties[name]), name)
 
 
 def _defaulted(value: object, schema: Json) -> object:
@@ -58,8 +58,8 @@ def _defaulted(value: object, schema: Json) -> object:
 
 def _object_defaulted(held: Json, schema: Json) -> Json:
     found = dict(held)
-    for name, each in (as_object(schema.get("properties")) or {}).items():
-        below = as_object(each) or {}
+    for name, each in object_at(schema, "properties").items():
+        below = object_at(each)
         is_missing = found.get(name) is None and below.get("nullable") is not True
         if is_missing and "default" in below:
             # Shared with the schema, not copied: callers must not change the object in place.
@@ -109,7 +109,7 @@ def _of_object(held: Json, schema: Json, path: str) -> Iterator[Cause]:
     for name in _texts(schema.get("required")):
         if held.get(name) is None:
             yield causes.required(f"{path}.{name}")
-    properties = as_object(schema.get("properties")) or {}
+    properties = object_at(schema, "properties")
     others = as_object(schema.get("additionalProperties"))
     for name in sorted(held):
         below = as_object(properties.get(name)) or (others if name not in properties else None)
@@ -124,7 +124,7 @@ def _of_list(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
         yield Cause(field=path, reason="FieldValueTooMany", message=message)
     if isinstance(least, int) and len(items) < least:
         yield causes.invalid(path, len(items), f"{path} in body should have at least {least} items")
-    below = as_object(schema.get("items")) or {}
+    below = object_at(schema, "items")
     for place, item in enumerate(items):
         yield from _faults(item, below, f"{path}[{place}]")
     yield from _repeated(items, schema, path)
@@ -137,7 +137,7 @@ def _repeated(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
         return
     seen: set[bytes] = set()
     for place, item in enumerate(items):
-        held = as_object(item) or {}
+        held = object_at(item)
         shown = {key: held[key] for key in keys if key in held} if sort == "map" else item
         identity = msgspec.json.encode(shown, order="sorted")
         if identity in seen:
@@ -196,4 +196,4 @@ def _name_of(value: object) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    return [each for each in as_list(value) or [] if isinstance(each, str)]
+    return [each for each in list_at(value) if isinstance(each, str)]

@@ -6,7 +6,7 @@ The caller applies the ``fieldValidation`` mode of the request (Strict, Warn, Ig
 from engine.kubeapi.patching.field_paths import schema_below
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema, has_parts
 from engine.kubeapi.schema.types.parsing import resolved
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, object_at
 
 
 def unknown_fields(value: object, schema: Schema) -> list[str]:
@@ -35,7 +35,7 @@ def _unknown(value: object, schema: Schema) -> list[str]:
 def pruned(value: Json, schema: Schema) -> Json:
     """Return the object without the fields that the schema does not define."""
     found = _pruned(value, resolved(schema))
-    return as_object(found) or {}
+    return object_at(found)
 
 
 def message(path: str) -> str:

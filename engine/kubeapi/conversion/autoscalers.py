@@ -11,7 +11,7 @@ import msgspec
 
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.field_sets import Path
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at
 
 V1: Final = "autoscaling/v1"
 V2: Final = "autoscaling/v2"
@@ -86,7 +86,7 @@ def kept(value: Json) -> Json:
 
 def _with(value: Json, api_version: str, spec: Json, status: Json, notes: Json) -> Json:
     metadata = dict(_part(value, "metadata"))
-    held = as_object(metadata.pop("annotations", None)) or {}
+    held = object_at(metadata.pop("annotations", None))
     # Annotations of an earlier conversion are outdated: the fields may have changed since.
     texts = {**{name: text for name, text in held.items() if name not in _ROUND_TRIP}, **notes}
     found: Json = {**value, "apiVersion": api_version}
@@ -204,8 +204,8 @@ def _present(value: Json) -> Json:
 
 
 def _part(value: Json, name: str) -> Json:
-    return as_object(value.get(name)) or {}
+    return object_at(value, name)
 
 
 def _objects(value: object) -> list[Json]:
-    return [held for each in as_list(value) or [] if (held := as_object(each)) is not None]
+    return [held for each in list_at(value) if (held := as_object(each)) is not None]

@@ -11,7 +11,7 @@ from engine.kubeapi.schema.resources import Resource, ScalePaths
 from engine.kubeapi.schema.schemas import Named
 from engine.kubeapi.tables.columns.cells import selector
 from events import json_paths
-from events.json_values import Json, as_object
+from events.json_values import Json, at, object_at
 
 _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _PATHS: Final = ScalePaths(spec_replicas=".spec.replicas", status_replicas=".status.replicas")
@@ -44,7 +44,7 @@ class ScaleError(ValueError):
 def scale_of(resource: Resource, value: Json) -> Json:
     """Return the Scale (autoscaling/v1) of an object."""
     paths = resource.scale or _PATHS
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     status: Json = {"replicas": _count(value, paths.status_replicas)}
     chosen = _selector(resource, value)
     if chosen:
@@ -60,7 +60,7 @@ def scale_of(resource: Resource, value: Json) -> Json:
 
 def scaled(resource: Resource, value: Json, scale: Json) -> Json:
     """Return the object with the replicas of a Scale; raises ScaleError if they are invalid."""
-    replicas = (as_object(scale.get("spec")) or {}).get("replicas", 0)
+    replicas = object_at(scale, "spec").get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
         raise ScaleError("spec.replicas", replicas, "must be a whole number")
     if replicas < 0 and resource.custom:
@@ -106,7 +106,7 @@ def _path(resource: Resource) -> Path:
 
 def _with(value: Json, names: list[str], replicas: int) -> Json:
     name, *below = names
-    held = as_object(value.get(name)) or {}
+    held = object_at(value, name)
     return {**value, name: _with(held, below, replicas) if below else replicas}
 
 
@@ -121,4 +121,4 @@ def _selector(resource: Resource, value: Json) -> str:
             json_paths.found(value, resource.scale.label_selector) if resource.scale.label_selector else []
         )
         return str(found[0]) if found else ""
-    return str(selector(_SELECTOR)(value, 0)) if (as_object(value.get("spec")) or {}).get("selector") else ""
+    return str(selector(_SELECTOR)(value, 0)) if at(value, "spec", "selector") else ""

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, object_at
 from events.validation.schema import Fault
 
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -69,7 +69,7 @@ def at(value: object, field: str) -> object:
         if place and items is not None:
             found = items[int(place)] if int(place) < len(items) else None
         else:
-            found = (as_object(found) or {}).get(name)
+            found = object_at(found).get(name)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
 from events import limits
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, list_at, object_at
 
 _PORT_NAME_CHARS_MAX: Final = 15
 _ANNOTATIONS_BYTES_MAX: Final = 262_144
@@ -137,7 +137,7 @@ def key_causes(path: str, key: str) -> Iterator[Cause]:
 
 def labels(value: object, path: str) -> Iterator[Cause]:
     """Yield the errors of labels; all are reported at the path of the map, as Kubernetes does."""
-    for key, text in sorted((as_object(value) or {}).items()):
+    for key, text in sorted(object_at(value).items()):
         yield from each_invalid(path, key, qualified_faults(key))
         if isinstance(text, str):
             yield from each_invalid(path, text, value_faults(text))
@@ -145,7 +145,7 @@ def labels(value: object, path: str) -> Iterator[Cause]:
 
 def annotations(value: object, path: str) -> Iterator[Cause]:
     """Yield the errors of annotations: invalid keys and a total size over 256 KiB."""
-    held = as_object(value) or {}
+    held = object_at(value)
     for key in sorted(held):
         yield from each_invalid(path, key, qualified_faults(key.lower()))
     size = sum(len(key.encode()) + len(str(text).encode()) for key, text in held.items())
@@ -202,11 +202,11 @@ def at_most_all(value: object, path: str) -> Iterator[Cause]:
 
 def selector(value: object, path: str) -> Iterator[Cause]:
     """Yield the errors of a label selector."""
-    held = as_object(value) or {}
+    held = object_at(value)
     yield from labels(held.get("matchLabels"), f"{path}.matchLabels")
-    for place, item in enumerate(as_list(held.get("matchExpressions")) or []):
-        term, where = as_object(item) or {}, f"{path}.matchExpressions[{place}]"
-        given = as_list(term.get("values")) or []
+    for place, item in enumerate(list_at(held, "matchExpressions")):
+        term, where = object_at(item), f"{path}.matchExpressions[{place}]"
+        given = list_at(term, "values")
         match term.get("operator"):
             case "In" | "NotIn":
                 if not given:
@@ -227,7 +227,7 @@ def selector(value: object, path: str) -> Iterator[Cause]:
 
 def spec(value: Json) -> Json:
     """Return ``spec``, or an empty object if it is absent."""
-    return as_object(value.get("spec")) or {}
+    return object_at(value, "spec")
 
 
 def is_number(value: object) -> bool:

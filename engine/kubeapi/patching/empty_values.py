@@ -9,7 +9,7 @@ from typing import Final
 from engine.kubeapi.patching.field_paths import schema_below
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema, has_parts
 from engine.kubeapi.schema.types.parsing import resolved
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, object_at
 
 _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
 
@@ -17,7 +17,7 @@ _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
 def without(value: Json, schema: Schema) -> Json:
     """Return the object without empty optional values; the same object if there are none."""
     found = _without(value, resolved(schema))
-    return as_object(found) or {}
+    return object_at(found)
 
 
 def _without(value: object, schema: Schema) -> object:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
-from events.json_values import Json, as_object
+from events.json_values import Json, as_object, object_at
 
 Path: TypeAlias = tuple[str, ...]
 FieldSet: TypeAlias = frozenset[Path]
@@ -110,7 +110,7 @@ def _shown(step: str) -> str:
         case "f:":
             return f".{text}"
         case "k:":
-            keys = as_object(_read(text)) or {}
+            keys = object_at(_read(text))
             return "[" + ",".join(f"{name}={_plain(value)}" for name, value in sorted(keys.items())) + "]"
         case "v:":
             return f"[={_plain(_read(text))}]"

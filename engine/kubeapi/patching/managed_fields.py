@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from engine.kubeapi.patching import field_sets
 from engine.kubeapi.patching.field_sets import FieldSet, Path
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, at, object_at
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -50,7 +50,7 @@ def read(value: object) -> Owners:
     if entries is None:
         raise ManagedFieldsError("managedFields is no list")
     for place, item in enumerate(entries):
-        entry = as_object(item) or {}
+        entry = object_at(item)
         operation = entry.get("operation")
         if operation not in (APPLY, UPDATE):
             raise ManagedFieldsError(f"managedFields[{place}].operation: must be `Apply` or `Update`")
@@ -77,7 +77,7 @@ def renamed(value: Json, rename: Callable[[Path], Path]) -> Json:
         return value
     entries: list[Json] = []
     for each in listed:
-        entry = as_object(each) or {}
+        entry = object_at(each)
         try:
             fields = field_sets.decode(entry.get("fieldsV1", {}))
         except field_sets.FieldSetError:
@@ -163,12 +163,12 @@ def _text(entry: Json, name: str) -> str:
 
 def in_object(value: Json) -> object:
     """Return ``metadata.managedFields`` of an object."""
-    return (as_object(value.get("metadata")) or {}).get("managedFields")
+    return at(value, "metadata", "managedFields")
 
 
 def replaced(value: Json, entries: Iterable[Json] | None) -> Json:
     """Return the object with these entries, or without ``managedFields`` if there are none."""
-    metadata = dict(as_object(value.get("metadata")) or {})
+    metadata = dict(object_at(value, "metadata"))
     metadata.pop("managedFields", None)
     listed = list(entries or ())
     if listed:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from engine.kubeapi.patching.field_paths import same
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, object_at
 
 OPERATIONS_MAX: Final = 10_000
 """Limit of operations in one JSON patch, as in Kubernetes."""
@@ -30,7 +30,7 @@ def merge_patched(value: object, patch: object) -> object:
     fields = as_object(patch)
     if fields is None:
         return patch
-    found = dict(as_object(value) or {})
+    found = dict(object_at(value))
     for name, item in fields.items():
         if item is None:
             found.pop(name, None)

@@ -27,7 +27,7 @@ from engine.kubeapi.patching.field_sets import EMPTY, FieldSet, Path
 from engine.kubeapi.patching.managed_fields import Manager, Owned, Owners
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import Schema
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, at, object_at
 
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
 _NOBODYS: Final[FieldSet] = frozenset(
@@ -154,7 +154,7 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
     if managed_fields.is_reset(carried):
         return plain
     owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
-    if not owners and (as_object((live or {}).get("metadata")) or {}).get("uid"):
+    if not owners and at(live, "metadata", "uid"):
         return plain
     before_it = (
         survey_of_blank(schema) if live is None else survey(managed_fields.replaced(live, None), schema)
@@ -199,7 +199,7 @@ def _carried(value: object) -> Owners:
 
 
 def _merge(standing: Json, wanted: Json, schema: Schema) -> Json:
-    return as_object(merged(standing, wanted, schema)) or {}
+    return object_at(merged(standing, wanted, schema))
 
 
 def _touchable(wanted: Json, write: Write) -> Json:
@@ -232,7 +232,7 @@ def _without_unowned(result: Json, schema: Schema, before: FieldSet, owners: Own
         return result
     left = field_sets.with_parents(owned(without(result, schema, gone), schema))
     gone = (field_sets.with_parents(owned(result, schema)) - left) & former
-    return as_object(without(result, schema, gone)) or {}
+    return object_at(without(result, schema, gone))
 
 
 def _changes(old: Json, new: Json, schema: Schema) -> _Changes:

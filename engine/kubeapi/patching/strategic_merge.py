@@ -15,7 +15,7 @@ from engine.kubeapi.patching.field_paths import schema_below
 from engine.kubeapi.schema.schemas import Fields, ListOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.values import go_texts
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, object_at
 
 _PATCH: Final = "$patch"
 _ORDER: Final = "$setElementOrder/"
@@ -103,7 +103,7 @@ def _merged(
         if place == len(merged):
             merged.append(_plain(wish))
         else:
-            old = as_object(merged[place]) or {}
+            old = object_at(merged[place])
             merged[place] = _objects(old, wish, resolved(schema.item))
     return merged, list(wishes), standing
 
@@ -130,9 +130,7 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
             gone.add(_encoded(rest[key]))
         else:
             wishes.append(rest)
-    standing = (
-        [each for each in live if _encoded((as_object(each) or {}).get(key)) not in gone] if keeps else []
-    )
+    standing = [each for each in live if _encoded(object_at(each).get(key)) not in gone] if keeps else []
     return wishes, standing
 
 
@@ -198,7 +196,7 @@ def _plain(value: object) -> object:
 
 def _is_directive(item: object) -> bool:
     """Whether the item has a ``$patch`` directive and therefore adds no content of its own."""
-    return _PATCH in (as_object(item) or {})
+    return _PATCH in object_at(item)
 
 
 def _distinct(items: list[object]) -> list[object]:
@@ -211,7 +209,7 @@ def _distinct(items: list[object]) -> list[object]:
 def _identity(schema: ListOf) -> Callable[[object], bytes]:
     """Return a function from a list item to its merge key."""
     key = schema.patch_key
-    return lambda item: _encoded(item if key == _SCALARS else (as_object(item) or {}).get(key))
+    return lambda item: _encoded(item if key == _SCALARS else object_at(item).get(key))
 
 
 def _encoded(value: object) -> bytes:

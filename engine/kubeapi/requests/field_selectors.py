@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from engine.kubeapi.requests.label_selectors import TEXT_CHARS_MAX, SelectorError
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_object
+from events.json_values import Json, at
 
 _EVERY_KIND: Final = ("metadata.name", "metadata.namespace")
 _EVENT: Final = tuple(
@@ -119,9 +119,7 @@ def _unescaped(value: str) -> str:
 
 def _text(value: Json, field: str) -> str:
     for path in _ELSEWHERE.get(field, (field,)):
-        found: object = value
-        for name in path.split("."):
-            found = (as_object(found) or {}).get(name)
+        found = at(value, *path.split("."))
         if found is not None and not isinstance(found, dict | list):
             return str(found).lower() if isinstance(found, bool) else str(found)
     return ""

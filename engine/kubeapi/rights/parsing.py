@@ -10,7 +10,7 @@ import msgspec
 
 from engine.kubeapi.rights.rbac import Binding, Rights, Role, Rule, Subject
 from engine.kubeapi.values.selectors import LabelSelector
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -25,7 +25,7 @@ def rights(values: Iterable[Json]) -> Rights:
     roles: dict[tuple[str, str, str], Role] = {}
     bindings: dict[tuple[str, str, str], Binding] = {}
     for value in values:
-        kind, metadata = str(value.get("kind")), as_object(value.get("metadata")) or {}
+        kind, metadata = str(value.get("kind")), object_at(value, "metadata")
         place = (kind, _text(metadata, "namespace"), _text(metadata, "name"))
         match kind:
             case "Role" | "ClusterRole":
@@ -38,7 +38,7 @@ def rights(values: Iterable[Json]) -> Rights:
 
 
 def role(value: Json) -> Role:
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     return Role(
         name=_text(metadata, "name"),
         namespace=_text(metadata, "namespace") if value.get("kind") == "Role" else "",
@@ -58,16 +58,16 @@ def rules(value: Json) -> tuple[Rule, ...]:
             names=_texts(rule, "resourceNames"),
             paths=_texts(rule, "nonResourceURLs"),
         )
-        for item in as_list(value.get("rules")) or []
+        for item in list_at(value, "rules")
         if (rule := as_object(item)) is not None
     )
 
 
 def binding(value: Json) -> Binding:
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     is_global = value.get("kind") == "ClusterRoleBinding"
     namespace = "" if is_global else _text(metadata, "namespace")
-    reference = as_object(value.get("roleRef")) or {}
+    reference = object_at(value, "roleRef")
     return Binding(
         name=_text(metadata, "name"),
         namespace=namespace,
@@ -90,8 +90,8 @@ def shown(found: Rule) -> Json:
 
 
 def _subjects(value: Json, namespace: str) -> Iterable[Subject]:
-    for item in as_list(value.get("subjects")) or []:
-        subject = as_object(item) or {}
+    for item in list_at(value, "subjects"):
+        subject = object_at(item)
         kind = _text(subject, "kind")
         # A ServiceAccount subject without a namespace belongs to the namespace of the binding.
         place = _text(subject, "namespace") or namespace if kind == "ServiceAccount" else ""
@@ -99,8 +99,8 @@ def _subjects(value: Json, namespace: str) -> Iterable[Subject]:
 
 
 def _gathers(value: Json) -> Iterable[LabelSelector]:
-    gathering = as_object(value.get("aggregationRule")) or {}
-    for item in as_list(gathering.get("clusterRoleSelectors")) or []:
+    gathering = object_at(value, "aggregationRule")
+    for item in list_at(gathering, "clusterRoleSelectors"):
         if as_object(item) is None:
             continue
         try:
@@ -112,7 +112,7 @@ def _gathers(value: Json) -> Iterable[LabelSelector]:
 
 
 def _labels(value: object) -> dict[str, str]:
-    return {name: text for name, text in (as_object(value) or {}).items() if isinstance(text, str)}
+    return {name: text for name, text in object_at(value).items() if isinstance(text, str)}
 
 
 def _text(value: Json, name: str) -> str:
@@ -121,4 +121,4 @@ def _text(value: Json, name: str) -> str:
 
 
 def _texts(value: Json, name: str) -> tuple[str, ...]:
-    return tuple(item for item in as_list(value.get(name)) or [] if isinstance(item, str))
+    return tuple(item for item in list_at(value, name) if isinstance(item, str))

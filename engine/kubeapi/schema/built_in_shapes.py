@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from events.json_values import Json, as_object
+from events.json_values import Json, as_object, object_at
 
 _BALANCED: Final[Json] = {"loadBalancer": {}}
 _STATUSES: Final[Mapping[tuple[str, str], Json]] = {
@@ -67,7 +67,7 @@ def shown(value: Json) -> Json:
     kind = (str(value.get("apiVersion")), str(value.get("kind")))
     begun = _STATUSES.get(kind)
     if begun is not None:
-        value = {**value, "status": {**begun, **(as_object(value.get("status")) or {})}}
+        value = {**value, "status": {**begun, **object_at(value, "status")}}
     metadata = as_object(value.get("metadata"))
     if kind in _WITHOUT_GENERATION and metadata is not None and "generation" in metadata:
         plain = {name: item for name, item in metadata.items() if name != "generation"}

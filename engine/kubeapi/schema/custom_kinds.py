@@ -11,7 +11,7 @@ from engine.kubeapi.schema import resources
 from engine.kubeapi.schema.openapi_schemas import DefinitionError, from_openapi, texts
 from engine.kubeapi.schema.resources import PrinterColumn, Resource, ScalePaths, Subresource
 from engine.kubeapi.schema.schemas import Field, Fields, MapOf, Named, Scalar, Schema
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, at, list_at, object_at, objects_at
 
 _TEXT: Final = Field(schema=Scalar(form="str"))
 _HEAD: Final[Mapping[str, Field]] = {
@@ -23,22 +23,22 @@ _HEAD: Final[Mapping[str, Field]] = {
 
 def read(definition: Json) -> tuple[Resource, ...]:
     """Return one resource per served version of a definition; raises DefinitionError."""
-    spec = as_object(definition.get("spec")) or {}
-    names = as_object(spec.get("names")) or {}
+    spec = object_at(definition, "spec")
+    names = object_at(spec, "names")
     group, plural, kind = (
         _text(spec, "group", "spec"),
         _text(names, "plural", "spec.names"),
         _text(names, "kind", "spec.names"),
     )
-    name = (as_object(definition.get("metadata")) or {}).get("name")
+    name = at(definition, "metadata", "name")
     if name != f"{plural}.{group}":
         raise DefinitionError("metadata.name", f"must be spec.names.plural+.+spec.group: {plural}.{group}")
     scope = spec.get("scope")
     if scope not in ("Namespaced", "Cluster"):
         raise DefinitionError("spec.scope", "must be Namespaced or Cluster")
     found: list[Resource] = []
-    for place, item in enumerate(as_list(spec.get("versions")) or []):
-        version = as_object(item) or {}
+    for place, item in enumerate(list_at(spec, "versions")):
+        version = object_at(item)
         path = f"spec.versions[{place}]"
         title = _text(version, "name", path)
         if version.get("served") is not True:
@@ -58,7 +58,7 @@ def read(definition: Json) -> tuple[Resource, ...]:
                 custom=True,
                 columns=_columns(version),
                 scale=_scale(version),
-                structure=as_object((as_object(version.get("schema")) or {}).get("openAPIV3Schema")),
+                structure=as_object(at(version, "schema", "openAPIV3Schema")),
             )
         )
     if not found:
@@ -67,7 +67,7 @@ def read(definition: Json) -> tuple[Resource, ...]:
 
 
 def _root(version: Json, kind: str, path: str) -> Schema:
-    schema = (as_object(version.get("schema")) or {}).get("openAPIV3Schema")
+    schema = at(version, "schema", "openAPIV3Schema")
     if as_object(schema) is None:
         raise DefinitionError(f"{path}.schema.openAPIV3Schema", "schemas are required")
     found = from_openapi(schema, kind)
@@ -79,7 +79,7 @@ def _root(version: Json, kind: str, path: str) -> Schema:
 
 
 def _subresources(version: Json, group: str, title: str, kind: str) -> tuple[Subresource, ...]:
-    parts = as_object(version.get("subresources")) or {}
+    parts = object_at(version, "subresources")
     found: list[Subresource] = []
     if "status" in parts:
         found.append(resources.status_of(group, title, kind))
@@ -89,7 +89,7 @@ def _subresources(version: Json, group: str, title: str, kind: str) -> tuple[Sub
 
 
 def _scale(version: Json) -> ScalePaths | None:
-    paths = as_object((as_object(version.get("subresources")) or {}).get("scale"))
+    paths = as_object(at(version, "subresources", "scale"))
     if paths is None:
         return None
     return ScalePaths(
@@ -101,8 +101,8 @@ def _scale(version: Json) -> ScalePaths | None:
 
 def _columns(version: Json) -> tuple[PrinterColumn, ...]:
     found: list[PrinterColumn] = []
-    for item in as_list(version.get("additionalPrinterColumns")) or []:
-        column = as_object(item) or {}
+    for item in list_at(version, "additionalPrinterColumns"):
+        column = object_at(item)
         priority = column.get("priority", 0)
         found.append(
             PrinterColumn(
@@ -126,8 +126,8 @@ def _text(held: Json, name: str, path: str) -> str:
 
 def established(definition: Json) -> Json:
     """Return the status of a definition; it is served as soon as it is stored."""
-    spec = as_object(definition.get("spec")) or {}
-    head = as_object(definition.get("metadata")) or {}
+    spec = object_at(definition, "spec")
+    head = object_at(definition, "metadata")
     since = head.get("creationTimestamp")
     conditions = [
         {
@@ -142,6 +142,6 @@ def established(definition: Json) -> Json:
             ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
         )
     ]
-    versions = [as_object(version) or {} for version in as_list(spec.get("versions")) or []]
+    versions = objects_at(spec, "versions")
     stored = [version["name"] for version in versions if version.get("storage") is True]
     return {"acceptedNames": spec.get("names", {}), "conditions": conditions, "storedVersions": stored}

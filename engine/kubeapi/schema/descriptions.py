@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from events.json_values import as_object
+from events.json_values import object_at
 from events.validation import kind_schemas
 
 
@@ -29,8 +29,8 @@ def of(name: str) -> Meaning:
     written = kind_schemas.types().get(name, {})
     if "description" not in written:
         return _NOTHING
-    fields = as_object(written["properties"]) or {}
+    fields = object_at(written, "properties")
     return Meaning(
         str(written["description"]),
-        {field: str((as_object(each) or {})["description"]) for field, each in fields.items()},
+        {field: str(object_at(each)["description"]) for field, each in fields.items()},
     )

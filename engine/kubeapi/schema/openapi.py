@@ -14,7 +14,7 @@ from engine.kubeapi.schema import descriptions
 from engine.kubeapi.schema.resources import Catalogue, Resource
 from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 _SCALARS: Final[Mapping[str, Json]] = {
     "str": {"type": "string"},
@@ -63,7 +63,7 @@ def _document(resources: tuple[Resource, ...]) -> Json:
     for resource in resources:
         kind: Json = {"group": resource.group, "version": resource.version, "kind": resource.kind}
         component = _component(resource, schemas)
-        schemas[component] = {**(as_object(schemas[component]) or {}), _KIND: [kind]}
+        schemas[component] = {**object_at(schemas[component]), _KIND: [kind]}
         paths.update(_paths(resource, component, kind))
     return {
         "openapi": "3.0.0",
@@ -108,7 +108,7 @@ def _component(resource: Resource, schemas: Json) -> str:
 
 def _custom_schema(structure: Json, own: Json) -> Json:
     """Return the schema of a custom kind as its definition has it, with the known types of the common fields."""
-    known, told = as_object(own.get("properties")) or {}, as_object(structure.get("properties")) or {}
+    known, told = object_at(own, "properties"), object_at(structure, "properties")
     head = {name: known[name] for name in ("apiVersion", "kind", "metadata") if name in known}
     return {**structure, "properties": {**told, **head}}
 

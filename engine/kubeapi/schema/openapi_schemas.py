@@ -17,7 +17,7 @@ from engine.kubeapi.schema.schemas import (
     ScalarForm,
     Schema,
 )
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at
 
 SCHEMA_DEPTH_MAX: Final = 64
 _SCALARS: Final[Mapping[str, ScalarForm]] = {
@@ -95,7 +95,7 @@ def _object(written: Json, name: str, depth: int, *, own: bool) -> Schema:
     fields = {
         field: Field(
             schema=from_openapi(schema, f"{name}.{field}", depth - 1, own=own),
-            pointer=own and _is_pointer(as_object(schema) or {}, required=field in required),
+            pointer=own and _is_pointer(object_at(schema), required=field in required),
             required=field in required,
             default=None if own else _default(schema),
         )
@@ -109,10 +109,10 @@ def _is_pointer(written: Json, *, required: bool) -> bool:
 
 
 def _default(schema: object) -> str | None:
-    value = (as_object(schema) or {}).get("default")
+    value = object_at(schema).get("default")
     return value if isinstance(value, str) else None
 
 
 def texts(value: object) -> tuple[str, ...]:
     """Return the items of a list that are texts; empty if the value is not a list."""
-    return tuple(item for item in as_list(value) or [] if isinstance(item, str))
+    return tuple(item for item in list_at(value) if isinstance(item, str))

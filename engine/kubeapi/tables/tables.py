@@ -11,7 +11,7 @@ from engine.kubeapi.tables.columns import cluster, configuration, karmada, stora
 from engine.kubeapi.tables.columns.cells import AGE, NAME, Column
 from engine.kubeapi.values import ages
 from events import json_paths
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 Included: TypeAlias = Literal["None", "Metadata", "Object"]
 """The part of each object that its row includes (``includeObject``)."""
@@ -57,7 +57,7 @@ def partial(value: Json, version: str = "v1") -> Json:
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"{_GROUP}/{version}",
-        "metadata": as_object(value.get("metadata")) or {},
+        "metadata": object_at(value, "metadata"),
     }
 
 
@@ -65,7 +65,7 @@ def _row(columns: tuple[Column, ...], value: Json, now_ms: int, version: str, in
     row: Json = {"cells": [column.reading(value, now_ms) for column in columns]}
     if include == "Metadata":
         # managedFields are often half of an object's metadata, and table clients do not use them.
-        metadata = {**(as_object(value.get("metadata")) or {})}
+        metadata = {**object_at(value, "metadata")}
         metadata.pop("managedFields", None)
         row["object"] = {**partial({}, version), "metadata": metadata}
     elif include == "Object":

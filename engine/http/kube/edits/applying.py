@@ -6,12 +6,12 @@ from engine.http.kube.edits.writer import Writer
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_object
+from events.json_values import Json, as_object, object_at
 
 
 def applicable(writer: Writer, desired: Json) -> Edited:
     """The object to apply with the types of its schema; raises StatusError if it does not fit."""
-    resource, metadata = writer.resource, as_object(desired.get("metadata")) or {}
+    resource, metadata = writer.resource, object_at(desired, "metadata")
     named = (desired.get("apiVersion"), desired.get("kind"))
     if named != (resource.api_version, resource.kind):
         group_version, kind = (str(item or "") for item in named)
@@ -29,7 +29,7 @@ def applicable(writer: Writer, desired: Json) -> Edited:
 
 def with_path_identity(writer: Writer, value: Json) -> Json:
     """The object with the name and the namespace of the path, where it has none."""
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     identity = {"name": writer.name, "namespace": writer.namespace}
     missing = {name: text for name, text in identity.items() if text and not metadata.get(name)}
     return {**value, "metadata": {**metadata, **missing}} if missing else value
@@ -40,7 +40,7 @@ def without_claims(value: Json) -> Json:
 
     The engine renders them and stores none, so each apply of one would count as a change.
     """
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     if value.get("kind") in marks.POLICY_IDS:
         return value
     stripped = dict(metadata)

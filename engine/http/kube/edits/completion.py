@@ -16,7 +16,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import empty_values, managed_fields, server_side_apply
 from engine.kubeapi.schema import type_errors
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at
 from events.validation import known_kinds, manifests
 
 
@@ -50,10 +50,10 @@ def completed(writer: Writer, live: Json | None, edited: Edited) -> Edited:
     """
     new = edited.value
     check_head(writer, live, new)
-    metadata = as_object(new.get("metadata")) or {}
+    metadata = object_at(new, "metadata")
     if live is not None:
         # Metadata that only the server sets is kept, even if the body leaves it out.
-        live_metadata = as_object(live.get("metadata")) or {}
+        live_metadata = object_at(live, "metadata")
         kept = ("uid", "resourceVersion", "generation", "creationTimestamp")
         kept += ("deletionTimestamp", "deletionGracePeriodSeconds")
         metadata = {
@@ -124,7 +124,7 @@ def check_whole(writer: Writer, live: Json | None, value: Json) -> None:
     """Raise StatusError if the object is invalid by its schema or by the rules of its kind."""
     resource = writer.resource
     check_structure(writer, live, value)
-    finalizers = as_list((as_object(value.get("metadata")) or {}).get("finalizers")) or []
+    finalizers = list_at(value, "metadata", "finalizers")
     if not all(isinstance(finalizer, str) for finalizer in finalizers):
         raise status_objects.bad_request("metadata.finalizers: must be texts")
     if known_kinds.refused(resource.api_version, resource.kind):
@@ -155,5 +155,5 @@ def check_types(writer: Writer, desired: Json) -> None:
 
 def entries(value: Json) -> list[Json]:
     """The entries of ``managedFields``."""
-    listed = as_list(managed_fields.in_object(value)) or []
+    listed = list_at(managed_fields.in_object(value))
     return [entry for each in listed if (entry := as_object(each)) is not None]

@@ -15,7 +15,7 @@ from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import managed_fields
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 
 class Creation(RequestedEdit, frozen=True):
@@ -26,7 +26,7 @@ class Creation(RequestedEdit, frozen=True):
     def apply(self, live: Json | None) -> Edited:
         """Return the created object; raises StatusError (409) if there is one."""
         if live is not None:
-            is_ending = "deletionTimestamp" in (as_object(live.get("metadata")) or {})
+            is_ending = "deletionTimestamp" in object_at(live, "metadata")
             raise status_objects.already_exists(self.writer.resource, self.writer.name, is_ending=is_ending)
         return completed(self.writer, None, with_known_fields(self.writer, self.body))
 

@@ -12,7 +12,7 @@ from engine.kubeapi.requests import kind_check
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import go_texts
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, object_at
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -53,7 +53,7 @@ def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
         message = f"json: cannot unmarshal {type_errors.sort_of(patch)} into Go value of type map[string]interface {{}}"
         raise status_objects.undecodable_patch(message)
     if kind == MERGE_PATCH:
-        return as_object(patches.merge_patched(live, changes)) or {}
+        return object_at(patches.merge_patched(live, changes))
     try:
         return strategic_merge.patched(live, changes, writer.resource.schema)
     except strategic_merge.StrategicMergeError as error:

@@ -11,7 +11,7 @@ from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, patches, server_side_apply
 from engine.kubeapi.schema import type_errors
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 
 class ScaleReplacement(RequestedEdit, frozen=True):
@@ -37,7 +37,7 @@ class ScalePatch(RequestedEdit, frozen=True):
         if self.kind == JSON_PATCH:
             changed = json_patched(scale, self.patch)
         else:
-            changed = as_object(patches.merge_patched(scale, self.patch)) or {}
+            changed = object_at(patches.merge_patched(scale, self.patch))
         if wrong := type_errors.mistyped(changed, scales.SCALE.schema):
             shown = msgspec.json.encode(changed).decode()
             raise status_objects.unfit_result(causes.invalid("patch", shown, wrong.message))
@@ -76,7 +76,7 @@ class ScaleApplication(RequestedEdit, frozen=True):
 
 def _scaled(writer: Writer, live: Json, scale: Json) -> Edited:
     check_named(writer, scale)
-    check_version(writer, live, as_object(scale.get("metadata")) or {})
+    check_version(writer, live, object_at(scale, "metadata"))
     of_scale = structs.replace(writer, part=SCALE)
     return completed(of_scale, live, Edited(_with_replicas(writer, live, scale)))
 

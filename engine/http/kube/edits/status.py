@@ -10,7 +10,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_object
+from events.json_values import Json, as_object, object_at
 
 
 class DerivedStatus(Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class StatusApplication(RequestedEdit, frozen=True):
 
 
 def _with_status(writer: Writer, live: Json, edited: Edited, derived: DerivedStatus | None) -> Edited:
-    check_version(writer, live, as_object(edited.value.get("metadata")) or {})
+    check_version(writer, live, object_at(edited.value, "metadata"))
     new = _same_but_for_status(writer, live, edited.value, is_owned=False)
     _check_counts(writer, new, derived)
     # A built-in kind always has a status, so the field ``status`` itself has no owner.
@@ -90,9 +90,9 @@ def _with_status(writer: Writer, live: Json, edited: Edited, derived: DerivedSta
 
 
 def _with_derived(live: Json, derived: DerivedStatus) -> Json:
-    status = {**(as_object(live.get("status")) or {}), **derived.status}
+    status = {**object_at(live, "status"), **derived.status}
     owners = [*entries(live), derived.entry]
-    metadata = {**(as_object(live.get("metadata")) or {}), "managedFields": owners}
+    metadata = {**object_at(live, "metadata"), "managedFields": owners}
     return {**live, "metadata": metadata, "status": status}
 
 
@@ -103,8 +103,8 @@ def _without_derived(merged: Json, live: Json, desired: Json, derived: DerivedSt
     """
     if derived is None:
         return merged
-    written = {*(as_object(live.get("status")) or {}), *(as_object(desired.get("status")) or {})}
-    status = as_object(merged.get("status")) or {}
+    written = {*object_at(live, "status"), *object_at(desired, "status")}
+    status = object_at(merged, "status")
     kept = {name: item for name, item in status.items() if name in written or name not in derived.status}
     return {**merged, "status": kept}
 
@@ -124,6 +124,6 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
 
 def _check_counts(writer: Writer, value: Json, derived: DerivedStatus | None) -> None:
     """Raise StatusError if the rendered status (with the engine's values) is invalid."""
-    status = {**(as_object(value.get("status")) or {}), **({} if derived is None else derived.status)}
+    status = {**object_at(value, "status"), **({} if derived is None else derived.status)}
     if wrong := list(replica_counts.faults(writer.resource, status)):
         raise status_objects.invalid(writer.resource, writer.name, wrong)

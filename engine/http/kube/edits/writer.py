@@ -13,7 +13,7 @@ from engine.kubeapi.requests import kind_check
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Edited
 from events import times
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 STATUS: Final = "status"
 SCALE: Final = "scale"
@@ -80,14 +80,14 @@ def check_head(writer: Writer, live: Json | None, new: Json) -> None:
     """Raise StatusError if the object is not the path's, or its uid or resourceVersion is not the current one."""
     kind_check.check(writer.resource, new)
     check_named(writer, new)
-    metadata = as_object(new.get("metadata")) or {}
+    metadata = object_at(new, "metadata")
     if live is not None:
         check_version(writer, live, metadata)
 
 
 def check_named(writer: Writer, new: Json) -> None:
     """Raise StatusError if name or namespace differ from those of the path."""
-    metadata = as_object(new.get("metadata")) or {}
+    metadata = object_at(new, "metadata")
     name, namespace = metadata.get("name"), metadata.get("namespace") or writer.namespace
     if not name:
         message = (
@@ -104,7 +104,7 @@ def check_named(writer: Writer, new: Json) -> None:
 
 def check_version(writer: Writer, live: Json, metadata: Json) -> None:
     """Raise StatusError if uid or resourceVersion in ``metadata`` are not those of ``live``."""
-    live_metadata = as_object(live.get("metadata")) or {}
+    live_metadata = object_at(live, "metadata")
     uid = metadata.get("uid")
     if uid and uid != live_metadata.get("uid"):
         raise status_objects.precondition_failed(

@@ -19,7 +19,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from engine.log.port import LogCutError
 from events import codec, keys, observations, topics
-from events.json_values import Json, as_object
+from events.json_values import Json, at, object_at
 from events.records import StoredRecord
 from projections import client_events, query
 from projections.documents.works import cluster_of
@@ -168,14 +168,14 @@ def _change(rows: Rows, record: StoredRecord) -> tuple[str, Json] | None:
             return "ADDED" if event.first_number == record.number else "MODIFIED", event.document
         case codec.Decoded(data=observations.KubernetesEventDeleted(manifest=manifest)):
             value: Json = msgspec.json.decode(manifest, type=dict[str, object])
-            metadata = {**(as_object(value.get("metadata")) or {}), "resourceVersion": str(record.number)}
+            metadata = {**object_at(value, "metadata"), "resourceVersion": str(record.number)}
             return "DELETED", {**value, "metadata": metadata}
         case _:
             return None
 
 
 def _version(value: Json) -> int:
-    return int(str((as_object(value["metadata"]) or {}).get("resourceVersion", 0)))
+    return int(str(object_at(value, "metadata").get("resourceVersion", 0)))
 
 
 def _key(rows: Rows, namespace: str, fits: Fitting) -> str:
@@ -201,4 +201,4 @@ def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
 
 
 def _is_in(value: Json, namespace: str) -> bool:
-    return not namespace or (as_object(value["metadata"]) or {}).get("namespace") == namespace
+    return not namespace or at(value, "metadata", "namespace") == namespace

@@ -23,7 +23,7 @@ from engine.writing.object_changes import Change
 from engine.writing.stored_objects import StoredViews
 from engine.writing.targets import Target
 from engine.writing.write_api import SERVER_SOURCE, cluster_target
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 from projections.clusters import Cluster
 from projections.port import ProjectionError
 
@@ -68,7 +68,7 @@ async def _register(services: Services, cluster: Cluster, endpoint: str, authori
 
 
 async def _write(services: Services, value: Json) -> None:
-    metadata = as_object(value["metadata"]) or {}
+    metadata = object_at(value, "metadata")
     target = Target(api_version="v1", kind="Secret", namespace=NAMESPACE, name=str(metadata.get("name", "")))
     await services.write_api.change(Change(target=target, edit=_Whole(value)), source=SERVER_SOURCE)
 
@@ -82,7 +82,7 @@ class _EndpointEdit(Struct, frozen=True):
     def apply(self, live: Json | None) -> Edited:
         if live is None:
             raise status_objects.unavailable(f"cluster {self.cluster} has left")
-        return Edited({**live, "spec": {**(as_object(live.get("spec")) or {}), **self.fields}})
+        return Edited({**live, "spec": {**object_at(live, "spec"), **self.fields}})
 
 
 class _Whole(Struct, frozen=True):

@@ -11,7 +11,7 @@ from engine.domain import marks
 from engine.simulation.state import Kept, Unmanaged
 from engine.writing import object_changes
 from events import clusters
-from events.json_values import Json, as_object
+from events.json_values import Json, at, object_at
 
 
 def written(
@@ -28,10 +28,10 @@ def kept(
     cluster: str, before: Kept, live: Json, value: Json, *, has_status: bool
 ) -> clusters.MemberObjectApplied:
     """Return the event of an edit of a managed object; ``before`` is what it kept so far, ``live`` as rendered."""
-    old, new = (as_object(each.get("metadata")) or {} for each in (live, value))
+    old, new = (object_at(each, "metadata") for each in (live, value))
     metadata: Json = {name: old[name] for name in ("name", "namespace") if name in old}
     for field, own in (("labels", dict(before.labels)), ("annotations", dict(before.annotations))):
-        shown, texts = (as_object(each.get(field)) or {} for each in (old, new))
+        shown, texts = (object_at(each, field) for each in (old, new))
         if chosen := {name: text for name, text in texts.items() if name in own or name not in shown}:
             metadata[field] = chosen
     manifest: Json = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata}
@@ -39,8 +39,8 @@ def kept(
         manifest["status"] = value.get("status") or {}
     elif before.status:
         manifest["status"] = msgspec.json.decode(before.status)
-    if (as_object(old.get("labels")) or {}).get(marks.RETAIN_REPLICAS) == "true":
-        count = (as_object(value.get("spec")) or {}).get("replicas")
+    if at(old, "labels", marks.RETAIN_REPLICAS) == "true":
+        count = at(value, "spec", "replicas")
         manifest["spec"] = {"replicas": count}
     return _event(cluster, manifest)
 

@@ -30,7 +30,7 @@ from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from engine.writing.stored_objects import StoredViews
 from events import clusters, codec, specs, times, topics
-from events.json_values import Json, as_object, part
+from events.json_values import Json, at, object_at
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import agent_queries, object_tables
 from projections.port import Rows
@@ -147,7 +147,7 @@ class MemberPlane:
             if not fits(value):
                 continue
             if limit and len(items) == limit:
-                last = as_object(items[-1].get("metadata")) or {}
+                last = object_at(items[-1], "metadata")
                 mark = msgspec.json.encode((last.get("namespace", ""), last["name"])).decode()
                 return Listed(items, mark, number)
             items.append(value)
@@ -161,7 +161,7 @@ class MemberPlane:
         before = self._last.get(kind, Snapshot({}))
         items: dict[Name, tuple[int, Json]] = {}
         for value in await self._objects(resource):
-            metadata = as_object(value.get("metadata")) or {}
+            metadata = object_at(value, "metadata")
             name = (str(metadata.get("namespace", "")), str(metadata.get("name", "")))
             old = before.items.get(name)
             changed = number if old is None or _without_version(old[1]) != value else old[0]
@@ -365,7 +365,7 @@ class MemberPlane:
                 continue
             found = api_objects.pods(state, workload, await self._manifest(workload))
             since = times.to_seconds_text(since_ms)
-            young = (pod for pod in found if str(part(pod, "metadata").get("creationTimestamp")) > since)
+            young = (pod for pod in found if str(at(pod, "metadata", "creationTimestamp")) > since)
             pods.extend(itertools.islice(young, pod_events.PODS_MAX - len(pods)))
         return pods
 
@@ -415,7 +415,7 @@ class MemberPlane:
 
 
 def _without_version(value: Json) -> Json:
-    metadata = as_object(value.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
     return {
         **value,
         "metadata": {name: item for name, item in metadata.items() if name != "resourceVersion"},

@@ -16,7 +16,7 @@ from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_object
+from events.json_values import Json, at, object_at
 
 _LOOK_SECONDS: Final = 0.25
 _WATCHERS_MAX: Final = 256
@@ -46,7 +46,7 @@ class MemberWatches:
             raise status_objects.expired()
 
         def is_selected(value: Json) -> bool:
-            metadata = as_object(value.get("metadata")) or {}
+            metadata = object_at(value, "metadata")
             return api_path.namespace in ("", metadata.get("namespace", "")) and fits(value)
 
         def line(event_type: str, value: Json) -> bytes:
@@ -101,4 +101,4 @@ def _bookmark(resource: Resource, number: int) -> Json:
 
 
 def _uid(value: Json) -> object:
-    return (as_object(value.get("metadata")) or {}).get("uid")
+    return at(value, "metadata", "uid")

@@ -29,7 +29,7 @@ from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.mutations import Edited
 from events import clusters, shapes
-from events.json_values import Json, as_list, as_object, part
+from events.json_values import Json, as_list, object_at
 from projections import object_tables
 
 _PLAIN: Final = rendering.Form()
@@ -79,7 +79,7 @@ class MemberWrites:
         """Handle DELETE of an object."""
         options = await requests.options(request)
         dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
-        conditions = as_object(options.get("preconditions")) or {}
+        conditions = object_at(options, "preconditions")
         async with self._lock:
             removed = await self._remove(
                 resource, api_path.namespace, api_path.name, conditions, dry_run=dry_run
@@ -96,7 +96,7 @@ class MemberWrites:
         dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
         async with self._lock:
             for value in fitting:
-                metadata = as_object(value.get("metadata")) or {}
+                metadata = object_at(value, "metadata")
                 namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name"))
                 await self._remove(resource, namespace, name, {}, dry_run=dry_run)
         listed: Json = {"resourceVersion": str(self._plane.last_number())}
@@ -180,7 +180,7 @@ class MemberWrites:
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": _NAMESPACES})
         uid, version = (str(conditions.get(field) or "") for field in ("uid", "resourceVersion"))
         object_changes.Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
-        metadata = as_object(live.get("metadata")) or {}
+        metadata = object_at(live, "metadata")
         ref = _reference(resource, namespace, name)
         state, key = self._plane.state(), unmanaged.key_of(ref)
         if as_list(metadata.get("finalizers")) and unmanaged.managed(state, key) is None:
@@ -199,7 +199,7 @@ class MemberWrites:
     async def _create_built_in(self, resource: Resource, namespace: str) -> None:
         """Create an object that a namespace always contains again, as a new one."""
         for value in await self._plane.built_in(resource):
-            if part(value, "metadata")["namespace"] == namespace:
+            if object_at(value, "metadata")["namespace"] == namespace:
                 await self._record(object_edits.written(self._name, None, value, has_status=False))
 
     async def _record(self, data: clusters.MemberWrite) -> None:
@@ -264,9 +264,9 @@ class MemberWrites:
         value = edited.value
         if current is not None:
             # A managed object may be put right by now; clients get what they wrote, with the newest version.
-            newest = as_object(current.get("metadata")) or {}
+            newest = object_at(current, "metadata")
             derived = {name: newest[name] for name in _IDENTITY if name in newest}
-            metadata = {**newest, **(as_object(value.get("metadata")) or {}), **derived}
+            metadata = {**newest, **object_at(value, "metadata"), **derived}
             value = {**current, **value, "metadata": metadata}
         warnings = (*write.warnings, *edited.warnings)
         if isinstance(edit, ScaleReplacement | ScalePatch | ScaleApplication):

@@ -7,7 +7,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
-from events.json_values import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_list, as_object, object_at, objects_at
 
 _SOURCES: Final[Mapping[str, str]] = {
     "ContainerResource": "containerResource",
@@ -32,16 +32,16 @@ def autoscaler(value: Json, _live: Json | None) -> Iterator[Cause]:
         yield causes.invalid("spec.maxReplicas", most, _ABOVE_ZERO)
     if words.is_number(least) and words.is_number(most) and int(str(most)) < int(str(least)):
         yield causes.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-    yield from _target(as_object(spec.get("scaleTargetRef")) or {}, "spec.scaleTargetRef")
-    metrics = as_objects(spec.get("metrics"))
+    yield from _target(object_at(spec, "scaleTargetRef"), "spec.scaleTargetRef")
+    metrics = objects_at(spec, "metrics")
     for place, metric in enumerate(metrics):
         yield from _metric(metric, f"spec.metrics[{place}]")
     if least == 0 and not any(metric.get("type") in _TO_ZERO for metric in metrics):
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield causes.forbidden("spec.metrics", detail)
-    behavior = as_object(spec.get("behavior")) or {}
+    behavior = object_at(spec, "behavior")
     for name in ("scaleUp", "scaleDown"):
-        yield from _rules(as_object(behavior.get(name)) or {}, f"spec.behavior.{name}")
+        yield from _rules(object_at(behavior, name), f"spec.behavior.{name}")
 
 
 def _target(target: Json, path: str) -> Iterator[Cause]:
@@ -82,7 +82,7 @@ def _metric(metric: Json, path: str) -> Iterator[Cause]:
 
 
 def _source(sort: str, source: Json, path: str) -> Iterator[Cause]:
-    target, where = as_object(source.get("target")) or {}, f"{path}.target"
+    target, where = object_at(source, "target"), f"{path}.target"
     match sort:
         case "Resource" | "ContainerResource":
             for name in ("name", "container")[: 1 + (sort == "ContainerResource")]:
@@ -94,7 +94,7 @@ def _source(sort: str, source: Json, path: str) -> Iterator[Cause]:
             yield from _amounts(target, where)
             yield from _resource_target(target, where)
         case "Object":
-            yield from _referred(as_object(source.get("describedObject")) or {}, f"{path}.describedObject")
+            yield from _referred(object_at(source, "describedObject"), f"{path}.describedObject")
             yield from _identifier(source, path)
             yield from _amounts(target, where)
             yield from _one_of_two(target, where, ("averageValue", "value"))
@@ -110,7 +110,7 @@ def _source(sort: str, source: Json, path: str) -> Iterator[Cause]:
 
 
 def _identifier(source: Json, path: str) -> Iterator[Cause]:
-    metric, where = as_object(source.get("metric")) or {}, f"{path}.metric"
+    metric, where = object_at(source, "metric"), f"{path}.metric"
     text = str(metric.get("name") or "")
     if not text:
         yield causes.required(f"{where}.name")
@@ -166,7 +166,7 @@ def _rules(rules: Json, path: str) -> Iterator[Cause]:
     listed = as_list(rules.get("policies"))
     if listed == []:
         yield causes.required(f"{path}.policies", "must specify at least one Policy")
-    for place, policy in enumerate(as_objects(listed)):
+    for place, policy in enumerate(objects_at(listed)):
         yield from _policy(policy, f"{path}.policies[{place}]")
 
 

@@ -21,7 +21,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.resources import Resource
-from events.json_values import Json, as_list, as_object, as_objects
+from events.json_values import Json, list_at, object_at, objects_at
 
 _Rule = Callable[[Json, Json | None], Iterator[Cause]]
 _CRON_NAME_CHARS_MAX: Final = 52
@@ -68,12 +68,12 @@ def faults(resource: Resource, now: Json, before: Json | None) -> list[Cause]:
 
 
 def _faults(resource: Resource, value: Json, live: Json | None) -> Iterator[Cause]:
-    metadata = as_object(value.get("metadata")) or {}
-    before = None if live is None else as_object(live.get("metadata")) or {}
+    metadata = object_at(value, "metadata")
+    before = None if live is None else object_at(live, "metadata")
     yield from _names(resource, metadata)
     yield from words.labels(metadata.get("labels"), "metadata.labels")
     yield from words.annotations(metadata.get("annotations"), "metadata.annotations")
-    yield from _owners(as_objects(metadata.get("ownerReferences")))
+    yield from _owners(objects_at(metadata, "ownerReferences"))
     yield from _finalizers(metadata, before)
     rule = _RULES.get((resource.group, resource.kind))
     if rule is not None:
@@ -129,14 +129,14 @@ def _owners(references: list[Json]) -> Iterator[Cause]:
 
 
 def _finalizers(metadata: Json, before: Json | None) -> Iterator[Cause]:
-    listed = [each for each in as_list(metadata.get("finalizers")) or [] if isinstance(each, str)]
+    listed = [each for each in list_at(metadata, "finalizers") if isinstance(each, str)]
     for place, each in enumerate(listed):
         yield from words.each_invalid("metadata.finalizers", each, words.qualified_faults(each))
         if "/" not in each and each not in _STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield causes.invalid(f"metadata.finalizers[{place}]", each, detail)
     if before is not None and "deletionTimestamp" in before:
-        held = as_list(before.get("finalizers")) or []
+        held = list_at(before, "finalizers")
         new = sorted(each for each in listed if each not in held)
         if new:
             shown = ", ".join(f'"{each}"' for each in new)

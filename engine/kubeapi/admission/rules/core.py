@@ -12,7 +12,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
-from events.json_values import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_object, at, list_at, object_at, objects_at
 
 _DATA_BYTES_MAX: Final = 1024 * 1024
 _WITHOUT_BREAKS: Final = str.maketrans("", "", "\r\n")
@@ -30,7 +30,7 @@ _CLAIM_WORDS: Final = (
 
 
 def config_map(value: Json, live: Json | None) -> Iterator[Cause]:
-    data, binary = as_object(value.get("data")) or {}, as_object(value.get("binaryData")) or {}
+    data, binary = object_at(value, "data"), object_at(value, "binaryData")
     size = 0
     for key, text in sorted(data.items()):
         yield from words.key_causes(f"data[{key}]", key)
@@ -47,7 +47,7 @@ def config_map(value: Json, live: Json | None) -> Iterator[Cause]:
 
 def secret(value: Json, live: Json | None) -> Iterator[Cause]:
     """Yield the errors of a Secret; ``stringData`` is validated together with ``data``."""
-    data: Json = {**(as_object(value.get("data")) or {}), **(as_object(value.get("stringData")) or {})}
+    data: Json = {**object_at(value, "data"), **object_at(value, "stringData")}
     for key in sorted(data):
         yield from words.key_causes(f"data[{key}]", key)
     if sum(len(_bytes(text)) for text in data.values()) > _DATA_BYTES_MAX:
@@ -61,7 +61,7 @@ def secret(value: Json, live: Json | None) -> Iterator[Cause]:
 
 def service(value: Json, live: Json | None) -> Iterator[Cause]:
     spec = words.spec(value)
-    sort, ports = spec.get("type"), as_objects(spec.get("ports"))
+    sort, ports = spec.get("type"), objects_at(spec, "ports")
     if not ports and spec.get("clusterIP") != "None" and sort != "ExternalName":
         yield causes.required("spec.ports")
     if sort == "ExternalName":
@@ -73,7 +73,7 @@ def service(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from _ports(ports, str(sort))
     yield from words.labels(spec.get("selector"), "spec.selector")
     yield from words.one_of(spec, "sessionAffinity", "spec", ("ClientIP", "None"))
-    sticky = as_object((as_object(spec.get("sessionAffinityConfig")) or {}).get("clientIP"))
+    sticky = as_object(at(spec, "sessionAffinityConfig", "clientIP"))
     seconds = (sticky or {}).get("timeoutSeconds")
     if (
         spec.get("sessionAffinity") == "ClientIP"
@@ -87,7 +87,7 @@ def service(value: Json, live: Json | None) -> Iterator[Cause]:
     cluster = spec.get("clusterIP")
     if isinstance(cluster, str) and cluster not in ("", "None") and sort != "ExternalName":
         yield from pods.address(cluster, "spec.clusterIPs[0]")
-    for place, each in enumerate(as_list(spec.get("externalIPs")) or []):
+    for place, each in enumerate(list_at(spec, "externalIPs")):
         yield from pods.address(each, f"spec.externalIPs[{place}]")
     yield from words.one_of(spec, "type", "spec", ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
     policy = spec.get("externalTrafficPolicy")
@@ -101,14 +101,14 @@ def service(value: Json, live: Json | None) -> Iterator[Cause]:
 
 def claim(value: Json, live: Json | None) -> Iterator[Cause]:
     spec = words.spec(value)
-    modes = as_list(spec.get("accessModes")) or []
+    modes = list_at(spec, "accessModes")
     if not modes:
         yield causes.required("spec.accessModes", "at least 1 access mode is required")
     known = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
     for mode in modes:
         if mode not in known:
             yield causes.unsupported("spec.accessModes", mode, known)
-    asked = as_object((as_object(spec.get("resources")) or {}).get("requests")) or {}
+    asked = object_at(spec, "resources", "requests")
     if "storage" not in asked:
         yield causes.required("spec.resources[storage]")
     elif not _is_positive(asked["storage"]):
@@ -164,7 +164,7 @@ def _needed(value: Json, data: Json, sort: str) -> Iterator[Cause]:
         yield causes.required("data[username]")
         yield causes.required("data[password]")
     if sort == "kubernetes.io/service-account-token":
-        marks = as_object((as_object(value.get("metadata")) or {}).get("annotations")) or {}
+        marks = object_at(value, "metadata", "annotations")
         if not marks.get("kubernetes.io/service-account.name"):
             yield causes.required("metadata.annotations[kubernetes.io/service-account.name]")
 

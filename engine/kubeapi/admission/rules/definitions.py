@@ -6,7 +6,7 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, at, list_at, object_at, objects_at
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -16,9 +16,9 @@ _ROOT: Final = "spec.validation.openAPIV3Schema"
 
 def faults(definition: Json) -> Iterator[Cause]:
     """Yield the errors of a definition."""
-    spec = as_object(definition.get("spec")) or {}
-    names = as_object(spec.get("names")) or {}
-    name = str((as_object(definition.get("metadata")) or {}).get("name", ""))
+    spec = object_at(definition, "spec")
+    names = object_at(spec, "names")
+    name = str(object_at(definition, "metadata").get("name", ""))
     group, plural, kind = (
         str(each or "") for each in (spec.get("group"), names.get("plural"), names.get("kind"))
     )
@@ -29,7 +29,7 @@ def faults(definition: Json) -> Iterator[Cause]:
     else:
         yield from words.each_invalid("spec.group", group, words.subdomain_faults(group))
     yield from words.one_of({"scope": None, **spec}, "scope", "spec", ("Cluster", "Namespaced"))
-    versions = [as_object(each) or {} for each in as_list(spec.get("versions")) or []]
+    versions = objects_at(spec, "versions")
     for place, version in enumerate(versions):
         # The API server reports errors of a single version at the top level of the spec, of several by
         # index.
@@ -49,7 +49,7 @@ def faults(definition: Json) -> Iterator[Cause]:
             " spec.versions[*].schema instead"
         )
         yield causes.invalid("spec.preserveUnknownFields", value=True, detail=detail)
-    conversion = as_object(spec.get("conversion")) or {}
+    conversion = object_at(spec, "conversion")
     yield from words.one_of(conversion, "strategy", "spec.conversion", ("None", "Webhook"))
 
 
@@ -57,18 +57,18 @@ def _version(version: Json, path: str, place: str) -> Iterator[Cause]:
     title = str(version.get("name") or "")
     yield from words.each_invalid(f"{path}.name", title, words.old_label_faults(title))
     whole = path if place else "spec"
-    schema = as_object((as_object(version.get("schema")) or {}).get("openAPIV3Schema"))
+    schema = as_object(at(version, "schema", "openAPIV3Schema"))
     if schema is None:
         yield causes.required(f"{path}.schema.openAPIV3Schema")
     else:
         yield from _root(schema, f"{path}.schema.openAPIV3Schema" if place else _ROOT)
-    scale = as_object((as_object(version.get("subresources")) or {}).get("scale"))
+    scale = as_object(at(version, "subresources", "scale"))
     if scale is not None:
         for name in ("specReplicasPath", "statusReplicasPath"):
             if not scale.get(name):
                 yield causes.required(f"{whole}.subresources.scale.{name}")
-    for number, each in enumerate(as_list(version.get("additionalPrinterColumns")) or []):
-        yield from _column(as_object(each) or {}, f"{whole}.additionalPrinterColumns[{number}]")
+    for number, each in enumerate(list_at(version, "additionalPrinterColumns")):
+        yield from _column(object_at(each), f"{whole}.additionalPrinterColumns[{number}]")
 
 
 def _column(column: Json, path: str) -> Iterator[Cause]:
@@ -91,8 +91,8 @@ def _root(schema: Json, path: str) -> Iterator[Cause]:
         yield causes.required(f"{path}.type", "must not be empty at the root")
     elif sort != "object":
         yield causes.invalid(f"{path}.type", sort, "must be object at the root")
-    held = as_object((as_object(schema.get("properties")) or {}).get("metadata")) or {}
-    if (as_object(held.get("properties")) or {}).keys() - {"name", "generateName"}:
+    held = object_at(schema, "properties", "metadata")
+    if object_at(held, "properties").keys() - {"name", "generateName"}:
         detail = (
             "must not specify anything other than name and generateName, but metadata is implicitly specified"
         )
@@ -103,10 +103,8 @@ def _root(schema: Json, path: str) -> Iterator[Cause]:
 def _below(schema: Json, path: str, depth: int) -> Iterator[Cause]:
     if depth <= 0:
         return
-    for name, each in (as_object(schema.get("properties")) or {}).items():
-        yield from _schema(
-            as_object(each) or {}, f"{path}.properties[{name}]", "specified object fields", depth
-        )
+    for name, each in object_at(schema, "properties").items():
+        yield from _schema(object_at(each), f"{path}.properties[{name}]", "specified object fields", depth)
     items = as_object(schema.get("items"))
     if items is not None:
         yield from _schema(items, f"{path}.items", "specified array items", depth)

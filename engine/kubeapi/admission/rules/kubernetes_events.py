@@ -6,7 +6,7 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, part
+from events.json_values import Json, at
 
 _DEFAULT: Final = "default"
 _TEXT_MAX: Final = {"reportingController": 128, "reportingInstance": 128, "action": 128, "reason": 128}
@@ -52,6 +52,6 @@ def event(value: Json, live: Json | None) -> Iterator[Cause]:
 
 def _namespace(value: Json, about: str) -> Iterator[Cause]:
     """An Event about an object in a namespace is in that namespace; one about another in ``default``, or anywhere."""
-    own, of_object = (str(part(value, *path).get("namespace") or "") for path in (("metadata",), (about,)))
+    own, of_object = (str(at(value, *path, "namespace") or "") for path in (("metadata",), (about,)))
     if own != of_object and (of_object or own != _DEFAULT):
         yield causes.invalid("involvedObject.namespace", of_object, "does not match event.namespace")

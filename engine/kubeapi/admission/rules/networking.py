@@ -7,18 +7,18 @@ from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_object, list_at, object_at, objects_at
 
 
 def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:
     spec = words.spec(value)
-    rules, default = as_objects(spec.get("rules")), as_object(spec.get("defaultBackend"))
+    rules, default = objects_at(spec, "rules"), as_object(spec.get("defaultBackend"))
     if not rules and default is None:
         yield causes.invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
     if default is not None:
         yield from _backend(default, "spec.defaultBackend")
-    for place, each in enumerate(as_objects(spec.get("tls"))):
-        for number, host in enumerate(as_list(each.get("hosts")) or []):
+    for place, each in enumerate(objects_at(spec, "tls")):
+        for number, host in enumerate(list_at(each, "hosts")):
             yield from _host(str(host), f"spec.tls[{place}].hosts[{number}]")
     for place, rule in enumerate(rules):
         yield from _rule(rule, f"spec.rules[{place}]")
@@ -31,13 +31,13 @@ def network_policy(value: Json, _live: Json | None) -> Iterator[Cause]:
     spec = words.spec(value)
     yield from words.selector(spec.get("podSelector"), "spec.podSelector")
     for way, peers in (("ingress", "from"), ("egress", "to")):
-        for place, rule in enumerate(as_objects(spec.get(way))):
+        for place, rule in enumerate(objects_at(spec, way)):
             where = f"spec.{way}[{place}]"
-            for number, each in enumerate(as_objects(rule.get("ports"))):
+            for number, each in enumerate(objects_at(rule, "ports")):
                 yield from _policy_port(each, f"{where}.ports[{number}]")
-            for number, peer in enumerate(as_objects(rule.get(peers))):
+            for number, peer in enumerate(objects_at(rule, peers)):
                 yield from _peer(peer, f"{where}.{peers}[{number}]")
-    for place, sort in enumerate(as_list(spec.get("policyTypes")) or []):
+    for place, sort in enumerate(list_at(spec, "policyTypes")):
         if sort not in ("Ingress", "Egress"):
             yield causes.unsupported(f"spec.policyTypes[{place}]", sort, ("Ingress", "Egress"))
 
@@ -68,13 +68,13 @@ def _rule(rule: Json, path: str) -> Iterator[Cause]:
     held = as_object(rule.get("http"))
     if held is None:
         return
-    listed = as_objects(held.get("paths"))
+    listed = objects_at(held, "paths")
     if not listed:
         yield causes.required(f"{path}.http.paths")
     for place, each in enumerate(listed):
         where = f"{path}.http.paths[{place}]"
         yield from _path(str(each.get("path") or ""), each.get("pathType"), where)
-        yield from _backend(as_object(each.get("backend")) or {}, f"{where}.backend")
+        yield from _backend(object_at(each, "backend"), f"{where}.backend")
 
 
 def _path(text: str, sort: object, where: str) -> Iterator[Cause]:
@@ -104,7 +104,7 @@ def _backend(backend: Json, path: str) -> Iterator[Cause]:
         yield causes.required(f"{path}.service.name")
     else:
         yield from words.each_invalid(f"{path}.service.name", name, words.old_label_faults(name))
-    port = as_object(held.get("port")) or {}
+    port = object_at(held, "port")
     number, named = port.get("number") or 0, port.get("name") or ""
     if number and named:
         yield causes.invalid(path, "", "cannot set both port name & port number")

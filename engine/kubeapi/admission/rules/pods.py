@@ -9,7 +9,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
-from events.json_values import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_list, as_object, at, object_at, objects_at
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 RESTARTS: Final = ("Always", "OnFailure", "Never")
@@ -28,36 +28,36 @@ _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 def of_template(template: Json, path: str) -> Iterator[Cause]:
     """Yield the errors of a pod template at a path."""
-    metadata = as_object(template.get("metadata")) or {}
+    metadata = object_at(template, "metadata")
     yield from words.labels(metadata.get("labels"), f"{path}.labels")
     yield from words.annotations(metadata.get("annotations"), f"{path}.annotations")
-    yield from of_spec(as_object(template.get("spec")) or {}, f"{path}.spec")
+    yield from of_spec(object_at(template, "spec"), f"{path}.spec")
 
 
 def of_spec(spec: Json, path: str) -> Iterator[Cause]:
     """Yield the errors of a pod spec at a path."""
-    volumes = as_objects(spec.get("volumes"))
+    volumes = objects_at(spec, "volumes")
     yield from _volumes(volumes, f"{path}.volumes")
     known = {str(each.get("name", "")) for each in volumes}
-    containers = as_objects(spec.get("containers"))
+    containers = objects_at(spec, "containers")
     if not containers:
         yield causes.required(f"{path}.containers")
     yield from _containers(containers, f"{path}.containers", known, spec, set())
     named = {str(each.get("name", "")) for each in containers}
-    first = as_objects(spec.get("initContainers"))
+    first = objects_at(spec, "initContainers")
     yield from _containers(first, f"{path}.initContainers", known, spec, named)
     yield from words.one_of(spec, "restartPolicy", path, RESTARTS)
     choices = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     yield from words.one_of(spec, "dnsPolicy", path, choices)
     yield from words.labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
     yield from _subdomain(spec, "serviceAccountName", path)
-    yield from _affinity(as_object(spec.get("affinity")) or {}, f"{path}.affinity")
-    yield from _spread(as_objects(spec.get("topologySpreadConstraints")), f"{path}.topologySpreadConstraints")
+    yield from _affinity(object_at(spec, "affinity"), f"{path}.affinity")
+    yield from _spread(objects_at(spec, "topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
     host = spec.get("hostname")
     if isinstance(host, str):
         yield from words.each_invalid(f"{path}.hostname", host, words.label_faults(host))
-    yield from _tolerations(as_objects(spec.get("tolerations")), f"{path}.tolerations")
-    for place, alias in enumerate(as_objects(spec.get("hostAliases"))):
+    yield from _tolerations(objects_at(spec, "tolerations"), f"{path}.tolerations")
+    for place, alias in enumerate(objects_at(spec, "hostAliases")):
         yield from address(alias.get("ip"), f"{path}.hostAliases[{place}].ip")
     yield from _subdomain(spec, "priorityClassName", path)
 
@@ -93,12 +93,12 @@ def _containers(
             yield causes.required(f"{where}.image")
         yield from _probes(each, where)
         yield from _ports(
-            as_objects(each.get("ports")), f"{where}.ports", is_on_host=spec.get("hostNetwork") is True
+            objects_at(each, "ports"), f"{where}.ports", is_on_host=spec.get("hostNetwork") is True
         )
-        yield from _environment(as_objects(each.get("env")), f"{where}.env")
-        yield from _mounts(as_objects(each.get("volumeMounts")), f"{where}.volumeMounts", volumes)
+        yield from _environment(objects_at(each, "env"), f"{where}.env")
+        yield from _mounts(objects_at(each, "volumeMounts"), f"{where}.volumeMounts", volumes)
         yield from words.one_of(each, "imagePullPolicy", where, ("Always", "IfNotPresent", "Never"))
-        yield from _resources(as_object(each.get("resources")) or {}, f"{where}.resources")
+        yield from _resources(object_at(each, "resources"), f"{where}.resources")
 
 
 def _ports(ports: list[Json], path: str, *, is_on_host: bool) -> Iterator[Cause]:
@@ -178,7 +178,7 @@ def _mounts(mounts: list[Json], path: str, volumes: set[str]) -> Iterator[Cause]
 
 
 def _resources(resources: Json, path: str) -> Iterator[Cause]:
-    limits, asked = as_object(resources.get("limits")) or {}, as_object(resources.get("requests")) or {}
+    limits, asked = object_at(resources, "limits"), object_at(resources, "requests")
     for name, held in (("limits", limits), ("requests", asked)):
         for resource, value in held.items():
             where = f"{path}.{name}[{resource}]"
@@ -203,7 +203,7 @@ def _is_standard(resource: str) -> bool:
 
 
 def _probes(container: Json, path: str) -> Iterator[Cause]:
-    hooks = as_object(container.get("lifecycle")) or {}
+    hooks = object_at(container, "lifecycle")
     for name in ("postStart", "preStop"):
         hook = as_object(hooks.get(name))
         if hook is not None:
@@ -233,7 +233,7 @@ def _handler(held: Json, path: str, handlers: tuple[str, ...]) -> Iterator[Cause
         yield causes.required(path, "must specify a handler type")
     for other in given[1:]:
         yield causes.forbidden(f"{path}.{other}", "may not specify more than 1 handler type")
-    action = as_object(held.get(given[0])) or {} if given else {}
+    action = object_at(held, given[0]) if given else {}
     where = f"{path}.{given[0]}" if given else path
     match given[:1]:
         case ["exec"]:
@@ -263,7 +263,7 @@ def _volumes(volumes: list[Json], path: str) -> Iterator[Cause]:
         for other in order[1:]:
             yield causes.forbidden(f"{where}.{other}", "may not specify more than 1 volume type")
         if order:
-            yield from _volume(as_object(each.get(order[0])) or {}, order[0], where)
+            yield from _volume(object_at(each, order[0]), order[0], where)
 
 
 def _volume(source: Json, sort: str, path: str) -> Iterator[Cause]:
@@ -307,12 +307,12 @@ def _tolerations(tolerations: list[Json], path: str) -> Iterator[Cause]:
 
 def _affinity(affinity: Json, path: str) -> Iterator[Cause]:
     required = "requiredDuringSchedulingIgnoredDuringExecution"
-    node = as_object((as_object(affinity.get("nodeAffinity")) or {}).get(required))
+    node = as_object(at(affinity, "nodeAffinity", required))
     if node is not None and not as_list(node.get("nodeSelectorTerms")):
         where = f"{path}.nodeAffinity.{required}.nodeSelectorTerms"
         yield causes.required(where, "must have at least one node selector term")
     for sort in ("podAffinity", "podAntiAffinity"):
-        terms = as_objects((as_object(affinity.get(sort)) or {}).get(required))
+        terms = objects_at(affinity, sort, required)
         for place, term in enumerate(terms):
             where, key = f"{path}.{sort}.{required}[{place}].topologyKey", str(term.get("topologyKey") or "")
             if not key:

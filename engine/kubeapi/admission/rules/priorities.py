@@ -6,13 +6,13 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, as_object
+from events.json_values import Json, object_at
 
 _PRIORITY_MAX: Final = 1_000_000_000
 
 
 def priority_class(value: Json, live: Json | None) -> Iterator[Cause]:
-    name = str((as_object(value.get("metadata")) or {}).get("name", ""))
+    name = str(object_at(value, "metadata").get("name", ""))
     is_systems = name in ("system-node-critical", "system-cluster-critical")
     number = value.get("value")
     if name.startswith("system-") and not is_systems:

@@ -6,7 +6,7 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, as_list, as_object, as_objects
+from events.json_values import Json, as_object, list_at, object_at, objects_at
 
 RIGHTS: Final = "rbac.authorization.k8s.io"
 
@@ -14,8 +14,8 @@ RIGHTS: Final = "rbac.authorization.k8s.io"
 def role(value: Json, _live: Json | None) -> Iterator[Cause]:
     """Yield the errors of a Role or ClusterRole."""
     is_namespaced = value.get("kind") == "Role"
-    for place, rule in enumerate(as_objects(value.get("rules"))):
-        where, paths = f"rules[{place}]", as_list(rule.get("nonResourceURLs")) or []
+    for place, rule in enumerate(objects_at(value, "rules")):
+        where, paths = f"rules[{place}]", list_at(rule, "nonResourceURLs")
         if not rule.get("verbs"):
             yield causes.required(f"{where}.verbs", "verbs must contain at least one value")
         if paths and is_namespaced:
@@ -35,7 +35,7 @@ def role(value: Json, _live: Json | None) -> Iterator[Cause]:
 
 def role_binding(value: Json, live: Json | None) -> Iterator[Cause]:
     """Yield the errors of a RoleBinding or ClusterRoleBinding; roleRef is immutable."""
-    ref = as_object(value.get("roleRef")) or {}
+    ref = object_at(value, "roleRef")
     if ref.get("apiGroup", RIGHTS) != RIGHTS:
         yield causes.unsupported("roleRef.apiGroup", ref["apiGroup"], (RIGHTS,))
     choices = ("Role", "ClusterRole") if value.get("kind") == "RoleBinding" else ("ClusterRole",)
@@ -45,7 +45,7 @@ def role_binding(value: Json, live: Json | None) -> Iterator[Cause]:
     if not name:
         yield causes.required("roleRef.name")
     yield from words.each_invalid("roleRef.name", name, words.segment_faults(name))
-    for place, subject in enumerate(as_objects(value.get("subjects"))):
+    for place, subject in enumerate(objects_at(value, "subjects")):
         yield from _subject(subject, f"subjects[{place}]")
     before = as_object((live or {}).get("roleRef"))
     if before is not None and before != ref:

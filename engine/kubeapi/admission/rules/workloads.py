@@ -8,7 +8,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import schedules
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, at, list_at, object_at
 
 _MISMATCH: Final = "`selector` does not match template `labels`"
 _TEMPLATE: Final = "spec.template.metadata.labels"
@@ -32,7 +32,7 @@ def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
     spec = _spec(value)
     yield from words.not_negative(spec, "replicas", "spec")
     yield from _selected(spec, "deployment", told_twice=": invalid label selector")
-    yield from _strategy(as_object(spec.get("strategy")) or {})
+    yield from _strategy(object_at(spec, "strategy"))
     yield from words.not_negative(spec, "minReadySeconds", "spec")
     yield from words.not_negative(spec, "revisionHistoryLimit", "spec")
     yield from words.not_negative(spec, "progressDeadlineSeconds", "spec")
@@ -55,8 +55,8 @@ def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from _same_selector(spec, live)
     yield from _selected(spec, "daemonset")
     yield from words.not_negative(spec, "minReadySeconds", "spec")
-    strategy = as_object(spec.get("updateStrategy")) or {}
-    sort, rolling = strategy.get("type"), as_object(strategy.get("rollingUpdate")) or {}
+    strategy = object_at(spec, "updateStrategy")
+    sort, rolling = strategy.get("type"), object_at(strategy, "rollingUpdate")
     if sort not in ("RollingUpdate", "OnDelete"):
         yield causes.unsupported("spec.updateStrategy", _typed(strategy), ("RollingUpdate", "OnDelete"))
     elif sort == "RollingUpdate":
@@ -75,15 +75,15 @@ def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
     policy = spec.get("podManagementPolicy")
     if policy not in ("OrderedReady", "Parallel"):
         yield causes.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
-    strategy = as_object(spec.get("updateStrategy")) or {}
+    strategy = object_at(spec, "updateStrategy")
     if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
         detail = "must be 'RollingUpdate' or 'OnDelete'"
         yield causes.invalid("spec.updateStrategy", _typed(strategy), detail)
-    rolling = as_object(strategy.get("rollingUpdate")) or {}
+    rolling = object_at(strategy, "rollingUpdate")
     yield from words.not_negative(rolling, "partition", "spec.updateStrategy.rollingUpdate")
     yield from words.not_negative(spec, "replicas", "spec")
     yield from words.not_negative(spec, "minReadySeconds", "spec")
-    yield from words.not_negative(as_object(spec.get("ordinals")) or {}, "start", "spec.ordinals")
+    yield from words.not_negative(object_at(spec, "ordinals"), "start", "spec.ordinals")
     yield from _selected(spec, "statefulset", told_twice="")
     if live is not None:
         old = _spec(live)
@@ -115,8 +115,8 @@ def cron_job(value: Json, _live: Json | None) -> Iterator[Cause]:
         yield causes.invalid("spec.schedule", schedule, reason)
     yield from words.not_negative(spec, "startingDeadlineSeconds", "spec")
     yield from words.one_of(spec, "concurrencyPolicy", "spec", ("Allow", "Forbid", "Replace"))
-    template = as_object(spec.get("jobTemplate")) or {}
-    yield from _job_spec(as_object(template.get("spec")) or {}, "spec.jobTemplate.spec")
+    template = object_at(spec, "jobTemplate")
+    yield from _job_spec(object_at(template, "spec"), "spec.jobTemplate.spec")
     yield from words.not_negative(spec, "successfulJobsHistoryLimit", "spec")
     yield from words.not_negative(spec, "failedJobsHistoryLimit", "spec")
 
@@ -134,9 +134,9 @@ def _job_spec(spec: Json, path: str) -> Iterator[Cause]:
     yield from words.one_of(spec, "completionMode", path, ("NonIndexed", "Indexed"))
     if mode == "Indexed" and spec.get("completions") is None:
         yield causes.required(f"{path}.completions", "when completion mode is Indexed")
-    template = as_object(spec.get("template")) or {}
+    template = object_at(spec, "template")
     yield from pods.of_template(template, f"{path}.template")
-    restart = (as_object(template.get("spec")) or {}).get("restartPolicy")
+    restart = at(template, "spec", "restartPolicy")
     where = f"{path}.template.spec.restartPolicy"
     if restart in (None, "", "Always"):
         yield causes.required(where, 'valid values: "OnFailure", "Never"')
@@ -150,8 +150,8 @@ def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[
     Some kinds report an invalid selector a second time; ``told_twice`` is the text that is appended then.
     """
     selector = as_object(spec.get("selector"))
-    template = as_object(spec.get("template")) or {}
-    labels = (as_object(template.get("metadata")) or {}).get("labels")
+    template = object_at(spec, "template")
+    labels = at(template, "metadata", "labels")
     is_readable = True
     if selector is None:
         if kind != "daemonset":
@@ -169,11 +169,11 @@ def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[
         return
     if not is_readable:
         return
-    fits = selector is not None and _matches(selector, as_object(labels) or {})
+    fits = selector is not None and _matches(selector, object_at(labels))
     if not fits and (selector is None or selector.get("matchLabels") or selector.get("matchExpressions")):
         yield causes.invalid(_TEMPLATE, labels, _MISMATCH)
     yield from pods.of_template(template, "spec.template")
-    pod = as_object(template.get("spec")) or {}
+    pod = object_at(template, "spec")
     restart = pod.get("restartPolicy")
     if restart not in ("Always", None):
         yield causes.unsupported("spec.template.spec.restartPolicy", restart, ("Always",))
@@ -218,12 +218,12 @@ def _typed(strategy: Json) -> Json:
 
 
 def _matches(selector: Json, labels: Json) -> bool:
-    wanted = as_object(selector.get("matchLabels")) or {}
+    wanted = object_at(selector, "matchLabels")
     if any(labels.get(name) != text for name, text in wanted.items()):
         return False
-    for item in as_list(selector.get("matchExpressions")) or []:
-        term = as_object(item) or {}
-        key, values = term.get("key"), as_list(term.get("values")) or []
+    for item in list_at(selector, "matchExpressions"):
+        term = object_at(item)
+        key, values = term.get("key"), list_at(term, "values")
         is_there, held = key in labels, labels.get(str(key))
         fits = {
             "In": is_there and held in values,
@@ -237,4 +237,4 @@ def _matches(selector: Json, labels: Json) -> bool:
 
 
 def _spec(value: Json) -> Json:
-    return as_object(value.get("spec")) or {}
+    return object_at(value, "spec")

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from engine.kubeapi.values import ages
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, list_at, object_at, objects_at
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
@@ -89,7 +89,7 @@ def since(path: str, absent: str = ages.UNKNOWN) -> Reading:
 
 def items(value: object, path: str) -> list[Json]:
     """Return the list at a path as objects; empty if there is no list."""
-    return [as_object(item) or {} for item in as_list(at(value, path)) or []]
+    return objects_at(at(value, path))
 
 
 def joined(words: Iterable[object], absent: str = NONE) -> str:
@@ -110,8 +110,8 @@ def selector(path: str) -> Reading:
     """Cell function: the label selector at a path, in kubectl's notation."""
 
     def read(value: Json, _now: int) -> object:
-        held = as_object(at(value, path)) or {}
-        labels = as_object(held.get("matchLabels")) or {}
+        held = object_at(at(value, path))
+        labels = object_at(held, "matchLabels")
         words = [f"{name}={label}" for name, label in sorted(labels.items())]
         words += [_expression(each) for each in items(held, "matchExpressions")]
         return joined(words)
@@ -122,12 +122,12 @@ def selector(path: str) -> Reading:
 def pairs(path: str) -> Reading:
     """Cell function: the keys and values of the map at a path, as ``app=web,tier=gold``."""
     return lambda value, _now: joined(
-        f"{name}={item}" for name, item in sorted((as_object(at(value, path)) or {}).items())
+        f"{name}={item}" for name, item in sorted(object_at(at(value, path)).items())
     )
 
 
 def _expression(requirement: Json) -> str:
-    key, values = requirement.get("key"), joined(as_list(requirement.get("values")) or [], "")
+    key, values = requirement.get("key"), joined(list_at(requirement, "values"), "")
     match requirement.get("operator"):
         case "In":
             return f"{key} in ({values})"

@@ -23,13 +23,13 @@ from engine.kubeapi.tables.columns.cells import (
     wide,
 )
 from engine.kubeapi.values import ages
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at
 
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
 
 
 def _size(*paths: str) -> Column:
-    return text("Data", lambda value, _now: sum(len(as_object(at(value, path)) or {}) for path in paths))
+    return text("Data", lambda value, _now: sum(len(object_at(at(value, path))) for path in paths))
 
 
 def _node_status(value: Json, _now: int) -> object:
@@ -39,7 +39,7 @@ def _node_status(value: Json, _now: int) -> object:
 
 
 def _node_roles(value: Json, _now: int) -> object:
-    labels = as_object(at(value, "metadata.labels")) or {}
+    labels = object_at(at(value, "metadata.labels"))
     roles = {name.removeprefix(_ROLE_LABEL) for name in labels if name.startswith(_ROLE_LABEL)}
     return joined(sorted(roles - {""}))
 
@@ -53,7 +53,7 @@ def _address(kind: str) -> Column:
 
 
 def _external(value: Json, _now: int) -> object:
-    kind, named = at(value, "spec.type"), as_list(at(value, "spec.externalIPs")) or []
+    kind, named = at(value, "spec.type"), list_at(at(value, "spec.externalIPs"))
     if kind == "ExternalName":
         return at(value, "spec.externalName") or NONE
     if kind != "LoadBalancer":

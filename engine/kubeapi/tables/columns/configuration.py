@@ -19,7 +19,7 @@ from engine.kubeapi.tables.columns.cells import (
     text,
     text_at,
 )
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_object, list_at, object_at
 
 _ADDRESSES_MAX: Final = 3
 """Addresses and ports listed individually in a cell; the rest is counted."""
@@ -29,7 +29,7 @@ def _quota(name: str, *, limits: bool) -> Column:
     """Column with used and hard amounts of the resources whose names begin with ``limits``, or of all others."""
 
     def read(value: Json, _now: int) -> object:
-        hard, used = as_object(at(value, "status.hard")) or {}, as_object(at(value, "status.used")) or {}
+        hard, used = object_at(at(value, "status.hard")), object_at(at(value, "status.used"))
         return ", ".join(
             f"{resource}: {used.get(resource, 0)}/{most}"
             for resource, most in sorted(hard.items())
@@ -58,9 +58,7 @@ def _slice_ports(value: Json, _now: int) -> object:
 
 def _slice_addresses(value: Json, _now: int) -> object:
     endpoints = items(value, "endpoints")
-    return _joined(
-        [str(address) for each in endpoints for address in as_list(each.get("addresses")) or []], UNSET
-    )
+    return _joined([str(address) for each in endpoints for address in list_at(each, "addresses")], UNSET)
 
 
 def _parameters(value: Json, _now: int) -> object:

@@ -17,7 +17,7 @@ from engine.kubeapi.tables.columns.cells import (
     text_at,
     wide,
 )
-from events.json_values import Json, as_list
+from events.json_values import Json, list_at
 
 
 def _when(kind: str) -> Column:
@@ -51,7 +51,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         text("Ready", lambda value, _now: condition(value, "Ready") or "Unknown"),
         AGE,
         *wide(
-            text("Zones", lambda value, _now: joined(as_list(at(value, "spec.zones")) or [])),
+            text("Zones", lambda value, _now: joined(list_at(at(value, "spec.zones")))),
             text("Region", text_at("spec.region", NONE)),
             text("Provider", text_at("spec.provider", NONE)),
             text("API-Endpoint", text_at("spec.apiEndpoint", NONE)),

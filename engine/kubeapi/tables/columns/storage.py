@@ -15,7 +15,7 @@ from engine.kubeapi.tables.columns.cells import (
     text_at,
     wide,
 )
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, list_at, object_at
 
 _MODES: Final[Mapping[object, str]] = {
     "ReadWriteOnce": "RWO",
@@ -28,7 +28,7 @@ _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 
 def _modes(path: str) -> Column:
     def read(value: Json, _now: int) -> object:
-        said = as_list(at(value, path)) or []
+        said = list_at(at(value, path))
         return joined((short for mode, short in _MODES.items() if mode in said), "")
 
     return text("Access Modes", read)
@@ -40,7 +40,7 @@ def _claim(value: Json, _now: int) -> object:
 
 
 def _class_name(value: Json, _now: int) -> object:
-    annotations = as_object(at(value, "metadata.annotations")) or {}
+    annotations = object_at(at(value, "metadata.annotations"))
     mark = " (default)" if annotations.get(_DEFAULT_CLASS) == "true" else ""
     return f"{at(value, 'metadata.name')}{mark}"
 
