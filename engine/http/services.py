@@ -53,11 +53,11 @@ def _always() -> bool:
 class Services:
     """Dependencies of the server; ``is_ready`` covers the rest of the process.
 
-    ``token`` is the administrator's token, ``login`` the code that starts a browser session, ``hosts`` are
-    further host names to answer for. ``collectors`` provide the metrics of the rest of the process and are
-    called on the event loop. ``drilled`` has the results of the periodic drills, ``asked`` those of the newest
-    drill of a client, ``compared`` those of the observer, if another control plane is observed. Set ``stopping``
-    when the process shuts down: live feeds then end with a bookmark.
+    ``url`` is the address of the Kubernetes API, ``token`` the administrator's token, ``login`` the code that
+    starts a browser session, ``hosts`` are further host names to answer for. ``collectors`` provide the metrics
+    of the rest of the process and are called on the event loop. ``drilled`` has the results of the periodic
+    drills, ``asked`` those of the newest drill of a client, ``compared`` those of the observer, if another
+    control plane is observed. Set ``stopping`` when the process shuts down: live feeds then end with a bookmark.
     """
 
     log: NumberedLog
@@ -67,6 +67,7 @@ class Services:
     inquiry: Inquiry
     planner: Planner
     token: str
+    url: str = ""
     login: Login = NO_LOGIN
     hosts: Sequence[str] = ()
     is_ready: Callable[[], bool] = _always

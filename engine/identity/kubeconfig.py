@@ -5,7 +5,7 @@ plane's proxy.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +19,14 @@ _USER: Final = "reballast"
 PROXY: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
 
 
-def write(directory: Path, url: str, token: str, authority: bytes, members: Sequence[str]) -> Path:
-    """Write the file, readable by its owner only, and return its path."""
-    servers = {CONTROL_PLANE: url, **{name: url + PROXY.format(name) for name in members}}
+def of_server(url: str, authority: bytes) -> str:
+    """Return a kubeconfig that names the server and its authority, but no user, as ``cluster-info`` holds it."""
+    return msgspec.json.format(msgspec.json.encode(_of_servers({"": url}, authority))).decode() + "\n"
+
+
+def _of_servers(servers: Mapping[str, str], authority: bytes) -> dict[str, object]:
     data = base64.b64encode(authority).decode()
-    config: dict[str, object] = {
+    return {
         "apiVersion": "v1",
         "kind": "Config",
         "preferences": {},
@@ -31,6 +34,14 @@ def write(directory: Path, url: str, token: str, authority: bytes, members: Sequ
             {"name": name, "cluster": {"server": server, "certificate-authority-data": data}}
             for name, server in servers.items()
         ],
+    }
+
+
+def write(directory: Path, url: str, token: str, authority: bytes, members: Sequence[str]) -> Path:
+    """Write the file, readable by its owner only, and return its path."""
+    servers = {CONTROL_PLANE: url, **{name: url + PROXY.format(name) for name in members}}
+    config = {
+        **_of_servers(servers, authority),
         "users": [{"name": _USER, "user": {"token": token}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": _USER}} for name in servers],
         "current-context": CONTROL_PLANE,

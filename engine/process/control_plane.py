@@ -340,6 +340,7 @@ def _services(
         inquiry=LogInquiry(running.directory, options.log),
         planner=planner,
         token=endpoint.token,
+        url=endpoint.kube_url,
         login=sessions.Login(endpoint.login, time.time() + options.login_seconds),
         hosts=(options.host, *options.hosts),
         collectors=running.collectors,

@@ -1,8 +1,11 @@
 """Authorization with kubectl: roles, bindings, tokens of service accounts, impersonation."""
 
 import base64
+import json
+from pathlib import Path
 from typing import cast
 
+from events.json_values import at, objects_at
 from tests.kubectl.commands import Kubectl
 
 OF_ROBOT = """
@@ -141,6 +144,20 @@ def test_every_namespace_has_a_default_account_and_the_ca_certificate(kubectl: K
     assert "already exists" in kubectl.errors
     kubectl("label", "serviceaccount", "default", "a=b")
     assert kubectl("get", "serviceaccounts", "-l", "a=b", "-o", "name") == "serviceaccount/default\n"
+
+
+def test_client_that_joins_finds_the_address_and_the_authority_of_the_api(
+    kubectl: Kubectl, tmp_path: Path
+) -> None:
+    assert "configmap/cluster-info\n" in kubectl("get", "configmaps", "-n", "kube-public", "-o", "name")
+    info = kubectl.json("configmap", "cluster-info", "-n", "kube-public")
+    (entry,) = objects_at(json.loads(str(at(info, "data", "kubeconfig"))), "clusters")
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(base64.b64decode(str(at(entry, "cluster", "certificate-authority-data"))))
+    server = f"--server={at(entry, 'cluster', 'server')}"
+    token = f"--token={kubectl('create', 'token', 'default', '--duration=20m').strip()}"
+    shown = kubectl("auth", "whoami", token, server, f"--certificate-authority={authority}")
+    assert f"serviceaccount:{kubectl.namespace}:default" in shown
 
 
 def test_builtin_cluster_roles_exist(kubectl: Kubectl) -> None:

@@ -1,4 +1,4 @@
-"""Bootstrap objects: namespaces, the objects that every namespace contains, and Kubernetes' default roles.
+"""Bootstrap objects: namespaces, what every namespace contains, ``cluster-info``, and Kubernetes' default roles.
 
 They are not in the log; their age is that of the log or of their namespace. A stored object with the same
 name replaces them.
@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from engine.domain import marks
 from engine.http.services import Services
+from engine.identity import kubeconfig
 from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.schema.resources import Resource
 from engine.log.port import LogCutError
@@ -30,6 +31,8 @@ OF_NAMESPACES: Final = (ACCOUNT, CONFIG_MAP)
 """Kinds of which every namespace contains one object."""
 
 ROOT_AUTHORITY: Final = "kube-root-ca.crt"
+_PUBLIC: Final = "kube-public"
+_CLUSTER_INFO: Final = "cluster-info"
 _SOURCE: Final = "/reballast/given"
 _MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
 NAMES: Final[dict[object_tables.Kind, str]] = {
@@ -70,6 +73,8 @@ class BootstrapObjects:
         kind = object_tables.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
             return await self._namespace(name)
+        if kind == CONFIG_MAP and (namespace, name) == (_PUBLIC, _CLUSTER_INFO):
+            return await self._cluster_info() if self.has(kind) else None
         if kind in OF_NAMESPACES:
             is_named = name == NAMES[kind] and self.has(kind)
             return await self._of_namespace(kind, namespace) if is_named else None
@@ -82,7 +87,10 @@ class BootstrapObjects:
         if kind == NAMESPACE:
             return await self._namespaces()
         if kind in OF_NAMESPACES:
-            return await self._of_namespaces(kind, namespace) if self.has(kind) else []
+            if not self.has(kind):
+                return []
+            info = [await self._cluster_info()] if kind == CONFIG_MAP and namespace in {"", _PUBLIC} else []
+            return [*await self._of_namespaces(kind, namespace), *info]
         return [
             await self._role(role)
             for (role_kind, _name), role in _ROLES.items()
@@ -121,6 +129,19 @@ class BootstrapObjects:
         page = await self._read(lambda rows: object_tables.page(rows, object_tables.Wanted(kind=NAMESPACE)))
         stored = {str(object_at(item, "metadata")["name"]): item for item in page.items}
         return [self.of_namespace(kind, item) for item in {**built_in, **stored}.values()]
+
+    async def _cluster_info(self) -> Json:
+        """The ConfigMap in which clients that join find the address of the API and the certificate of its authority."""
+        return {
+            "apiVersion": CONFIG_MAP.api_version,
+            "kind": CONFIG_MAP.kind,
+            "metadata": {
+                "name": _CLUSTER_INFO,
+                "namespace": _PUBLIC,
+                **await self._identity(f"{_PUBLIC}/{_CLUSTER_INFO}"),
+            },
+            "data": {"kubeconfig": kubeconfig.of_server(self._services.url, self._authority.encode())},
+        }
 
     async def _role(self, role: Json) -> Json:
         metadata = object_at(role, "metadata")
