@@ -66,6 +66,11 @@ class ObjectChange(Observation, frozen=True, kw_only=True):
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
+    def is_binding(self) -> bool:
+        """Whether the object is a binding of Karmada's."""
+        return self.kind in _BINDINGS and not self.group
+
+    @property
     def record_key(self) -> str:
         return keys.object_key(self.full_kind, self.namespace, self.name)
 

@@ -41,6 +41,7 @@ from projections.inputs import Inputs
 from projections.keys import Keys
 from projections.namespaces import NamespaceWorks
 from projections.objects import Objects
+from projections.observed_bindings import ObservedBindings
 from projections.placements import Placements
 from projections.port import Rows, View
 from projections.rebalancers import Rebalancers
@@ -96,6 +97,7 @@ class Fold:
         self._changes = Changes()
         self._rejections = Rejections()
         self._client_events = ClientEvents(rows)
+        self._observed_bindings = ObservedBindings()
         self._changed_objects = ChangedObjects(
             self._changes, self._objects, self._bindings, self._rebalancers, self._placements
         )
@@ -114,6 +116,7 @@ class Fold:
             self._changes,
             self._rejections,
             self._client_events,
+            self._observed_bindings,
         )
         self._last: StoredRecord | None = None
 
@@ -160,6 +163,8 @@ class Fold:
             ):
                 self._counts.add(_NAMES[type(data)])
                 self._touch(data.timeline_key, record.number)
+                if isinstance(data, observations.ObjectObserved | observations.ObjectVanished):
+                    self._observed_bindings.take(record.number, data)
                 if (key := observations.subject_key(data)) and key != data.timeline_key:
                     self._touch(key, record.number)
             case codec.Decoded(

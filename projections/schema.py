@@ -11,6 +11,7 @@ from projections import (
     counts,
     keys,
     objects,
+    observed_bindings,
     placements,
     rebalancers,
     rejections,
@@ -37,6 +38,7 @@ _VIEWS: Final = (
     rejections,
     steps,
     client_events,
+    observed_bindings,
 )
 _BODIES: Final = 13
 """Increase this when the encoding of a document in a row changes; older tables are then rebuilt from the log."""

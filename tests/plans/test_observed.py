@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 
 from engine.cli import main
 from engine.log import sqlite
-from engine.observer import observation
 from tests import recordings
 from tests.recordings import Change
 
@@ -45,19 +43,8 @@ def changes() -> list[Change]:
 
 async def observed(directory: Path, changes: Sequence[Change]) -> None:
     """Write the log of an observer that has seen these changes."""
-    known = observation.Observations()
     log = await sqlite.SqliteLog.open(directory)
-    seen = (
-        known.changed(msgspec.json.decode(each.manifest, type=dict[str, Any]), is_gone=each.is_gone)
-        for each in changes
-    )
-    await log.append(
-        [
-            observation.record(each, str(number), "/observed/karmada", 1)
-            for number, each in enumerate(seen)
-            if each is not None
-        ]
-    )
+    await log.append(recordings.observed(changes))
     await log.aclose()
 
 

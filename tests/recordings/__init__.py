@@ -7,16 +7,18 @@ such files.
 
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from engine.observer import observation
 from engine.observer.shadow import Shadow
 from events.json_values import Json
 from events.observations import DecisionCompared
+from events.records import Record
 
 _OWN: Final = Path(__file__).parent
 _SUFFIX: Final = ".jsonl.gz"
@@ -117,3 +119,17 @@ def compare(shadow: Shadow, change: Change) -> DecisionCompared | None:
 
 _LINE: Final = msgspec.json.Decoder(_Line)
 _HEAD: Final = msgspec.json.Decoder(Head)
+
+
+def observed(changes: Iterable[Change]) -> list[Record]:
+    """Return the records of an observer that has seen these changes."""
+    known = observation.Observations()
+    seen = (
+        known.changed(msgspec.json.decode(each.manifest, type=dict[str, object]), is_gone=each.is_gone)
+        for each in changes
+    )
+    return [
+        observation.record(each, str(number), "/observed/karmada", 1)
+        for number, each in enumerate(seen)
+        if each is not None
+    ]

@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 import anyio.to_thread
+import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -23,7 +24,7 @@ from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from events import topics
 from events.json_values import at, object_at, objects_at
-from projections import query
+from projections import observed_bindings, query
 from projections.port import Rows
 
 _FILES: Final = {"style.css": "text/css", "live.js": "text/javascript"}
@@ -97,14 +98,18 @@ class _Pages:
 
     async def bindings(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
         page = await self._list(query.list_bindings, options, state)
-        rows = binding_values.rows(page.items)
+        is_own = bool(page.items)
+        if not is_own:
+            page = await self._observed_bindings(options.continue_, state)
         values = {
-            "rows": rows,
+            "rows": binding_values.rows(page.items),
+            "is_own": is_own,
+            "link": "/bindings/" if is_own else "/timeline/",
             "more": _more(page.after, state),
             "most": binding_values.BAR_PIXELS_MAX,
             "observes": self._services.compared is not None,
         }
-        return "bindings.html", values, follow(topics.DECISIONS)
+        return "bindings.html", values, follow(topics.DECISIONS if is_own else topics.OBSERVATIONS)
 
     async def binding(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
         """One binding: state, conditions, explanation and latest records.
@@ -187,6 +192,21 @@ class _Pages:
             raise RefusalError(
                 400, "continue", str(error), "use the value of continue in the previous page"
             ) from None
+
+    async def _observed_bindings(self, after: str, state: ShownState) -> query.Page:
+        """A page of the bindings of an observed control plane, as they were last observed."""
+        found = await self._reader.read(
+            state.number, lambda rows: observed_bindings.listed(rows, _PAGE_ITEMS + 1, after)
+        )
+        if not found:
+            return query.Page([], "")
+        numbers = [number for _, number in found[:_PAGE_ITEMS]]
+        # A page ends early before it gets too large.
+        page = await record_pages.numbered(self._services.log, numbers, is_full=True)
+        items = await anyio.to_thread.run_sync(
+            lambda: [object_at(msgspec.json.decode(item.data or b"{}"), "manifest") for item in page.items]
+        )
+        return query.Page(items, found[len(items) - 1][0] if len(items) < len(found) else "")
 
     async def _explained(self, key: str, state: ShownState) -> timeline_values.Explanation | None:
         explained = await self._services.inquiry.explain(key, state.number)
