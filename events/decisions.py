@@ -5,6 +5,7 @@ works and rejections whose ids name the step.
 """
 
 import msgspec
+from msgspec import field
 
 from events import clusters, enums, keys, shapes
 
@@ -233,14 +234,14 @@ class ScheduleFailed(BindingDecision, frozen=True, kw_only=True):
 
 
 class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
-    """A work of a binding in one cluster; ``told`` is ``applied``, ``removed`` or ``suspended``.
+    """A work of a binding in one cluster; ``state`` is ``applied``, ``removed`` or ``suspended``.
 
     ``replicas`` is -1 for kinds without replicas. ``overrides``, ``labels``, ``reading``, ``overwrites`` and
     ``completions`` are those of the work.
     """
 
     cluster: str
-    told: str
+    state: str = field(name="told")
     replicas: shapes.Whole = -1
     overrides: tuple[shapes.OverrideRef, ...] = ()
     labels: dict[str, str] = {}

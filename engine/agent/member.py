@@ -181,8 +181,8 @@ class MemberAgent:
         # A full list replaces all state; works that were removed while the feed was away are not repeated.
         for key in self._ledger.names():
             entry = self._ledger.get(key)
-            if entry is not None and key not in listed and entry.work.told != "removed":
-                entry.work = structs.replace(entry.work, told="removed", preserved=False)
+            if entry is not None and key not in listed and entry.work.state != "removed":
+                entry.work = structs.replace(entry.work, state="removed", preserved=False)
                 self._ledger.put(key, entry)
                 self._waiting.put(key)
         if not self._is_listed:
@@ -267,7 +267,7 @@ class MemberAgent:
                 self._waiting.put(key)
             else:
                 self._waiting.put_later(key, self._pace(key))
-        elif entry.work.told == "removed":
+        elif entry.work.state == "removed":
             self._waiting.put(key)
 
     def _pace(self, key: str) -> float:

@@ -6,7 +6,7 @@ Unknown fields are ignored, so either side may be of a newer release.
 from typing import Annotated, Final, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from events import clusters, limits, shapes
 
@@ -34,7 +34,7 @@ class Work(Shape, frozen=True, kw_only=True):
     """
 
     key: str
-    told: Literal["applied", "removed", "suspended"]
+    state: Literal["applied", "removed", "suspended"] = field(name="told")
     term: int
     step: int
     name: str = ""

@@ -39,4 +39,4 @@ async def orphans(
             )
             key = ref.binding_key
             if ledger.get(key) is None:
-                yield Entry(work=messages.Work(key=key, told="removed", term=0, step=0), ref=ref)
+                yield Entry(work=messages.Work(key=key, state="removed", term=0, step=0), ref=ref)

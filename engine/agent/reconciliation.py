@@ -92,9 +92,9 @@ def take(entry: Entry | None, work: messages.Work) -> Entry | None:
     # The feed may repeat works after a reconnect; only a newer version may change the entry.
     if work.version <= entry.work.version:
         return None
-    if work.told == _SUSPENDED and work.template is None and entry.work.told == _APPLIED:
+    if work.state == _SUSPENDED and work.template is None and entry.work.state == _APPLIED:
         # A suspension keeps the content of the work before it.
-        work = structs.replace(entry.work, told=_SUSPENDED, term=work.term, step=work.step)
+        work = structs.replace(entry.work, state=_SUSPENDED, term=work.term, step=work.step)
     entry.work, entry.ref = work, work.template or entry.ref
     entry.fault = ""
     return entry
@@ -103,7 +103,7 @@ def take(entry: Entry | None, work: messages.Work) -> Entry | None:
 def decide(entry: Entry) -> Action:
     """The next action for a binding."""
     work, applied = entry.work, entry.applied
-    match work.told:
+    match work.state:
         case "suspended":
             return "settled"
         case "removed":
@@ -129,7 +129,7 @@ def is_adrift(entry: Entry) -> bool:
     """Whether the applied object was changed by another client, is being deleted, or is gone."""
     # Compare owned fields, not values: defaulting and normalization by the API server are not drift.
     applied, seen = entry.applied, entry.seen
-    if applied is None or seen is None or entry.work.told != _APPLIED:
+    if applied is None or seen is None or entry.work.state != _APPLIED:
         return False
     return seen.uid != applied.uid or seen.fields != applied.fields or seen.is_ending
 
@@ -143,7 +143,7 @@ def report(entry: Entry) -> messages.WorkloadReport | None:
 def gone(entry: Entry) -> messages.GoneReport | None:
     """The report that a removed binding no longer has an object; None before that."""
     work = entry.work
-    if work.told != "removed" or entry.applied is not None or entry.ref is not None:
+    if work.state != "removed" or entry.applied is not None or entry.ref is not None:
         return None
     return messages.GoneReport(key=work.key, term=work.term, step=work.step)
 
@@ -156,7 +156,7 @@ def removed(entry: Entry) -> None:
 
 def _report(entry: Entry) -> messages.WorkloadReport | None:
     work, applied, seen = entry.work, entry.applied, entry.seen
-    if work.told == "removed":
+    if work.state == "removed":
         return None
     if not entry.fault and (applied is None or seen is None or not seen.uid):
         return None
@@ -165,7 +165,7 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
     if (
         applied is not None
         and not entry.fault
-        and work.told == "applied"
+        and work.state == "applied"
         and applied.content != content_of(work)
     ):
         version = applied.term, applied.step

@@ -244,7 +244,7 @@ def _apply_dispatch(
 ) -> None:
     binding = shard.bindings[key]
     for work in works:
-        if work.told == "removed":
+        if work.state == "removed":
             binding.works.pop(work.cluster, None)
             # A later report describes a removed work and must not be taken for one of a new work.
             binding.reports.pop(work.cluster, None)
@@ -253,7 +253,7 @@ def _apply_dispatch(
             forget_removal(shard, work.cluster, key)
             previous = binding.works.get(work.cluster)
             first = previous.first if previous else version
-            suspended = work.told == "suspended"
+            suspended = work.state == "suspended"
             if suspended:
                 generation = previous.generation if previous else 0
             else:

@@ -56,7 +56,7 @@ def decide(
     quota_clusters = _members(facts, quotas) if quotas is not None else required_bindings.NO_CLUSTERS
     removed = binding.works.keys() - assigned.keys() - kept - required - quota_clusters
     for cluster in sorted(removed | leaving):
-        dispatched.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
+        dispatched.append(decisions.DispatchedWork(cluster=cluster, state="removed"))
         is_left = cluster in left or (cluster in leaving and needs.preserves(emit.shard, binding))
         _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
@@ -79,7 +79,7 @@ def decide(
                 overrides = previous.overrides
             work = decisions.DispatchedWork(
                 cluster=cluster,
-                told="applied",
+                state="applied",
                 replicas=replicas,
                 overrides=overrides,
                 labels=state_preservation.labels(binding, cluster),
@@ -120,7 +120,7 @@ def _assigned_quotas(
     for cluster in sorted(clusters):
         work = decisions.DispatchedWork(
             cluster=cluster,
-            told="applied",
+            state="applied",
             replicas=NO_REPLICAS,
             overrides=(quotas.override(cluster),),
             overwrites=True,
@@ -163,7 +163,7 @@ def _new_work(
     if is_suspended:
         if previous is not None and previous.suspended:
             return None
-        return decisions.DispatchedWork(cluster=work.cluster, told="suspended", replicas=work.replicas)
+        return decisions.DispatchedWork(cluster=work.cluster, state="suspended", replicas=work.replicas)
     if previous is None or previous.suspended:
         return work
     is_known = (
@@ -192,7 +192,7 @@ def _send(
     if work is None or declared is None:
         removed = works.WorkRemoved(cluster=cluster, key=key, term=term, step=step, preserved=preserved)
         emit.send(removed)
-    elif work.told == "suspended":
+    elif work.state == "suspended":
         emit.send(works.WorkSuspended(cluster=cluster, key=key, term=term, step=step))
     else:
         applied = works.WorkApplied(

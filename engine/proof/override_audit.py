@@ -65,7 +65,7 @@ class OverrideAudit:
             binding = fold.state.bindings.get(data.subject)
             if isinstance(data, decisions.BindingDispatched) and binding is not None:
                 for work in data.works:
-                    if work.told == "applied":
+                    if work.state == "applied":
                         await self._compare(binding, work.cluster, work, work.overrides, facts)
 
     async def close(self, fold: ShardFold, facts: Facts) -> None:

@@ -195,9 +195,9 @@ def _apply_preserved(
 
 def _apply_dispatched(overrides: dict[str, tuple[str, ...]], dispatched: decisions.BindingDispatched) -> None:
     for work in dispatched.works:
-        if work.told == "applied":
+        if work.state == "applied":
             overrides[work.cluster] = tuple(_override_name(ref) for ref in work.overrides)
-        if not overrides.get(work.cluster) or work.told == "removed":
+        if not overrides.get(work.cluster) or work.state == "removed":
             overrides.pop(work.cluster, None)
 
 

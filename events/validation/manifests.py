@@ -78,8 +78,8 @@ def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
     wrong = list(faults(form, spec, "spec"))
     yield from wrong
     # A field with a fault of form gets no second fault from the rules.
-    told = {fault.field for fault in wrong}
-    yield from (fault for fault in rules(spec) if fault.field not in told)
+    refused = {fault.field for fault in wrong}
+    yield from (fault for fault in rules(spec) if fault.field not in refused)
 
 
 def _placement_faults(placement: object) -> Iterator[Fault]:

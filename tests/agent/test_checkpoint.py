@@ -9,7 +9,7 @@ from events.shapes import WorkloadRef
 
 REF = WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
 WORK = messages.Work(
-    key="k", told="applied", term=1, step=2, template=REF, digest="d", replicas=3, overrides="o"
+    key="k", state="applied", term=1, step=2, template=REF, digest="d", replicas=3, overrides="o"
 )
 ENTRY = Entry(
     work=WORK,

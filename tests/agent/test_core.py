@@ -25,7 +25,7 @@ def work(
     ref = REF if told == "applied" else None
     return messages.Work(
         key="default/web-deployment",
-        told=told,
+        state=told,
         term=1,
         step=step,
         template=ref,

@@ -72,7 +72,7 @@ def named(kind: tuple[str, str], fields: dict[str, object]) -> dict[str, object]
 
 ANYTHING = st.recursive(LEAVES, nested, max_leaves=8)
 OBJECTS = st.builds(named, KINDS, st.dictionaries(FIELDS, ANYTHING, max_size=5))
-WORK = messages.Work(key="default/web-deployment", told="applied", term=1, step=1, name="web-x")
+WORK = messages.Work(key="default/web-deployment", state="applied", term=1, step=1, name="web-x")
 
 
 @given(OBJECTS)

@@ -31,7 +31,7 @@ def prepared(manifest: Json) -> Json:
     )
     work = messages.Work(
         key="default/web-deployment",
-        told="applied",
+        state="applied",
         term=1,
         step=1,
         name="web-x",

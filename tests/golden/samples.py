@@ -326,7 +326,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         works=(
             decisions.DispatchedWork(
                 cluster="member1",
-                told="applied",
+                state="applied",
                 replicas=3,
                 overrides=(_OVERRIDE,),
                 labels={"example.com/job": "a1"},

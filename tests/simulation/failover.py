@@ -291,7 +291,7 @@ class _Model:
         version = (now.step.term, now.step.number)
         for work in told:
             name = work.cluster
-            if work.told != "removed":
+            if work.state != "removed":
                 known = binding.works.get(name)
                 first = known.first if known else version
                 binding.works[name] = Work(version, first, bool(work.overrides))

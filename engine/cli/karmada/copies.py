@@ -56,7 +56,7 @@ def _report(client: Client, cluster: str, running_there: Mapping[states.Binding,
     reports = [
         _reported(work, by_key[work.key])
         for work in _works(client, path)
-        if work.told == _APPLIED and work.key in by_key
+        if work.state == _APPLIED and work.key in by_key
     ]
     for number in range(0, len(reports), messages.REPORTS_MAX):
         batch = messages.Reports(

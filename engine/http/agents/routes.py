@@ -296,7 +296,7 @@ class _Agents:
                 work = placed.work
                 line = messages.Work(
                     key=placed.key,
-                    told="suspended" if work.suspended else "applied",
+                    state="suspended" if work.suspended else "applied",
                     term=work.term,
                     step=work.step,
                     name=work.name,
@@ -371,7 +371,7 @@ class _Agents:
 
 def _counts(work: messages.Work, current: agent_queries.Placed | None) -> bool:
     if current is None:
-        return work.told == "removed"
+        return work.state == "removed"
     return current.version >= work.version
 
 
@@ -387,7 +387,7 @@ def _work_message(data: shapes.Event) -> messages.Work | None:
         case works.WorkApplied():
             return messages.Work(
                 key=data.key,
-                told="applied",
+                state="applied",
                 term=data.term,
                 step=data.step,
                 name=marks.work_name(data.template.kind, data.template.namespace, data.template.name),
@@ -399,10 +399,10 @@ def _work_message(data: shapes.Event) -> messages.Work | None:
             )
         case works.WorkRemoved():
             return messages.Work(
-                key=data.key, told="removed", term=data.term, step=data.step, preserved=data.preserved
+                key=data.key, state="removed", term=data.term, step=data.step, preserved=data.preserved
             )
         case works.WorkSuspended():
-            return messages.Work(key=data.key, told="suspended", term=data.term, step=data.step)
+            return messages.Work(key=data.key, state="suspended", term=data.term, step=data.step)
         case _:
             return None
 

@@ -293,5 +293,7 @@ def _conflict_text(conflicts: tuple[Conflict, ...]) -> str:
     paths: dict[str, list[str]] = {}
     for conflict in conflicts:
         paths.setdefault(conflict.owner, []).append(f"- {field_sets.show(conflict.path)}")
-    told = "\n".join(f"conflicts with {owner}:\n" + "\n".join(each) for owner, each in sorted(paths.items()))
-    return f"Apply failed with {len(conflicts)} conflicts: {told}"
+    listed = "\n".join(
+        f"conflicts with {owner}:\n" + "\n".join(each) for owner, each in sorted(paths.items())
+    )
+    return f"Apply failed with {len(conflicts)} conflicts: {listed}"

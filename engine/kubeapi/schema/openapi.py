@@ -108,9 +108,9 @@ def _component(resource: Resource, schemas: Json) -> str:
 
 def _custom_schema(structure: Json, own: Json) -> Json:
     """Return the schema of a custom kind as its definition has it, with the known types of the common fields."""
-    known, told = object_at(own, "properties"), object_at(structure, "properties")
+    known, described = object_at(own, "properties"), object_at(structure, "properties")
     head = {name: known[name] for name in ("apiVersion", "kind", "metadata") if name in known}
-    return {**structure, "properties": {**told, **head}}
+    return {**structure, "properties": {**described, **head}}
 
 
 def _named(name: str, schemas: Json) -> str:
@@ -158,8 +158,8 @@ def _fields(fields: Fields, schemas: Json) -> Json:
     properties: Json = {}
     for name, field in fields.fields.items():
         written = _field(field, schemas)
-        told = meaning.fields.get(name)
-        properties[name] = {**written, "description": told} if told else written
+        described = meaning.fields.get(name)
+        properties[name] = {**written, "description": described} if described else written
     found: Json = {"type": "object", "properties": properties}
     if meaning.text:
         found["description"] = meaning.text

@@ -41,16 +41,16 @@ def _scaled(value: Json, _now: int) -> object:
 def _targets(value: Json, _now: int) -> object:
     """Cell: current and target value of each metric, as ``cpu: 12%/80%``."""
     currents = items(value, "status.currentMetrics")
-    told = [
+    metrics = [
         _target(each, currents[place] if place < len(currents) else {})
         for place, each in enumerate(items(value, "spec.metrics"))
     ]
     share = at(value, "spec.targetCPUUtilizationPercentage")
     if share is not None:
         used = at(value, "status.currentCPUUtilizationPercentage")
-        told.append(f"cpu: {'<unknown>' if used is None else f'{used}%'}/{share}%")
-    shown = ", ".join(told[:_TARGETS_MAX]) or NONE
-    return f"{shown} + {len(told) - _TARGETS_MAX} more..." if len(told) > _TARGETS_MAX else shown
+        metrics.append(f"cpu: {'<unknown>' if used is None else f'{used}%'}/{share}%")
+    shown = ", ".join(metrics[:_TARGETS_MAX]) or NONE
+    return f"{shown} + {len(metrics) - _TARGETS_MAX} more..." if len(metrics) > _TARGETS_MAX else shown
 
 
 def _target(metric: Json, current: Json) -> str:
@@ -64,8 +64,8 @@ def _target(metric: Json, current: Json) -> str:
         wanted = at(metric, f"{source}.target.{field}")
         if wanted is not None:
             used = at(current, f"{source}.current.{field}")
-            told = f"{'<unknown>' if used is None else f'{used}{mark}'}/{wanted}{mark}{after}"
-            return f"{at(metric, f'{source}.name')}: {told}" if kind.endswith("Resource") else told
+            shown = f"{'<unknown>' if used is None else f'{used}{mark}'}/{wanted}{mark}{after}"
+            return f"{at(metric, f'{source}.name')}: {shown}" if kind.endswith("Resource") else shown
     return "<unknown>"
 
 
