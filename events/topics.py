@@ -45,7 +45,9 @@ TOPICS: Final[dict[str, Topic]] = {
             name=SPECS, sharded=True, key="binding key; a rebalancer's own", carries="templates, rebalancers"
         ),
         Topic(name=POLICIES, sharded=False, key="object key", carries="policies, namespaces, interpreters"),
-        Topic(name=CLUSTERS, sharded=False, key="cluster", carries="clusters, their taints, labels and room"),
+        Topic(
+            name=CLUSTERS, sharded=False, key="cluster", carries="clusters, their taints, labels and capacity"
+        ),
         Topic(name=HEALTH, sharded=True, key="binding key", carries="what members report of each workload"),
         Topic(name=DECISIONS, sharded=True, key="the shard", carries="steps, and what was decided in them"),
         Topic(

@@ -113,7 +113,7 @@ class Projector:
             # file.
             if not found or found[0].checksum != checkpoint.checksum:
                 raise ProjectionError(
-                    f"the views end at number {checkpoint.number} of another log; build them anew"
+                    f"the views end at number {checkpoint.number} of another log; rebuild them"
                 )
         self._fold = fold
         self._written = checkpoint.number

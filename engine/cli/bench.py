@@ -52,7 +52,7 @@ def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
 
 
 @app.command(
-    name="failover", help="A tenth of many clusters fail at once: until all that ran there is placed anew."
+    name="failover", help="A tenth of many clusters fail at once: until all that ran there is placed again."
 )
 def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
     """Measure rescheduling after a tenth of the clusters fail at once."""

@@ -118,10 +118,10 @@ configuration of its agent, which applies what the cluster must run.
 
 UNJOIN: Final = """Let a real cluster leave.
 
-What it was given is withdrawn; its agent removes that, and ends. The command
-waits for it, and tells what is left. Where no agent is there any more, the
-cluster leaves at once with --force; what runs there stays until an agent
-comes back.
+All works of the cluster are withdrawn; its agent removes the workloads, and
+ends. The command waits for it, and prints what is left. If no agent runs, the
+cluster leaves at once with --force; its workloads stay until an agent comes
+back.
 
     reballast unjoin edge-1
     reballast unjoin edge-1 --wait 300
@@ -141,10 +141,10 @@ With --metrics-port it answers /healthz, /readyz (the API of every cluster
 answers) and /metrics, for Prometheus, without a token.
 """
 
-API: Final = """Serve questions and commands on a log on Kafka.
+API: Final = """Serve the query API and the Kubernetes API on a log on Kafka.
 
 Each server keeps views of its own in its directory; all of them show the same
-under the same numbers, and whoever writes through one reads it on any other.
+under the same numbers, and a write through one can be read on any other.
 REBALLAST_TOKEN is the token that clients must show; without it one is made, the
 same for all servers on the log, as is the authority behind their certificates.
 
@@ -158,8 +158,8 @@ REBALLAST_SERVER=https://apis.lan:8080 REBALLAST_TOKEN=… REBALLAST_CA=kube-ca.
 
 PROJECTOR: Final = """Keep the views in a directory level with a log on Kafka.
 
-The tables (views.sqlite) are for whoever wants to read them with SQL; the
-server of reballast api keeps its own.
+The tables (views.sqlite) are for readers that use SQL; the server of
+reballast api keeps its own.
 
     reballast projector --log kafka://kafka-1:9092 --data ./views
 """
@@ -225,7 +225,7 @@ DESCRIBE: Final = """Show one object with its decisions and events.
 
 EDIT: Final = """Change an object in your editor ($VISUAL or $EDITOR).
 
-What you changed is sent as a patch; it is refused if somebody else changed
+Your changes are sent as a patch; it is refused if another client has changed
 the object meanwhile.
 
     reballast edit deploy foo
@@ -342,9 +342,9 @@ Exits with 0 if each failure is absorbed, 2 if one is not, 1 if the drill fails.
 
 EXPLAIN: Final = """Say why a workload is where it is.
 
-The step that decided is computed again and tells, of each cluster, which
-filters it failed, or its room, its weight and its replicas. Where there was not
-room enough, it tells who had to make some, for whom, or why nobody had to.
+The step that decided is computed again and shows, for each cluster, which
+filters it failed, or its free capacity, its weight and its replicas. If capacity
+was missing, it shows which bindings were preempted, for which other, or why none.
 
     reballast explain deploy foo
     reballast explain deploy foo --as-of 120
@@ -376,11 +376,11 @@ opens the log for reading only, in several processes.
     reballast log verify --log kafka://kafka-1:9092 --from 120000
     reballast log verify --checkpoint signed.jsonl --public-key my.key.pub
 
-The last one also finds a log that was cut or written anew with right digests:
+The last one also finds a log that was cut or rewritten with right digests:
 each checkpoint that was signed must be in it.
 """
 
-LOG_CHECKPOINT: Final = """Sign what the log holds now, to be kept where nobody can change it.
+LOG_CHECKPOINT: Final = """Sign what the log holds now, to be kept where no one can change it.
 
 A checkpoint holds the digest of each shard's last step and one over all
 records. Where --to names a file, it continues the last checkpoint in it.
@@ -420,7 +420,7 @@ Exit code: 0 all is the same, 2 something differs, 1 error.
 
 REPLAY: Final = """Compute what the log says again, from the first event on.
 
-The views are folded anew, up to now or to a moment, and counted.
+The views are folded again, up to now or to a number or time, and counted.
 
     reballast replay
     reballast replay --as-of 120

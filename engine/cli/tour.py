@@ -175,12 +175,12 @@ class _Tourist:
     def play(self) -> None:
         """Run all steps, in the tutorial's order."""
         self._title(
-            "Step 1: create a Deployment with 3 replicas, and a policy that divides them by free room"
+            "Step 1: create a Deployment with 3 replicas, and a policy that divides them by free capacity"
         )
         self._apply(tour_manifests.DEPLOYMENT)
         self._expect("2 replicas run in member1, 1 in member2", {"member1": 2, "member2": 1})
 
-        self._title("Step 2: a NoExecute taint on member1 stands for its failure")
+        self._title("Step 2: a NoExecute taint on member1 simulates its failure")
         self._retaint("tainted", [_TAINT], [])
         self._expect("all replicas run in member2", {"member2": 3})
         self._retaint("untainted", [], [_TAINT])

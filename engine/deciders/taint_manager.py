@@ -106,7 +106,7 @@ def _paced(binding: Binding, cluster: str, deadline_ms: int) -> int:
 
     A tolerated taint lets the scheduler come back, although the time of the toleration is over. In the reference, whose
     parts wait for one another, such a binding comes and goes every few seconds. Here it would within the same
-    millisecond, for ever; so it stays as long as the taint has evicted already, at least RETURN_MS.
+    millisecond, forever; so it stays as long as the taint has evicted already, at least RETURN_MS.
     """
     last_ms = next((at_ms for name, at_ms in binding.evicted if name == cluster), None)
     if last_ms is None or last_ms < deadline_ms or deadline_ms == eviction_rules.AT_ONCE_MS:

@@ -6,9 +6,9 @@ from typing import Final, cast
 from engine.http import observed_texts
 from events.json_values import Json, as_object, object_at, objects_at, texts
 
-_UNTOLD: Final = frozenset({"key", "manifest", "placement", "ends"})
+_LEFT_OUT: Final = frozenset({"key", "manifest", "placement", "ends"})
 
-NOBODY: Final = {
+NOT_PREEMPTED: Final = {
     "NotEnough": "preempting all lower-priority bindings would not free enough capacity",
     "TooMany": "too many bindings would have to be preempted",
     "RoomCame": "capacity became free meanwhile",
@@ -42,7 +42,7 @@ def _summary(entry: Mapping[str, object], *, is_named: bool) -> str:
     return " ".join(
         f"{name}={short(value)}"
         for name, value in data.items()
-        if name not in _UNTOLD and not name.lower().endswith("digest")
+        if name not in _LEFT_OUT and not name.lower().endswith("digest")
     )
 
 
@@ -105,6 +105,6 @@ def _preempts(preemption: Json) -> Iterator[str]:
         size = f"{victim.get('replicas')} replicas, priority {victim.get('priority')}"
         yield f"{victim.get('key')} in {victim.get('cluster')} ({size})"
     if preemption.get("reason"):
-        yield f"nothing: {NOBODY[str(preemption['reason'])]}"
+        yield f"nothing: {NOT_PREEMPTED[str(preemption['reason'])]}"
     elif not preemption.get("isAnswered"):
         yield "undecided: some shards have not answered yet"

@@ -60,7 +60,7 @@ def _topics() -> str:
                 f"`{topics.PREFIX}{topic.name}`",
                 topic.partitions,
                 topic.key,
-                "you, and the engine's doors" if topic.name in statements.INPUT_TOPICS else "the engine",
+                "you, and the engine's write APIs" if topic.name in statements.INPUT_TOPICS else "the engine",
                 topic.carries,
             )
             for topic in topics.TOPICS.values()

@@ -1,4 +1,4 @@
-"""Private words and openings that the contributor guide replaces, counted in docstrings and comments."""
+"""Private words and openings that the contributor guide replaces: in docstrings, comments, texts and READMEs."""
 
 import ast
 import io
@@ -22,6 +22,7 @@ PRIVATE: Final = re.compile(
 OPENINGS: Final = re.compile(r"^(?:What|Who|Whoever|Where|Whose|That which|The same|As above|See ``)\b")
 """A docstring begins with a noun or a verb, not with a clause about one."""
 
+_DOCUMENTED_IN: Final = ("engine", "events", "projections", "compose")
 _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -40,6 +41,18 @@ def docstrings(path: Path) -> Iterator[str]:
                 yield statement.value.value
 
 
+def texts(path: Path) -> Iterator[str]:
+    """Yield the texts of a module: strings of several words.
+
+    Rules of events are left out: their texts are recorded in rejections, and no recorded byte changes.
+    """
+    if trees.name_of(path).startswith("events/validation/"):
+        return
+    for node in ast.walk(trees.tree(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.value
+
+
 def comments(path: Path) -> Iterator[str]:
     """Yield all comments of a module, except those for tools."""
     for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
@@ -49,7 +62,7 @@ def comments(path: Path) -> Iterator[str]:
 
 @cache
 def counts() -> Counter[str]:
-    """Count each private word and each opening in the shipped packages."""
+    """Count each private word and each opening in the shipped packages and the README files."""
     found: Counter[str] = Counter()
     for path in trees.modules():
         if trees.name_of(path).startswith("tests/"):
@@ -58,6 +71,11 @@ def counts() -> Counter[str]:
             found.update(word.lower() for word in PRIVATE.findall(text))
             if match := OPENINGS.match(text.strip()):
                 found[f"{match[0]} ..."] += 1
-        for text in comments(path):
+        for text in (*texts(path), *comments(path)):
             found.update(word.lower() for word in PRIVATE.findall(text))
+    for path in (
+        trees.ROOT / "README.md",
+        *(file for name in _DOCUMENTED_IN for file in (trees.ROOT / name).rglob("README.md")),
+    ):
+        found.update(word.lower() for word in PRIVATE.findall(path.read_text()))
     return found

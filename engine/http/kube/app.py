@@ -99,7 +99,7 @@ def create_app(
         # The path below this application's root, since it may be mounted in another application.
         path = f"/{request.path_params['path']}"
         # Health and version are public.
-        user = authentication.NOBODY if path in _OPEN else await known.authenticate(request.headers)
+        user = authentication.ANONYMOUS if path in _OPEN else await known.authenticate(request.headers)
         authentication.keep(request, user)
         if path not in _OPEN:
             meter.spend(user)

@@ -23,7 +23,7 @@ from events.json_values import Json, object_at
 from events.validation import known_kinds
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
-NOBODY: Final = User(name="system:anonymous", groups=(rbac.UNAUTHENTICATED,))
+ANONYMOUS: Final = User(name="system:anonymous", groups=(rbac.UNAUTHENTICATED,))
 _KEY: Final = "reballast.user"
 _EXTRA: Final = "impersonate-extra-"
 _ACCOUNT: Final = "system:serviceaccount:"

@@ -45,7 +45,7 @@ class Meter:
     def __init__(self, limits: Limits, clock_s: Callable[[], float]) -> None:
         self._limits = limits
         self._clock_s = clock_s
-        self._purses: OrderedDict[str, _TokenBucket] = OrderedDict()
+        self._buckets: OrderedDict[str, _TokenBucket] = OrderedDict()
         self._watches: dict[str, int] = {}
 
     def spend(self, user: User) -> None:
@@ -53,17 +53,17 @@ class Meter:
         if user.is_master:
             return
         now_s, limits = self._clock_s(), self._limits
-        purse = self._purses.pop(user.name, None) or _TokenBucket(limits.burst, now_s)
-        earned = (now_s - purse.at_s) * limits.requests_per_second
-        purse.requests = min(purse.requests + earned, limits.burst)
-        purse.at_s = now_s
-        self._purses[user.name] = purse
-        if len(self._purses) > _USERS_MAX:
-            self._purses.popitem(last=False)
-        if purse.requests < 1:
-            wait_s = math.ceil((1 - purse.requests) / limits.requests_per_second)
+        bucket = self._buckets.pop(user.name, None) or _TokenBucket(limits.burst, now_s)
+        refilled = (now_s - bucket.at_s) * limits.requests_per_second
+        bucket.requests = min(bucket.requests + refilled, limits.burst)
+        bucket.at_s = now_s
+        self._buckets[user.name] = bucket
+        if len(self._buckets) > _USERS_MAX:
+            self._buckets.popitem(last=False)
+        if bucket.requests < 1:
+            wait_s = math.ceil((1 - bucket.requests) / limits.requests_per_second)
             raise status_objects.too_many_requests(wait_s)
-        purse.requests -= 1
+        bucket.requests -= 1
 
     def watch(self, user: User) -> Callable[[], None]:
         """Count a watch; the returned function ends it. Raises StatusError (429) if the user has too many."""

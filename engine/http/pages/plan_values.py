@@ -87,8 +87,8 @@ class Outage(Struct, frozen=True, kw_only=True):
     needed: str
     recovered: str
     remedies: list[str]
-    lacking: list[tuple[str, int]]
-    more_lacking: int
+    missing_capacity: list[tuple[str, int]]
+    more_missing_capacity: int
 
 
 class Drill(Struct, frozen=True, kw_only=True):
@@ -208,7 +208,7 @@ def _event(event: predictions.PredictedEvent) -> Event:
 
 
 def _outage(result: drills.Result) -> Outage:
-    lacking = [(each.key, each.missing) for each in result.suffering if each.missing]
+    missing_capacity = [(each.key, each.missing) for each in result.suffering if each.missing]
     return Outage(
         domain=result.outage.domain,
         name=result.outage.name,
@@ -219,6 +219,6 @@ def _outage(result: drills.Result) -> Outage:
         needed=", ".join(f"{name} {text}" for name, text in result.needed.items()),
         recovered="never" if result.recovered_ms is None else summaries.duration(result.recovered_ms),
         remedies=[remedy.text for remedy in result.remedies],
-        lacking=lacking[:_SUFFERING_MAX],
-        more_lacking=max(len(lacking) - _SUFFERING_MAX, 0),
+        missing_capacity=missing_capacity[:_SUFFERING_MAX],
+        more_missing_capacity=max(len(missing_capacity) - _SUFFERING_MAX, 0),
     )

@@ -63,7 +63,7 @@ def read(token: str, key: bytes, now_s: int) -> Claims:
     if len(given) > TOKEN_BYTES_MAX or given.count(b".") != _PARTS - 1:
         raise TokenError("no token of this server")
     if not hmac.compare_digest(_text(_signature(content, key)), signature):
-        raise TokenError("signed by somebody else")
+        raise TokenError("signed with another key")
     # Decoded only after the signature matched: until then the claims are untrusted input.
     claims = msgspec.json.decode(_bytes(content.partition(b".")[2]), type=Claims)
     if claims.exp and claims.exp <= now_s:

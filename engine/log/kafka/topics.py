@@ -82,7 +82,7 @@ def _settings(expected: _ExpectedTopic, replicas: int) -> dict[str, str]:
 
 
 async def prepare_one(address: Address, name: str) -> None:
-    """Create a topic of one partition that keeps its records for ever, if it is missing. Raises LogError."""
+    """Create a topic of one partition that keeps its records forever, if it is missing. Raises LogError."""
     admin = clients.admin(address)
     try:
         await admin.start()

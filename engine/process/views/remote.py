@@ -21,7 +21,7 @@ PATIENCE_S: Final = 5.0
 """How long the views may stall before waiting readers get an error."""
 
 _AFTER_END_S: Final = 1.0
-_REMEDY: Final = "the views go on by themselves once there is room"
+_REMEDY: Final = "the views go on by themselves once there is space"
 _MODULE: Final = "engine.process.views"
 _log = diagnostics.logger(__name__)
 

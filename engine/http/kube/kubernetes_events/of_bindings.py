@@ -105,13 +105,17 @@ def _ranked(data: shapes.Event) -> Iterator[_Saying]:
             text = f"{fault}; until then the scheduling priority is 0."
             yield _warning("PriorityClassNotFound", text, _DETECTOR)
         case decisions.CapacityWanted(missing=missing):
-            text = f"{missing} replicas find no room: all shards are asked who of lower priority has some."
+            text = f"capacity for {missing} replicas is missing: all shards are asked for bindings of lower priority."
             yield _normal("CapacityWanted", text, _SCHEDULER)
         case decisions.PreemptionDecided(victims=victims, reason=reason):
             left = "; ".join(
                 f"{victim.key} leaves {victim.cluster} ({victim.replicas})" for victim in victims
             )
-            text = f"Preempted: {left}." if left else f"Nobody is preempted: {summaries.NOBODY[reason]}."
+            text = (
+                f"Preempted: {left}."
+                if left
+                else f"No binding is preempted: {summaries.NOT_PREEMPTED[reason]}."
+            )
             yield _normal("PreemptionSucceed" if left else "PreemptionFailed", text, _SCHEDULER)
         case decisions.EvictionStarted(cluster=cluster, replicas=replicas, by=by) if by:
             text = f"Preempted by {by} in cluster {cluster}: {replicas} replicas leave it."
