@@ -1,4 +1,4 @@
-"""Signed checkpoints: a log that was cut, spliced or written anew with right digests is found, with its first step."""
+"""Signed checkpoints: a log that was cut, spliced or rewritten with right digests is found, with its first step."""
 
 import asyncio
 import contextlib
