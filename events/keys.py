@@ -21,6 +21,11 @@ def binding_key(kind: str, namespace: str, name: str) -> str:
     return f"{namespace}/{bound}" if namespace else bound
 
 
+def full_name(namespace: str, name: str) -> str:
+    """Return ``namespace/name``, or the name of an object without namespace."""
+    return "/".join(filter(None, (namespace, name)))
+
+
 def split(key: str) -> tuple[str, str]:
     """Return the namespace and name in a binding key; the namespace is empty for cluster-scoped bindings."""
     namespace, _, name = key.rpartition("/")

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from events import keys, shapes
+from events import keys, shapes, vocabulary
 
 
 class Observation(shapes.Event, frozen=True, kw_only=True):
@@ -24,7 +24,6 @@ class Observation(shapes.Event, frozen=True, kw_only=True):
         return timeline_key(self.kind, self.namespace, self.name)
 
 
-_BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 _CLUSTER: Final = "Cluster"
 _EVENT_KIND: Final = "Event"
 _NO_TEMPLATES: Final = frozenset(
@@ -43,8 +42,8 @@ _NO_TEMPLATES: Final = frozenset(
 
 def timeline_key(kind: str, namespace: str, name: str) -> str:
     """Return the key of the timeline of an object."""
-    if kind in _BINDINGS:
-        return f"{namespace}/{name}" if namespace else name
+    if kind in vocabulary.BINDING_KINDS:
+        return keys.full_name(namespace, name)
     if kind == _CLUSTER:
         return keys.cluster_key(name)
     if kind in _NO_TEMPLATES:
@@ -68,7 +67,7 @@ class ObjectChange(Observation, frozen=True, kw_only=True):
     @property
     def is_binding(self) -> bool:
         """Whether the object is a binding of Karmada's."""
-        return self.kind in _BINDINGS and not self.group
+        return self.kind in vocabulary.BINDING_KINDS and not self.group
 
     @property
     def record_key(self) -> str:

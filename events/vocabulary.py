@@ -12,6 +12,8 @@ PURGE_GRACEFULLY: Final = "Gracefully"
 PURGE_NEVER: Final = "Never"
 """Purge mode of an eviction: the workload stays where it is."""
 
+BINDING_KINDS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
+
 SAFE_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated names and encoded hashes, as Kubernetes chooses them: without vowels and look-alikes."""
 

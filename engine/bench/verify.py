@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from engine.bench import inputs, processes
-from engine.log import sqlite, sqlite_reading
+from engine.log import reading, sqlite, sqlite_reading
 from engine.process import installation, log_places, proofs
 from engine.proof import verification
 from engine.proof.rules import UNCHANGED
@@ -25,7 +25,6 @@ from events import codec
 
 _DEPLOYMENTS: Final = 1_000
 _EDITED: Final = 10
-_READ: Final = 1_000
 _SAMPLE_S: Final = 0.2
 _PARTS: Final = (100, 10, 1)
 _COUNT_MIN: Final = 2_000
@@ -109,11 +108,8 @@ async def _timed(work: Callable[[], _ResultT]) -> tuple[float, _ResultT]:
 
 async def _decode(directory: Path) -> None:
     log = sqlite_reading.SqliteReader(directory)
-    after = 0
-    while batch := await log.read_all(after, _READ):
-        for record in batch:
-            codec.decode(record)
-        after = batch[-1].number
+    async for record in reading.of_all(log):
+        codec.decode(record)
     await log.aclose()
 
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from engine.cli import failures, output, server_location, table_rows
 from engine.cli.client import Client
-from events import keys
+from events import keys, vocabulary
 from events.json_values import Json, object_at, objects_at
 from events.validation import known_kinds as kinds
 
@@ -18,7 +18,6 @@ _CLOSE: Final = 0.6
 _DISCOVERY: Final = {
     "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
 }
-_BINDING_KINDS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 
 
 def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
@@ -148,7 +147,7 @@ def key_of(kind: kinds.Kind, namespace: str, name: str) -> str:
     match kind.route:
         case "rebalancer":
             return keys.rebalancer_key(name)
-        case "template" if kind.kind in _BINDING_KINDS:
+        case "template" if kind.kind in vocabulary.BINDING_KINDS:
             return f"{namespace}/{name}" if kind.namespaced else name
         case "template":
             return keys.binding_key(kind.kind, namespace if kind.namespaced else "", name)
@@ -167,7 +166,7 @@ def _all(
         for document in pages(client, "clusters", labelSelector=labels, asOf=as_of):
             if name in {"", table_rows.named(document)}:
                 yield document
-    elif kind.kind in _BINDING_KINDS:
+    elif kind.kind in vocabulary.BINDING_KINDS:
         for document in pages(client, "bindings", namespace=namespace, labelSelector=labels, asOf=as_of):
             if document.get("kind") == kind.kind and name in {"", table_rows.named(document)}:
                 yield document

@@ -27,7 +27,7 @@ CONFIRM_MS: Final = 30_000
 PACE_MS: Final = 10_000
 """Minimum time between two clusters that are emptied (Kubernetes' node eviction rate of 0.1 per second)."""
 
-STUCK_MS: Final = 60_000
+STUCK_MS: Final = times.MINUTE_MS
 """How long a cluster waits for each one before it that is never emptied."""
 
 CROWD_MIN: Final = 3

@@ -99,7 +99,7 @@ def decide(
 
 
 def _overwrites(binding: Binding, emit: step_outputs.Emitter) -> bool:
-    """Whether works take over objects that exist: the template says so, or its policy, or bindings that need it."""
+    """Whether works overwrite existing objects, by the template, its policy or the bindings that require it."""
     if binding.template is not None and binding.template.overwrites:
         return True
     if binding.claim is None:

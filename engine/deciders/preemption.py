@@ -14,7 +14,7 @@ from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, Want
 from engine.objects import priorities
 from engine.placement import missing_capacity, requests
-from events import decisions, links, shapes, topics
+from events import decisions, links, shapes, times, topics
 
 CLUSTERS_MAX: Final = 1_024
 """Clusters in one request, the first in name order."""
@@ -26,7 +26,7 @@ NOT_ENOUGH: Final = "NotEnough"
 TOO_MANY: Final = "TooMany"
 CAPACITY_APPEARED: Final = "RoomCame"
 
-_PAUSE_MS: Final = 60_000
+_PAUSE_MS: Final = times.MINUTE_MS
 _PAUSE_MS_MAX: Final = 600_000
 _DOUBLINGS_MAX: Final = 4
 

@@ -22,10 +22,10 @@ from engine.domain.bindings import Claim, Targets
 from engine.objects import workloads
 from engine.placement import requests, schedule, triggers
 from engine.placement.decisions import SUCCESS, Decision
-from events import decisions, imported_placements, links, shapes
+from events import decisions, imported_placements, links, shapes, times
 
 _RETRY_MS: Final = 1_000
-_RETRY_MS_MAX: Final = 60_000
+_RETRY_MS_MAX: Final = times.MINUTE_MS
 _DOUBLINGS_MAX: Final = 7
 _IMPORTED: Final = "Imported"
 _STEADY: Final = "Steady"

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -25,6 +26,11 @@ _DIGEST_BYTES: Final = 8
 
 Targets = tuple[tuple[str, int], ...]
 """Pairs of cluster and replicas."""
+
+
+def targets_text(clusters: Mapping[str, object]) -> str:
+    """Return clusters with their replicas in one line, by name."""
+    return ", ".join(f"{name}: {count}" for name, count in sorted(clusters.items())) or "nowhere"
 
 
 class Claim(Struct, frozen=True, array_like=True, gc=False):

@@ -1,14 +1,15 @@
 """Short text for observations of another control plane: what an object's new version shows. Plain JSON in, text out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
+from engine.domain.bindings import targets_text
+from events import keys, vocabulary
 from events.json_values import Json, condition, object_at, objects_at
 
 _ABOUT: Final = {"object-observed", "object-vanished", "decision-compared", "decision-made"}
 _EVENT: Final = "Event"
 _SUCCESS: Final = "Success"
-_BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 
 
 def text(event: str, data: Json, *, is_named: bool) -> str | None:
@@ -16,18 +17,13 @@ def text(event: str, data: Json, *, is_named: bool) -> str | None:
     if event not in _ABOUT:
         return None
     kind = str(data.get("kind"))
-    name = "/".join(filter(None, (str(data.get("namespace") or ""), str(data.get("name") or ""))))
+    name = keys.full_name(str(data.get("namespace") or ""), str(data.get("name") or ""))
     shown = _shown(event, kind, data)
     if event == "object-observed" and kind == _EVENT:
         return f"Event {_subject(object_at(data, 'manifest'))}: {shown}" if is_named else f"Event {shown}"
     if is_named:
         return f"{kind} {name}: {shown}"
-    return shown if kind in _BINDINGS or event != "object-observed" else f"{kind}: {shown}"
-
-
-def counts(clusters: Mapping[str, object]) -> str:
-    """Return replicas by cluster."""
-    return ", ".join(f"{name}: {count}" for name, count in sorted(clusters.items())) or "nowhere"
+    return shown if kind in vocabulary.BINDING_KINDS or event != "object-observed" else f"{kind}: {shown}"
 
 
 def _shown(event: str, kind: str, data: Json) -> str:
@@ -54,13 +50,15 @@ def _compared(data: Json) -> str:
 def _result(data: Json) -> str:
     """A result of scheduling: the clusters, or the reason why there are none."""
     if data.get("reason") == _SUCCESS:
-        return counts(object_at(data, "clusters"))
+        return targets_text(object_at(data, "clusters"))
     return f"{data.get('reason')}: {data.get('message')}"
 
 
 def _binding(manifest: Json) -> str:
     spec = object_at(manifest, "spec")
-    placed = counts({str(each.get("name")): each.get("replicas", 0) for each in objects_at(spec, "clusters")})
+    placed = targets_text(
+        {str(each.get("name")): each.get("replicas", 0) for each in objects_at(spec, "clusters")}
+    )
     evicting = [str(task.get("fromCluster")) for task in objects_at(spec, "gracefulEvictionTasks")]
     leaving = f"; evicting from {', '.join(evicting)}" if evicting else ""
     scheduled = condition(manifest, "Scheduled")
@@ -82,7 +80,7 @@ def _event(manifest: Json) -> str:
 def _subject(manifest: Json) -> str:
     """The object that an Event is about."""
     about = object_at(manifest, "involvedObject")
-    name = "/".join(filter(None, (str(about.get("namespace") or ""), str(about.get("name")))))
+    name = keys.full_name(str(about.get("namespace") or ""), str(about.get("name")))
     return f"{about.get('kind')} {name}"
 
 
@@ -104,7 +102,7 @@ def _template(manifest: Json) -> str:
 
 
 _OF_KIND: Final[dict[str, Callable[[Json], str]]] = {
-    **dict.fromkeys(_BINDINGS, _binding),
+    **dict.fromkeys(vocabulary.BINDING_KINDS, _binding),
     "Cluster": _cluster,
     _EVENT: _event,
     "WorkloadRebalancer": _rebalancer,

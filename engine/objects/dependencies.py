@@ -9,13 +9,13 @@ validate templates. This module does not check whether the objects exist.
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from events import limits
-from events.json_values import Json, list_at
+from events.json_values import at, list_at
 
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105  # a kind
@@ -110,56 +110,44 @@ def _may_refer(raw: bytes) -> bool:
 
 
 def _ingress(root: object) -> _References:
-    for entry in list_at(_field_at(root, "spec", "tls")):
-        yield SECRET, _field_at(entry, "secretName")
+    for entry in list_at(root, "spec", "tls"):
+        yield SECRET, at(entry, "secretName")
 
 
 def _workload(kind: str, root: object, pod_path: tuple[str, ...]) -> _References:
-    own_claims = [
-        _field_at(claim, "metadata", "name")
-        for claim in list_at(_field_at(root, "spec", "volumeClaimTemplates"))
-    ]
-    for dependency_kind, name in _pod(_field_at(root, *pod_path)):
+    own_claims = [at(claim, "metadata", "name") for claim in list_at(root, "spec", "volumeClaimTemplates")]
+    for dependency_kind, name in _pod(at(root, *pod_path)):
         if not (kind == "StatefulSet" and dependency_kind == VOLUME_CLAIM and name in own_claims):
             yield dependency_kind, name
 
 
 def _pod(pod: object) -> _References:
-    account = _field_at(pod, "serviceAccountName")
+    account = at(pod, "serviceAccountName")
     if account != DEFAULT_ACCOUNT:
         yield SERVICE_ACCOUNT, account
-    for entry in list_at(_field_at(pod, "imagePullSecrets")):
-        yield SECRET, _field_at(entry, "name")
+    for entry in list_at(pod, "imagePullSecrets"):
+        yield SECRET, at(entry, "name")
     for group in _CONTAINERS:
-        for container in list_at(_field_at(pod, group)):
+        for container in list_at(pod, group):
             yield from _container(container)
-    for volume in list_at(_field_at(pod, "volumes")):
+    for volume in list_at(pod, "volumes"):
         yield from _volume(volume)
 
 
 def _container(container: object) -> _References:
-    for source in list_at(_field_at(container, "envFrom")):
-        yield CONFIG_MAP, _field_at(source, "configMapRef", "name")
-        yield SECRET, _field_at(source, "secretRef", "name")
-    for variable in list_at(_field_at(container, "env")):
-        yield CONFIG_MAP, _field_at(variable, "valueFrom", "configMapKeyRef", "name")
-        yield SECRET, _field_at(variable, "valueFrom", "secretKeyRef", "name")
+    for source in list_at(container, "envFrom"):
+        yield CONFIG_MAP, at(source, "configMapRef", "name")
+        yield SECRET, at(source, "secretRef", "name")
+    for variable in list_at(container, "env"):
+        yield CONFIG_MAP, at(variable, "valueFrom", "configMapKeyRef", "name")
+        yield SECRET, at(variable, "valueFrom", "secretKeyRef", "name")
 
 
 def _volume(volume: object) -> _References:
-    yield CONFIG_MAP, _field_at(volume, "configMap", "name")
-    yield VOLUME_CLAIM, _field_at(volume, "persistentVolumeClaim", "claimName")
+    yield CONFIG_MAP, at(volume, "configMap", "name")
+    yield VOLUME_CLAIM, at(volume, "persistentVolumeClaim", "claimName")
     for path in _SECRET_PATHS:
-        yield SECRET, _field_at(volume, *path)
-    for source in list_at(_field_at(volume, "projected", "sources")):
-        yield CONFIG_MAP, _field_at(source, "configMap", "name")
-        yield SECRET, _field_at(source, "secret", "name")
-
-
-def _field_at(value: object, *path: str) -> object:
-    """The value at a path; None if the path does not exist."""
-    for field in path:
-        if not isinstance(value, dict):
-            return None
-        value = cast("Json", value).get(field)
-    return value
+        yield SECRET, at(volume, *path)
+    for source in list_at(volume, "projected", "sources"):
+        yield CONFIG_MAP, at(source, "configMap", "name")
+        yield SECRET, at(source, "secret", "name")

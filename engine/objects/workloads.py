@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
+from events.json_values import at
 
 _NANO_A_UNIT: Final = 10**9
 _NANO_A_MILLI: Final = 10**6
@@ -100,15 +101,6 @@ def with_field(value: dict[str, object], path: Path, new: object) -> dict[str, o
     return {**value, name: with_field(child_fields, tuple(rest), new) if rest else new}
 
 
-def field_at(value: object, path: Path) -> object:
-    """Return the value at a path; None if the path does not exist."""
-    for part in path:
-        if not isinstance(value, dict):
-            return None
-        value = cast("dict[str, object]", value).get(part)
-    return value
-
-
 def is_built_in(api_version: str, kind: str) -> bool:
     """Return whether the kind's replicas are known without an interpreter."""
     return (api_version, kind) in _BUILT_IN or is_single(api_version, kind)
@@ -169,7 +161,7 @@ def custom_size(manifest: bytes, count_path: str, requests_path: str = "") -> Si
 
 
 def _value_at(root: object, path: str) -> object:
-    return field_at(root, tuple(path.removeprefix(".").split(".")))
+    return at(root, *path.removeprefix(".").split("."))
 
 
 def _requests(pod: _PodSpec) -> Requests | None:

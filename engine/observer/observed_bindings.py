@@ -14,7 +14,6 @@ from msgspec import Struct
 from engine.domain import marks
 from engine.placement import questions
 
-BINDINGS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 CLUSTER: Final = "Cluster"
 SCHEDULED: Final = "Scheduled"
 

@@ -23,9 +23,9 @@ from engine.log import port
 from engine.observer import observation as observation_records
 from engine.observer import shadow
 from engine.observer.observation import Observation, Observations
-from engine.observer.observed_bindings import BINDINGS, CLUSTER
+from engine.observer.observed_bindings import CLUSTER
 from engine.observer.report import Report
-from events import codec, observations, topics
+from events import codec, observations, topics, vocabulary
 from events.json_values import Json, as_text, objects_at
 from events.records import Record
 
@@ -53,7 +53,7 @@ GATHER_S: Final = 0.02
 _RESUMED_S: Final = 0.5
 """How long a watch that continues an earlier one may take to deliver what it missed."""
 
-_DECIDED_ON: Final = frozenset({CLUSTER, *BINDINGS})
+_DECIDED_ON: Final = frozenset({CLUSTER, *vocabulary.BINDING_KINDS})
 
 _DISCOVERED_S: Final = 30.0
 """How long after a discovery the API is not asked again for a kind that it did not serve."""

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.domain.bindings import targets_text
 from engine.observer import shadow
 from engine.placement.decisions import SUCCESS
 from events import observations
@@ -32,7 +33,7 @@ class Report(Struct, rename="camel"):
 
 def placed(result: observations.ShadowCondition) -> str:
     """Return a result of scheduling in one line: the clusters, and the reason if there are no new ones."""
-    clusters = ", ".join(f"{name}: {count}" for name, count in sorted(result.clusters.items())) or "nowhere"
+    clusters = targets_text(result.clusters)
     return clusters if result.reason == SUCCESS else f"{clusters} ({result.reason}: {result.message})"
 
 

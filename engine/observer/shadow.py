@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Struct
 
 from engine.observer.observed_bindings import (
-    BINDINGS,
     CLUSTER,
     ObservedBinding,
     basis_of,
@@ -23,7 +22,7 @@ from engine.observer.observed_bindings import (
 from engine.placement import compiled, explanations, fleet, questions, requests, schedule
 from engine.placement import decisions as placing
 from engine.placement.failures import NO_CLUSTER_FIT
-from events import observations
+from events import observations, vocabulary
 
 SAME: Final = "same"
 RACE: Final = "race"
@@ -102,7 +101,9 @@ class Shadow:
             self._clusters[metadata.name] = bytes(manifest)
             self._remember_fleet(int(metadata.resource_version))
             return None
-        if kind not in BINDINGS or (self._ours and _NAMED.decode(manifest).spec.scheduler_name == self._ours):
+        if kind not in vocabulary.BINDING_KINDS or (
+            self._ours and _NAMED.decode(manifest).spec.scheduler_name == self._ours
+        ):
             return None
         binding = read_binding(manifest)
         key = (kind, binding.metadata.namespace, binding.metadata.name)

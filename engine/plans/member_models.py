@@ -79,7 +79,7 @@ class _Known(Struct, frozen=True, gc=False):
         return None if self.report is None else _report(key, cluster, self.report)
 
     def rests(self) -> bool:
-        """Whether the workload runs as its work says, and a new report on it would equal the last one."""
+        """Whether the workload has the replicas of its work, and a new report on it would equal the last one."""
         work, ref, report = self.work, self.declared.ref, self.report
         if report is None or (ref.api_version, ref.kind) not in _RESTING:
             return False

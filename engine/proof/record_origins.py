@@ -248,7 +248,7 @@ class RecordOrigins:
 
 
 def _may_be_step(record: StoredRecord) -> bool:
-    """Whether a decision has to be decoded: in structured content mode only its value says what it is."""
+    """Whether a decision has to be decoded: in structured content mode only the value contains the event type."""
     is_binary = not record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED)
     return not is_binary or record.headers.get("ce_type") == _STEP
 

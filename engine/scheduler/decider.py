@@ -16,10 +16,10 @@ from msgspec import Struct
 from engine.domain import marks
 from engine.objects import clusters as cluster_objects
 from engine.objects import placements
-from engine.observer.observed_bindings import BINDINGS, CLUSTER, ObservedBinding, read_binding
+from engine.observer.observed_bindings import CLUSTER, ObservedBinding, read_binding
 from engine.placement import decisions, failures, fleet, questions, schedule, triggers
 from engine.scheduler import writes
-from events import observations, shapes, times
+from events import observations, shapes, times, vocabulary
 
 Key: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name of a binding."""
@@ -83,11 +83,11 @@ class Decider:
                 pass  # a kind that only has the name of one of Karmada's
             case observations.ObjectObserved(kind=kind) if kind == CLUSTER:
                 self._take_cluster(questions.read_cluster(data.manifest))
-            case observations.ObjectObserved(kind=kind) if kind in BINDINGS:
+            case observations.ObjectObserved(kind=kind) if kind in vocabulary.BINDING_KINDS:
                 self._take_binding((kind, data.namespace, data.name), read_binding(data.manifest))
             case observations.ObjectVanished(kind=kind) if kind == CLUSTER:
                 self._fleet.remove(data.name)
-            case observations.ObjectVanished(kind=kind) if kind in BINDINGS:
+            case observations.ObjectVanished(kind=kind) if kind in vocabulary.BINDING_KINDS:
                 self._forget((kind, data.namespace, data.name))
             case observations.DecisionMade():
                 key = (data.kind, data.namespace, data.name)

@@ -11,7 +11,7 @@ from engine.simulation.specs import uid
 from events import times
 from events.json_values import Json, at, object_at, objects_at
 
-SHOWN_MS: Final = 3_600_000
+SHOWN_MS: Final = times.HOUR_MS
 PODS_MAX: Final = 1_000
 """Pods with Events in one list, the first ones by workload."""
 

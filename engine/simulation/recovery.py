@@ -83,7 +83,7 @@ class ObjectWrite(NamedTuple):
 
 
 class Resting(Protocol):
-    """A workload that runs as its newest work says and has been reported so."""
+    """A workload that has the replicas of its newest work, and has been reported with them."""
 
     def history(self, cluster: str, key: str) -> WorkloadHistory:
         """Return its history in a cluster."""

@@ -19,7 +19,7 @@ from engine.overrides import policies as overrides_policies
 from engine.works import template_loading, templates
 from engine.works.templates import EMPTY, Template
 from events import codec, health, limits, policies, shapes, specs, topics, works
-from events.json_values import object_at
+from events.json_values import at, object_at
 
 _MISSING: Final = "the template, or an override policy, is not in the log"
 _CACHED_MAX: Final = 4_096
@@ -205,7 +205,7 @@ def render(
         return _fault(f"overrides leave {len(manifest)} bytes, more than {limits.RECORD_BYTES_MAX}")
     if replicas is None:
         return Rendered(manifest=manifest, template=templates.read(manifest))
-    count_value = workloads.field_at(value, path)
+    count_value = at(value, *path)
     count = 1 if count_value is None else count_value
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits.REPLICAS_MAX:
         return _fault(f"overrides leave {str(count)[:40]!r} replicas")

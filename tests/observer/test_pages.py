@@ -8,7 +8,7 @@ from itertools import islice
 import httpx
 import msgspec
 
-from engine.observer.observed_bindings import BINDINGS
+from events import vocabulary
 from events.json_values import objects_at
 from tests import recordings
 from tests.api.servers import client, serving
@@ -20,7 +20,7 @@ HALF = 3_000
 
 def bindings(changes: Iterable[Change]) -> list[str]:
     """Keys of the bindings that exist after the changes."""
-    newest = {each.place: each for each in changes if each.place[0] in BINDINGS}
+    newest = {each.place: each for each in changes if each.place[0] in vocabulary.BINDING_KINDS}
     kept = (place for place, change in newest.items() if not change.is_gone)
     return sorted(f"{namespace}/{name}" if namespace else name for _, namespace, name in kept)
 
@@ -30,7 +30,7 @@ def newest_clusters(key: str) -> list[str]:
     last = [
         each
         for each in CHANGES
-        if each.place[0] in BINDINGS and key == "/".join(filter(None, each.place[1:]))
+        if each.place[0] in vocabulary.BINDING_KINDS and key == "/".join(filter(None, each.place[1:]))
     ][-1]
     clusters = objects_at(msgspec.json.decode(last.manifest), "spec", "clusters")
     return [str(each["name"]) for each in clusters]

@@ -70,7 +70,7 @@ class Scenario(World):
         await self.settle(0)
 
     async def rebalances(self) -> None:
-        """Rebalance the workload; a plan of it, made before, says where it comes to."""
+        """Plan a rebalance of the workload, carry it out, and compare its clusters with the plan."""
         planned = Fork(await fork_log.fork(self.log), self.specs, self.now_ms)
         await planned.start()
         await self.inputs(rebalancer("again", ref("web")))

@@ -15,6 +15,7 @@ from engine.cli import output, private_server
 from engine.cli.client import Client
 from engine.cli.karmada import importing, states
 from engine.cli.kube_objects import KubeObjects
+from events import keys
 
 _SHOWN_MAX: Final = 5
 _APPLIED: Final = "applied"
@@ -52,7 +53,7 @@ def _report(client: Client, cluster: str, running_there: Mapping[states.Binding,
     path = f"agents/{quote(cluster, safe='')}"
     if client.find(path) is None:
         return
-    by_key = {"/".join(filter(None, binding)): found for binding, found in running_there.items()}
+    by_key = {keys.full_name(*binding): found for binding, found in running_there.items()}
     reports = [
         _reported(work, by_key[work.key])
         for work in _works(client, path)

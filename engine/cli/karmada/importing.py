@@ -14,6 +14,7 @@ from engine.cli.karmada import serving, states
 from engine.cli.karmada.states import State
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.domain import bindings
+from events import keys
 from events.json_values import Json, object_at, objects_at, texts
 
 _CREATED: Final = "created"
@@ -116,7 +117,7 @@ def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: boo
 
 
 def _count(report: Report, kind: str, result: Json) -> None:
-    name = "/".join(filter(None, (str(result.get(field, "")) for field in ("namespace", "name"))))
+    name = keys.full_name(str(result.get("namespace", "")), str(result.get("name", "")))
     report.notes += [f"{kind} {name}: {warning}" for warning in texts(result.get("warnings"))]
     if result.get("problems"):
         report.refused.append(result)
@@ -176,7 +177,7 @@ def moved(client: Client, state: State) -> list[Moved]:
             for value in server_reads.pages(client, "bindings")
         }
         found = [
-            Moved("/".join(filter(None, name)), dict(placed.clusters), ours.get(name))
+            Moved(keys.full_name(*name), dict(placed.clusters), ours.get(name))
             for name, placed in sorted(state.placements.items())
             if ours.get(name) != placed.clusters
         ]
@@ -196,8 +197,8 @@ def _show(report: Report) -> None:
     for result in report.refused:
         output.warn(f"not copied: {refusal(result)}")
     for each in report.moved:
-        after = "no binding" if each.after is None else _targets(each.after)
-        output.warn(f"not as before: {each.binding}: {_targets(each.before)}; now {after}")
+        after = "no binding" if each.after is None else bindings.targets_text(each.after)
+        output.warn(f"not as before: {each.binding}: {bindings.targets_text(each.before)}; now {after}")
     for note in report.notes:
         output.warn(f"note: {note}")
 
@@ -208,7 +209,3 @@ def refusal(result: Json) -> str:
     return f"{name}: " + "; ".join(
         str(problem.get("reason", "")) for problem in objects_at(result, "problems")
     )
-
-
-def _targets(clusters: dict[str, int]) -> str:
-    return ", ".join(f"{name}: {count}" for name, count in sorted(clusters.items())) or "nowhere"

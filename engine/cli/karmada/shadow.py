@@ -81,7 +81,7 @@ def explain(
 def _head(found: shadow.Explained, *, is_ours: bool) -> Iterator[tuple[str, str]]:
     """Yield the headings of a decision, with their texts."""
     compared, who = found.compared, "reballast scheduler" if is_ours else "Karmada"
-    yield "Binding", "/".join(filter(None, (compared.namespace, compared.name)))
+    yield "Binding", keys.full_name(compared.namespace, compared.name)
     yield "Decided", f"by {who}, written at resourceVersion {compared.version}, read at {compared.basis}"
     yield "Trigger", found.trigger or "none"
     yield "Replicas", str(found.replicas)
@@ -155,8 +155,7 @@ def _show(found: reports.Report) -> None:
         output.print_line("")
         output.print_line(f"{verdict}, newest:")
         for compared in examples[-_EXAMPLES_SHOWN:]:
-            name = keys.split(f"{compared.namespace}/{compared.name}")
-            head = f"{'/'.join(filter(None, name))} at {compared.version}"
+            head = f"{keys.full_name(compared.namespace, compared.name)} at {compared.version}"
             output.print_line(output.clean(f"  {head}: {compared.why}" if compared.why else f"  {head}"))
             output.print_wrapped("    Karmada:", reports.placed(compared.observed), 15)
             output.print_wrapped("    Reballast:", reports.placed(compared.computed), 15)

@@ -16,7 +16,7 @@ from engine.domain import bindings, marks
 from engine.karmada import unsupported
 from engine.log import port, reading
 from engine.observer import observation
-from events import codec, imported_placements, observations, shapes, topics
+from events import codec, imported_placements, keys, observations, shapes, topics
 from events.json_values import Json, at, object_at, objects_at
 
 _KINDS: Final = (
@@ -118,7 +118,7 @@ def _is_karmadas(resource: Resource) -> bool:
 
 def _left_out(resource: Resource, values: Sequence[Json]) -> list[str]:
     """Return the note about objects of a kind that is not copied."""
-    names = ["/".join(filter(None, place_of(value))) for value in values]
+    names = [keys.full_name(*place_of(value)) for value in values]
     missing = unsupported.KINDS.get((resource.api_version, resource.kind), "")
     return [f"{resource.kind} not copied: {_some(names)}" + f": {missing}" * bool(missing)] if names else []
 
@@ -278,9 +278,7 @@ def _running(bound: Iterable[Json]) -> dict[str, dict[Binding, Running]]:
 def _notes(bound: Sequence[Json], lazy: Collection[shapes.PolicyRef]) -> list[str]:
     """Return what of the bindings can't be taken over."""
     evicting = [
-        "/".join(filter(None, place_of(value)))
-        for value in bound
-        if at(value, "spec", "gracefulEvictionTasks")
+        keys.full_name(*place_of(value)) for value in bound if at(value, "spec", "gracefulEvictionTasks")
     ]
     placements: dict[shapes.PolicyRef | None, set[bytes]] = {}
     for value in bound:
@@ -317,7 +315,7 @@ def undecided(objects: Iterable[Json]) -> list[str]:
     named: dict[str, list[str]] = {}
     for value in objects:
         if value["kind"] in POLICY_KINDS and scheduler_of(value) not in bindings.SCHEDULERS:
-            named.setdefault(scheduler_of(value), []).append("/".join(filter(None, place_of(value))))
+            named.setdefault(scheduler_of(value), []).append(keys.full_name(*place_of(value)))
     return [
         f"workloads of {_some(sorted(names))} are not decided here and stay where they are: their policies name "
         f"the scheduler {scheduler}; import with --scheduler {scheduler} to have them decided"

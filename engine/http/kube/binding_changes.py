@@ -13,9 +13,9 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import BindingChange, Edit, Edited
 from engine.writing.targets import Target
+from events import vocabulary
 from events.json_values import Json, at, object_at, objects_at
 
-_KINDS: Final = ("ResourceBinding", "ClusterResourceBinding")
 _GROUP: Final = "work.karmada.io"
 _TASKS: Final = "gracefulEvictionTasks"
 _SUPPRESS: Final = "suppressDeletion"
@@ -28,7 +28,7 @@ _NOT_COMPARED: Final = ("managedFields", "resourceVersion")
 
 def is_binding(resource: Resource) -> bool:
     """Whether a kind is ResourceBinding or ClusterResourceBinding."""
-    return resource.group == _GROUP and resource.kind in _KINDS
+    return resource.group == _GROUP and resource.kind in vocabulary.BINDING_KINDS
 
 
 def read(resource: Resource, shown: Json, edit: Edit) -> tuple[BindingChange, Edited]:

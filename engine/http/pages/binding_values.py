@@ -5,6 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain import marks
+from events import keys
 from events.json_values import Json, at, condition, object_at, objects_at, texts
 
 BAR_PIXELS_MAX: Final = 240
@@ -66,7 +67,7 @@ def _row(binding: Json, widest: int) -> Row:
     namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
     is_scheduled = scheduled.get("status") == "True"
     return Row(
-        key=f"{namespace}/{name}" if namespace else name,
+        key=keys.full_name(namespace, name),
         kind=str(resource.get("kind")),
         namespace=namespace,
         name=str(resource.get("name")),

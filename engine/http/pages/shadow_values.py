@@ -88,7 +88,7 @@ def _example(verdict: str, compared: observations.DecisionCompared) -> Example:
         verdict=verdict,
         badge=_BADGES.get(verdict, "waiting"),
         key=key,
-        binding="/".join(filter(None, keys.split(key))),
+        binding=keys.full_name(*keys.split(key)),
         version=compared.version,
         why=compared.why,
         observed=reports.placed(compared.observed),

@@ -23,12 +23,12 @@ from engine.plans import drills, planning
 from engine.plans.fork import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.stored_objects import StoredViews
-from events import codec, decisions, keys, topics
+from events import codec, decisions, keys, times, topics
 from projections import autoscaling, query
 from projections.port import Rows, Tables
 
 BODY_BYTES_MAX: Final = 16 << 20
-HORIZON_MS_MAX: Final = 7 * 24 * 3_600_000
+HORIZON_MS_MAX: Final = 7 * times.DAY_MS
 _NANOS: Final = 1_000_000
 _LOOK_BACK: Final = 2_000
 """Records among which the last step is searched."""

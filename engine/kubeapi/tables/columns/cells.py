@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from engine.kubeapi.values import ages
+from events import json_values
 from events.json_values import Json, as_list, as_object, list_at, object_at, objects_at
 
 NONE: Final = "<none>"
@@ -58,13 +59,7 @@ def wide(*columns: Column) -> tuple[Column, ...]:
 
 def at(value: object, path: str) -> object:
     """Return the value at a dotted path, or None."""
-    held = value
-    for name in _steps(path):
-        inner = as_object(held)
-        if inner is None:
-            return None
-        held = inner.get(name)
-    return held
+    return json_values.at(value, *_steps(path))
 
 
 @lru_cache(maxsize=1_024)
