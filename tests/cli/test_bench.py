@@ -84,7 +84,8 @@ def test_log_and_replay_benchmarks_report_rates(words: tuple[str, ...]) -> None:
 
 
 def test_command_takes_at_most_10_kb_of_disk_and_memory_stays_bounded() -> None:
-    found = measured("mixed", "--commands", "600")
+    # Enough commands that the 200 objects themselves, whose size does not grow, count little.
+    found = measured("mixed", "--commands", "1200")
 
     size, server_mb, views_mb = figures(found, "bytes_per_command", "server_mb_100", "views_mb_100")
     assert 0 < size <= 10 * 1024

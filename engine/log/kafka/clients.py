@@ -44,7 +44,9 @@ _REQUEST_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
 BATCH_BYTES: Final = limits.RECORD_BYTES_MAX
 """Maximum size in bytes of a batch before compression."""
 
-_FETCH_BYTES: Final = 4 * 1_048_576
+FETCH_BYTES: Final = 4 * 1_048_576
+"""Maximum size in bytes of the records of one partition that a consumer fetches in one request."""
+
 _FETCH_WAIT_MS: Final = 100
 DELIVERY_S: Final = 30.0
 TRANSACTION_MS: Final = 60_000
@@ -73,7 +75,7 @@ def consumer(address: Address, *, sees_open: bool = False) -> Consumer:
         auto_offset_reset="none",
         isolation_level="read_uncommitted" if sees_open else "read_committed",
         fetch_max_wait_ms=_FETCH_WAIT_MS,
-        max_partition_fetch_bytes=_FETCH_BYTES,
+        max_partition_fetch_bytes=FETCH_BYTES,
     )
 
 
