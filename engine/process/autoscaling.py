@@ -53,7 +53,7 @@ class Autoscaling:
 
     def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
         self._services = services
-        self._plane = ControlPlane(services)
+        self._plane = ControlPlane(services, clock_ms)
         self._clock_ms = clock_ms
         self._targets: dict[int, ScaleTarget] = {}
 

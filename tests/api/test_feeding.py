@@ -32,7 +32,7 @@ async def changed(client: httpx.AsyncClient, value: str) -> int:
 
 
 async def looked_at(services: Services, after: int, end: int) -> Batch:
-    return await Feed(services, ControlPlane(services), Limits()).backlog(maps(), after, end)
+    return await Feed(services, ControlPlane(services, lambda: 0), Limits()).backlog(maps(), after, end)
 
 
 async def test_first_change_of_an_unseen_object_is_reported_as_added() -> None:

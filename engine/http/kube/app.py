@@ -21,6 +21,7 @@ from engine.http.kube import authentication, rendering
 from engine.http.kube.account_tokens import AccountTokens
 from engine.http.kube.authentication import Users
 from engine.http.kube.authorizer import Authorizer, act_at
+from engine.http.kube.bootstrap_objects import CLUSTER_INFO_PATH
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.forecasts import Forecasts
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
@@ -37,6 +38,7 @@ from engine.http.services import Services
 from engine.http.tracing import Traced
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError, internal
+from engine.kubeapi.rights.rbac import User
 from engine.log.port import LogCutError, LogError
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes
@@ -64,7 +66,7 @@ def create_app(
     """
     bounds = limits or Limits()
     meter = Meter(bounds, time.monotonic)
-    plane = ControlPlane(services, authority, _planned_definitions(writes))
+    plane = ControlPlane(services, clock_ms, authority, _planned_definitions(writes))
     authorizer = Authorizer(services)
     known = Users(plane, authorizer, services.token, clock_ms)
     reviews = Reviews(known, authorizer).answer
@@ -98,8 +100,7 @@ def create_app(
     async def answer(request: Request) -> Response:
         # The path below this application's root, since it may be mounted in another application.
         path = f"/{request.path_params['path']}"
-        # Health and version are public.
-        user = authentication.ANONYMOUS if path in _OPEN else await known.authenticate(request.headers)
+        user = await _user(known, request, path)
         authentication.keep(request, user)
         if path not in _OPEN:
             meter.spend(user)
@@ -113,6 +114,14 @@ def create_app(
         middleware=[Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host), Middleware(Traced)],
         exception_handlers=_HANDLERS,
     )
+
+
+async def _user(known: Users, request: Request, path: str) -> User:
+    """The user of a request: anonymous for health and version, and without credentials for ``cluster-info``."""
+    is_anonymous = path == CLUSTER_INFO_PATH and "authorization" not in request.headers
+    if path in _OPEN or is_anonymous:
+        return authentication.ANONYMOUS
+    return await known.authenticate(request.headers)
 
 
 def _planned_definitions(writes: Writes | None) -> Callable[[], Sequence[bytes]]:

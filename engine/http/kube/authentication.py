@@ -1,7 +1,8 @@
 """Authentication: the server's own token, service accounts, members' clients, and impersonation.
 
-The server's token belongs to ``system:masters``. Other tokens are signed (``engine.kubeapi.rights.service_tokens``) and
-valid as long as the account, cluster or bound object they were issued for exists.
+The server's token belongs to ``system:masters``. Bootstrap tokens are Secrets (``engine.kubeapi.rights``). Other
+tokens are signed (``engine.kubeapi.rights.service_tokens``) and valid as long as the account, cluster or bound object
+they were issued for exists.
 """
 
 import hmac
@@ -15,7 +16,7 @@ from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.routing import Plane
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.rights import rbac, service_tokens
+from engine.kubeapi.rights import bootstrap_tokens, rbac, service_tokens
 from engine.kubeapi.rights.rbac import Act, User
 from engine.kubeapi.rights.service_tokens import Claims
 from engine.kubeapi.schema.resources import Resource, control_plane
@@ -23,7 +24,7 @@ from events.json_values import Json, object_at
 from events.validation import known_kinds
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
-ANONYMOUS: Final = User(name="system:anonymous", groups=(rbac.UNAUTHENTICATED,))
+ANONYMOUS: Final = User(name=rbac.ANONYMOUS, groups=(rbac.UNAUTHENTICATED,))
 _KEY: Final = "reballast.user"
 _EXTRA: Final = "impersonate-extra-"
 _ACCOUNT: Final = "system:serviceaccount:"
@@ -57,6 +58,9 @@ class Users:
         """The user that a token belongs to; None if it is invalid."""
         if hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
             return ADMIN
+        name, secret = bootstrap_tokens.split(token)
+        if name:
+            return await self._bootstrapper(name, secret)
         try:
             claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
         except service_tokens.TokenError:
@@ -68,6 +72,15 @@ class Users:
             return await self._member(claims)
         plane = self.member_plane(claims.member) if claims.member else self._plane
         return None if plane is None else await self._account(claims, plane)
+
+    async def _bootstrapper(self, name: str, secret: str) -> User | None:
+        stored = await _get(
+            self._plane,
+            _resource("", "v1", "secrets"),
+            bootstrap_tokens.NAMESPACE,
+            f"{bootstrap_tokens.NAME_PREFIX}{name}",
+        )
+        return None if stored is None else bootstrap_tokens.user(stored, secret, self._clock_ms())
 
     async def _member(self, claims: Claims) -> User | None:
         cluster = await _get(

@@ -13,7 +13,7 @@ import anyio.to_thread
 from engine.domain import marks
 from engine.http.services import Services
 from engine.identity import kubeconfig
-from engine.kubeapi.rights import bootstrap_roles, parsing
+from engine.kubeapi.rights import bootstrap_roles, bootstrap_tokens, parsing
 from engine.kubeapi.schema.resources import Resource
 from engine.log.port import LogCutError
 from engine.objects import dependencies
@@ -27,12 +27,16 @@ _Answer = TypeVar("_Answer")
 NAMESPACE: Final = object_tables.Kind("v1", "Namespace")
 ACCOUNT: Final = object_tables.Kind("v1", "ServiceAccount")
 CONFIG_MAP: Final = object_tables.Kind("v1", "ConfigMap")
+_SECRET: Final = object_tables.Kind("v1", "Secret")
 OF_NAMESPACES: Final = (ACCOUNT, CONFIG_MAP)
 """Kinds of which every namespace contains one object."""
 
 ROOT_AUTHORITY: Final = "kube-root-ca.crt"
 _PUBLIC: Final = "kube-public"
 _CLUSTER_INFO: Final = "cluster-info"
+CLUSTER_INFO_PATH: Final = f"/api/v1/namespaces/{_PUBLIC}/configmaps/{_CLUSTER_INFO}"
+"""Clients without credentials may read this object."""
+
 _SOURCE: Final = "/reballast/given"
 _MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
 NAMES: Final[dict[object_tables.Kind, str]] = {
@@ -42,18 +46,19 @@ NAMES: Final[dict[object_tables.Kind, str]] = {
 """Names of the objects that every namespace contains."""
 
 
-def _roles() -> dict[tuple[str, str], Json]:
-    """The default roles by kind and name; aggregated roles include the rules they collect."""
+def _roles() -> dict[tuple[str, str, str], Json]:
+    """The default roles by kind, namespace and name; aggregated roles include the rules they collect."""
     values = bootstrap_roles.objects()
     known = parsing.rights(values)
-    roles: dict[tuple[str, str], Json] = {}
+    roles: dict[tuple[str, str, str], Json] = {}
     for value in values:
-        name = str(object_at(value, "metadata")["name"])
+        metadata = object_at(value, "metadata")
+        namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
         if "aggregationRule" in value:
             rules = [parsing.shown(rule) for rule in known.rules(name, "") or ()]
-            roles[str(value["kind"]), name] = {**value, "rules": rules}
+            roles[str(value["kind"]), namespace, name] = {**value, "rules": rules}
         else:
-            roles[str(value["kind"]), name] = value
+            roles[str(value["kind"]), namespace, name] = value
     return roles
 
 
@@ -63,8 +68,9 @@ _ROLES: Final = _roles()
 class BootstrapObjects:
     """Read bootstrap objects; ``authority`` is the CA certificate (PEM) of the servers, empty for none."""
 
-    def __init__(self, services: Services, authority: bytes) -> None:
+    def __init__(self, services: Services, authority: bytes, clock_ms: Callable[[], int]) -> None:
         self._services = services
+        self._clock_ms = clock_ms
         self._authority = authority.decode()
         self._began = ""
 
@@ -78,7 +84,7 @@ class BootstrapObjects:
         if kind in OF_NAMESPACES:
             is_named = name == NAMES[kind] and self.has(kind)
             return await self._of_namespace(kind, namespace) if is_named else None
-        role = _ROLES.get((resource.kind, name))
+        role = _ROLES.get((resource.kind, namespace, name))
         return None if role is None else await self._role(role)
 
     async def listed(self, resource: Resource, namespace: str) -> list[Json]:
@@ -93,8 +99,8 @@ class BootstrapObjects:
             return [*await self._of_namespaces(kind, namespace), *info]
         return [
             await self._role(role)
-            for (role_kind, _name), role in _ROLES.items()
-            if role_kind == resource.kind
+            for (role_kind, role_namespace, _name), role in _ROLES.items()
+            if role_kind == resource.kind and namespace in {"", role_namespace}
         ]
 
     def has(self, kind: object_tables.Kind) -> bool:
@@ -131,7 +137,13 @@ class BootstrapObjects:
         return [self.of_namespace(kind, item) for item in {**built_in, **stored}.values()]
 
     async def _cluster_info(self) -> Json:
-        """The ConfigMap in which clients that join find the address of the API and the certificate of its authority."""
+        """The ConfigMap in which clients that join find the address of the API and the certificate of its authority.
+
+        It is signed with each bootstrap token that is valid for that.
+        """
+        content = kubeconfig.of_server(self._services.url, self._authority.encode())
+        tokens = await self._read(_bootstrap_tokens)
+        signatures = (bootstrap_tokens.signature(token, content, self._clock_ms()) for token in tokens)
         return {
             "apiVersion": CONFIG_MAP.api_version,
             "kind": CONFIG_MAP.kind,
@@ -140,7 +152,10 @@ class BootstrapObjects:
                 "namespace": _PUBLIC,
                 **await self._identity(f"{_PUBLIC}/{_CLUSTER_INFO}"),
             },
-            "data": {"kubeconfig": kubeconfig.of_server(self._services.url, self._authority.encode())},
+            "data": {
+                "kubeconfig": content,
+                **{f"jws-kubeconfig-{signed[0]}": signed[1] for signed in signatures if signed is not None},
+            },
         }
 
     async def _role(self, role: Json) -> Json:
@@ -197,7 +212,15 @@ def object_of_namespace(kind: object_tables.Kind, namespace: Json, authority: st
 def has_bootstrap_objects(resource: Resource) -> bool:
     """Whether the kind has bootstrap objects."""
     kind = object_tables.Kind(resource.api_version, resource.kind)
-    return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {role_kind for role_kind, _name in _ROLES}
+    return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {role_kind for role_kind, *_name in _ROLES}
+
+
+def _bootstrap_tokens(rows: Rows) -> list[Json]:
+    def is_token(value: Json) -> bool:
+        return value.get("type") == bootstrap_tokens.SECRET_TYPE
+
+    wanted = object_tables.Wanted(kind=_SECRET, namespace=bootstrap_tokens.NAMESPACE, fits=is_token)
+    return object_tables.page(rows, wanted).items
 
 
 def _works_namespaces(rows: Rows) -> set[str]:

@@ -51,13 +51,14 @@ class ControlPlane:
     def __init__(
         self,
         services: Services,
+        clock_ms: Callable[[], int],
         authority: bytes = b"",
         planned: Callable[[], Sequence[bytes]] = tuple,
     ) -> None:
         self._services = services
         self._planned = planned
         self.events = Events(services)
-        self.bootstrap = BootstrapObjects(services, authority)
+        self.bootstrap = BootstrapObjects(services, authority, clock_ms)
         self.shown = Showing(services.token, authority)
         self.figures: Figures | None = None
         self._catalogue = control_plane()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.kubeapi.rights.parsing import API_VERSION, GROUP
-from engine.kubeapi.rights.rbac import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from engine.kubeapi.rights.rbac import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from events.json_values import Json
 
 
@@ -16,6 +16,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 _AGGREGATE: Final = f"{GROUP}/aggregate-to-"
+_KARMADA: Final = "system:karmada:"
 _BOOTSTRAP: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _READ: Final = ("get", "list", "watch")
 _CHANGE: Final = ("create", "delete", "deletecollection", "patch", "update")
@@ -65,7 +66,7 @@ _EDITED_APPS: Final = _split(
 
 def objects() -> list[Json]:
     """Return all bootstrap objects, without uid and resourceVersion."""
-    return [*_roles(), *_bindings()]
+    return [*_roles(), *_bindings(), *_of_cluster_info()]
 
 
 def _roles() -> list[Json]:
@@ -89,6 +90,23 @@ def _roles() -> list[Json]:
         _role("system:basic-user", reviews),
         _role("system:discovery", [{"verbs": ["get"], "nonResourceURLs": list(_DISCOVERY)}]),
         _role("system:public-info-viewer", [{"verbs": ["get"], "nonResourceURLs": list(_PUBLIC)}]),
+    ]
+
+
+def _of_cluster_info() -> list[Json]:
+    """The rights of clients without credentials: to read ``cluster-info``, as ``karmadactl register`` does first."""
+    name = f"{_KARMADA}bootstrap-signer-clusterinfo"
+    metadata: Json = {"name": name, "namespace": "kube-public", "labels": {**_BOOTSTRAP}}
+    rule: Json = {**_rule(("get",), ("",), ("configmaps",)), "resourceNames": ["cluster-info"]}
+    return [
+        {"apiVersion": API_VERSION, "kind": "Role", "metadata": metadata, "rules": [rule]},
+        {
+            "apiVersion": API_VERSION,
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
+            "subjects": [{"apiGroup": GROUP, "kind": "User", "name": ANONYMOUS}],
+        },
     ]
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from engine.kubeapi.values.selectors import LabelSelector
 
 MASTERS: Final = "system:masters"
+ANONYMOUS: Final = "system:anonymous"
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 _ALL: Final = "*"

@@ -52,8 +52,8 @@ def key_of(secret: str) -> bytes:
 
 def signed(claims: Claims, key: bytes) -> str:
     """Return the signed token; equal claims give equal tokens."""
-    content = b".".join((_text(_HEAD), _text(msgspec.json.encode(claims))))
-    return b".".join((content, _text(_signature(content, key)))).decode()
+    content = b".".join((base64url(_HEAD), base64url(msgspec.json.encode(claims))))
+    return b".".join((content, base64url(_signature(content, key)))).decode()
 
 
 def read(token: str, key: bytes, now_s: int) -> Claims:
@@ -62,7 +62,7 @@ def read(token: str, key: bytes, now_s: int) -> Claims:
     content, _dot, signature = given.rpartition(b".")
     if len(given) > TOKEN_BYTES_MAX or given.count(b".") != _PARTS - 1:
         raise TokenError("no token of this server")
-    if not hmac.compare_digest(_text(_signature(content, key)), signature):
+    if not hmac.compare_digest(base64url(_signature(content, key)), signature):
         raise TokenError("signed with another key")
     # Decoded only after the signature matched: until then the claims are untrusted input.
     claims = msgspec.json.decode(_bytes(content.partition(b".")[2]), type=Claims)
@@ -75,7 +75,8 @@ def _signature(content: bytes, key: bytes) -> bytes:
     return hmac.digest(key, content, "sha256")
 
 
-def _text(value: bytes) -> bytes:
+def base64url(value: bytes) -> bytes:
+    """Return the text as JSON Web Tokens and signatures write bytes: base64url without padding."""
     return base64.urlsafe_b64encode(value).rstrip(b"=")
 
 

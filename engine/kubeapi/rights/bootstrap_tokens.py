@@ -1,0 +1,86 @@
+"""Bootstrap tokens: Secrets in ``kube-system`` with which clusters that join authenticate and verify ``cluster-info``.
+
+A token is ``ID.SECRET``. Its Secret has the type ``bootstrap.kubernetes.io/token`` and the name ``bootstrap-token-ID``,
+and says until when and for what the token is valid.
+"""
+
+import base64
+import binascii
+import hmac
+import re
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.rights.rbac import AUTHENTICATED, User
+from engine.kubeapi.rights.service_tokens import base64url
+from events import times
+from events.json_values import Json, object_at
+
+NAMESPACE: Final = "kube-system"
+SECRET_TYPE: Final = "bootstrap.kubernetes.io/token"  # noqa: S105  # a type of Secret, no token
+NAME_PREFIX: Final = "bootstrap-token-"
+BOOTSTRAPPERS: Final = "system:bootstrappers"
+_ID: Final = re.compile(r"[a-z0-9]{6}")
+_SECRET: Final = re.compile(r"[a-z0-9]{16}")
+_GROUP: Final = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")
+
+
+def split(token: str) -> tuple[str, str]:
+    """Return id and secret of a token; both are empty if it has another form."""
+    name, _, secret = token.partition(".")
+    return (name, secret) if _ID.fullmatch(name) and _SECRET.fullmatch(secret) else ("", "")
+
+
+def user(value: Json, secret: str, now_ms: int) -> User | None:
+    """Return the user whom the Secret ``value`` authenticates with this secret; None if it is not valid for that."""
+    data = _valid(value, now_ms, "authentication")
+    if not hmac.compare_digest(data.get("token-secret", "").encode(), secret.encode()) or not secret:
+        return None
+    groups = [group.strip() for group in data.get("auth-extra-groups", "").split(",") if group.strip()]
+    if not all(map(_GROUP.fullmatch, groups)):
+        return None
+    named = (BOOTSTRAPPERS, *sorted(set(groups)), AUTHENTICATED)
+    return User(name=f"system:bootstrap:{data['token-id']}", groups=named)
+
+
+def signature(value: Json, content: str, now_ms: int) -> tuple[str, str] | None:
+    """Return the token's id and its detached signature of a text (JWS, HS256); None if it is not valid for that."""
+    data = _valid(value, now_ms, "signing")
+    if not data:
+        return None
+    header = base64url(msgspec.json.encode({"alg": "HS256", "kid": data["token-id"]}))
+    mac = hmac.digest(data["token-secret"].encode(), header + b"." + base64url(content.encode()), "sha256")
+    return data["token-id"], b"..".join((header, base64url(mac))).decode()
+
+
+def _valid(value: Json, now_ms: int, usage: str) -> dict[str, str]:
+    """The decoded data of a Secret whose token is valid for a usage now, else nothing."""
+    metadata = object_at(value, "metadata")
+    if value.get("type") != SECRET_TYPE or metadata.get("deletionTimestamp"):
+        return {}
+    data = {name: _decoded(text) for name, text in object_at(value, "data").items()}
+    name = data.get("token-id", "")
+    is_whole = _ID.fullmatch(name) and _SECRET.fullmatch(data.get("token-secret", ""))
+    if not is_whole or metadata.get("name") != f"{NAME_PREFIX}{name}":
+        return {}
+    if data.get(f"usage-bootstrap-{usage}") != "true" or _is_expired(data.get("expiration", ""), now_ms):
+        return {}
+    return data
+
+
+def _is_expired(text: str, now_ms: int) -> bool:
+    """Whether a token has expired; so has one whose expiration can't be read."""
+    if not text:
+        return False
+    try:
+        return times.from_text(text) <= now_ms
+    except ValueError:
+        return True
+
+
+def _decoded(text: object) -> str:
+    try:
+        return base64.b64decode(str(text), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return ""
