@@ -110,7 +110,7 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     ``schedule_priority`` the binding has priority 0. With ``deletes_last_copy`` a graceful eviction ends with
     its grace period even if that deletes the workload's last running copy. ``preempted`` is the policy that claimed
     the template before, if this one took it over by preemption. ``scheduler`` is the policy's ``schedulerName``, empty
-    for default-scheduler.
+    for default-scheduler. ``resumed``: the policy says that dispatching is not suspended.
     """
 
     policy: shapes.PolicyRef
@@ -129,6 +129,7 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     deletes_last_copy: bool = False
     preempted: shapes.PolicyRef | None = None
     scheduler: str = ""
+    resumed: bool = False
 
 
 class BindingSuspended(BindingDecision, frozen=True, kw_only=True):

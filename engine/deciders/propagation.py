@@ -234,7 +234,8 @@ def claimed(key: str, chosen: KnownPolicy, preempted: shapes.PolicyRef | None) -
         permanent_id=chosen.permanent_id,
         version=chosen.version,
         placement=spec.placement,
-        suspended=suspension.dispatching,
+        suspended=suspension.dispatching is True,
+        resumed=suspension.dispatching is False,
         suspended_on=suspension.dispatching_on_clusters.cluster_names,
         # An enum member, not a str: omit_defaults compares by identity, so equal text from a snapshot would
         # be written out and change the recorded bytes.

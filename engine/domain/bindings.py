@@ -55,6 +55,7 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
     preserved: tuple[shapes.StateRule, ...] = ()
     schedule_priority: decisions.SchedulePriority | None = None
     scheduler: str = ""
+    resumed: bool = False
 
     @property
     def scheduler_name(self) -> str:
@@ -257,6 +258,7 @@ def _claim(data: decisions.BindingClaimed) -> Claim:
         preserved=data.preserved,
         schedule_priority=data.schedule_priority,
         scheduler=data.scheduler,
+        resumed=data.resumed,
     )
 
 

@@ -57,9 +57,9 @@ class SuspendClusters(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Suspension(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Suspends dispatching of works: to all clusters, or to some."""
+    """Suspends dispatching of works: to all clusters, or to some; ``dispatching`` is None if it is absent."""
 
-    dispatching: bool = False
+    dispatching: bool | None = None
     dispatching_on_clusters: SuspendClusters = SuspendClusters()
 
 

@@ -230,7 +230,10 @@ def _suspension(binding: Binding) -> Json:
     rendered: Json = {"scheduling": True} if suspension.scheduling else {}
     if suspension.dispatching or (claim is not None and claim.suspended):
         rendered["dispatching"] = True
-    elif claim is not None and claim.suspended_on:
+        return rendered
+    if claim is not None and claim.resumed:
+        rendered["dispatching"] = False
+    if claim is not None and claim.suspended_on:
         rendered["dispatchingOnClusters"] = {"clusterNames": list(claim.suspended_on)}
     return rendered
 

@@ -266,6 +266,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         schedule_priority=decisions.SchedulePriority(source="KubePriorityClass", name="urgent"),
         preempted=_POLICY,
         scheduler="volcano",
+        resumed=True,
     ),
     decisions.BindingSuspended(key=_KEY, scheduling=True, dispatching=True),
     decisions.TemplateMarked(key=_KEY, policy=_POLICY, permanent_id=_UID, preempted=_POLICY),

@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 import pytest
 
 from engine.domain import marks
+from events.json_values import as_object, at
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, POLICY
 
@@ -164,9 +165,11 @@ def test_work_exists_and_follows_its_template_while_dispatching_is_suspended(kub
     ]
     assert condition({"status": status}, "FullyApplied") == ("False", "FullyAppliedFailed")
 
-    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl("apply", "-f", "-", given=SUSPENDED.replace("dispatching: true", "dispatching: false"))
     kubectl.on("member1").until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     assert condition(work_in(kubectl, "member1"), "Dispatching") == ("True", "Dispatching")
+    binding = as_object(kubectl.json("rb", "web-deployment"))
+    assert at(binding, "spec", "suspension") == {"dispatching": False}
 
     kubectl("apply", "-f", "-", given=SUSPENDED)
     kubectl.until_true(
