@@ -8,7 +8,9 @@ import asyncio
 import contextlib
 import resource
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
@@ -16,7 +18,7 @@ import uvloop
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from engine import diagnostics
-from engine.identity import certificates
+from engine.identity import certificates, client_certificates
 
 CONNECTIONS_MAX: Final = 2_000
 """Default maximum of simultaneous connections per API."""
@@ -70,9 +72,12 @@ class _Protocol(HttpToolsProtocol):
         # uvicorn's own limit answers 503 but keeps the connections open.
         self._connections_max, self.limit_concurrency = self.limit_concurrency or CONNECTIONS_MAX, None
         self._head: asyncio.TimerHandle | None = None
+        self._client: client_certificates.Client | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
+        if certificate := transport.get_extra_info("peercert"):
+            self._client = client_certificates.client_of(certificate)
         if len(self.connections) > self._connections_max:
             _log_full(self.loop.time(), self._connections_max)
             transport.write(_FULL)
@@ -97,6 +102,7 @@ class _Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._end_head()
+        self.scope[client_certificates.SCOPE_KEY] = self._client  # pyright: ignore[reportGeneralTypeIssues]
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
@@ -141,8 +147,12 @@ def server(
     application: Application,
     tls: certificates.Certificates | None = None,
     connections_max: int = CONNECTIONS_MAX,
+    clients: Path | None = None,
 ) -> Server:
-    """Return a server of an application, with TLS if certificates are given."""
+    """Return a server of an application, with TLS if certificates are given.
+
+    ``clients`` is the file of the authority whose certificates clients may present.
+    """
     return Server(
         uvicorn.Config(
             in_pieces(application),
@@ -150,6 +160,8 @@ def server(
             limit_concurrency=connections_max,
             ssl_certfile=tls.certificate if tls else None,
             ssl_keyfile=tls.key if tls else None,
+            ssl_ca_certs=clients,
+            ssl_cert_reqs=ssl.CERT_OPTIONAL if clients else ssl.CERT_NONE,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             log_config=None,
             access_log=False,

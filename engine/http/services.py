@@ -1,6 +1,7 @@
 """Dependencies of the server's routes: the log, the views, the write API, explanations."""
 
 import asyncio
+import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -57,7 +58,8 @@ class Services:
     starts a browser session, ``hosts`` are further host names to answer for. ``collectors`` provide the metrics
     of the rest of the process and are called on the event loop. ``drilled`` has the results of the periodic
     drills, ``asked`` those of the newest drill of a client, ``compared`` those of the observer, if another
-    control plane is observed. Set ``stopping`` when the process shuts down: live feeds then end with a bookmark.
+    control plane is observed. ``sign`` makes client certificates (``identity.client_certificates``), if the server
+    can. Set ``stopping`` when the process shuts down: live feeds then end with a bookmark.
     """
 
     log: NumberedLog
@@ -68,6 +70,7 @@ class Services:
     planner: Planner
     token: str
     url: str = ""
+    sign: Callable[[bytes, dt.datetime, dt.timedelta], bytes] | None = None
     login: Login = NO_LOGIN
     hosts: Sequence[str] = ()
     is_ready: Callable[[], bool] = _always

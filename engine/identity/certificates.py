@@ -30,11 +30,15 @@ _BEFORE: Final = dt.timedelta(days=1)
 
 
 class Certificates(Struct, frozen=True, kw_only=True):
-    """Paths of the server's certificate and key, and the authority's certificate as bytes, all PEM."""
+    """Paths of the server's certificate and key, and the authority's certificate as bytes, all PEM.
+
+    ``clients`` is the path of the certificate of the authority for clients' certificates, if they may have some.
+    """
 
     certificate: Path
     key: Path
     authority: bytes
+    clients: Path | None = None
 
 
 class CertificateError(ValueError):
@@ -61,7 +65,7 @@ def from_files(certificate: Path, key: Path) -> Certificates:
 
 def make(directory: Path, now: dt.datetime, hosts: Iterable[str]) -> Certificates:
     """Create a certificate for a server with these names and addresses, signed by the authority of the directory."""
-    authority, authority_key = _authority(directory, now)
+    authority, authority_key = own_authority(directory, now)
     key = ec.generate_private_key(ec.SECP256R1())
     names = [_general_name(host) for host in sorted({"localhost", *hosts})]
     certificate = (
@@ -79,6 +83,7 @@ def make(directory: Path, now: dt.datetime, hosts: Iterable[str]) -> Certificate
         certificate=directory / f"{_SERVER}.pem",
         key=directory / f"{_SERVER}.key",
         authority=authority.public_bytes(serialization.Encoding.PEM),
+        clients=directory / f"{_AUTHORITY}.pem",
     )
     private_files.write(made.key, _key_bytes(key))
     private_files.write(made.certificate, pem)
@@ -94,7 +99,7 @@ def _general_name(host: str) -> x509.GeneralName:
 
 def authority(directory: Path, now: dt.datetime) -> tuple[bytes, bytes]:
     """Return the certificate and key (PEM) of the directory's authority; create it if missing."""
-    certificate, key = _authority(directory, now)
+    certificate, key = own_authority(directory, now)
     return certificate.public_bytes(serialization.Encoding.PEM), _key_bytes(key)
 
 
@@ -104,7 +109,7 @@ def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
     private_files.write(directory / f"{_AUTHORITY}.pem", certificate)
 
 
-def _authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+def own_authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Load the authority of the directory; create a new one if it is missing, unreadable or expires too soon."""
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
     try:

@@ -7,6 +7,7 @@ read; other commands find them there.
 import asyncio
 import contextlib
 import datetime as dt
+import functools
 import os
 import signal
 import socket
@@ -28,7 +29,7 @@ from engine.http import app, hosts, monitoring, services, sessions
 from engine.http import server as http_server
 from engine.http.kube import app as kube_app
 from engine.http.kube.members import endpoints as member_endpoints
-from engine.identity import certificates, kubeconfig, server_token
+from engine.identity import certificates, client_certificates, kubeconfig, server_token
 from engine.identity import endpoint as endpoints
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.kafka import address
@@ -153,7 +154,7 @@ async def serve(options: Options) -> None:
 
             application = app.create_app(parts, members, kube_application, planning)
             server = http_server.server(application, shown, options.connections_max)
-            kube = http_server.server(kube_application, own, options.connections_max)
+            kube = http_server.server(kube_application, own, options.connections_max, own.clients)
             with _signals((server, kube), parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
                 ports = kept_ports.Ports(port=_port(listening), kube_port=_port(secured))
@@ -341,6 +342,7 @@ def _services(
         planner=planner,
         token=endpoint.token,
         url=endpoint.kube_url,
+        sign=functools.partial(client_certificates.signed, options.directory),
         login=sessions.Login(endpoint.login, time.time() + options.login_seconds),
         hosts=(options.host, *options.hosts),
         collectors=running.collectors,

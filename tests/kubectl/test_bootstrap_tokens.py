@@ -6,54 +6,16 @@ import hmac
 import json
 import ssl
 from pathlib import Path
-from typing import cast
 
 import httpx
 import pytest
 
-from events.json_values import Json, at, list_at, object_at, objects_at
+from events.json_values import at, list_at, object_at, objects_at
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.joining import GROUP, SECRET, joining, published, token_secret
 
 INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-ID, SECRET = "abc123", "0123456789abcdef"
-GROUP = "system:bootstrappers:karmada:default-cluster-token"
-
-
-def token_secret(name: str, **data: str) -> str:
-    """The Secret of a bootstrap token as kubectl applies it; ``data`` replaces fields, with ``_`` for ``-``."""
-    values = {
-        "token-id": name,
-        "token-secret": SECRET,
-        "usage-bootstrap-authentication": "true",
-        "usage-bootstrap-signing": "true",
-        "auth-extra-groups": GROUP,
-        **{key.replace("_", "-"): value for key, value in data.items()},
-    }
-    value: Json = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": f"bootstrap-token-{name}", "namespace": "kube-system"},
-        "type": "bootstrap.kubernetes.io/token",
-        "stringData": values,
-    }
-    return json.dumps(value)
-
-
-def published(kubectl: Kubectl) -> Json:
-    """The kubeconfig in ``cluster-info``."""
-    info = kubectl.json("configmap", "cluster-info", "-n", "kube-public")
-    return cast("Json", json.loads(str(at(info, "data", "kubeconfig"))))
-
-
-def joining(kubectl: Kubectl, directory: Path, home: Path, token: str) -> Kubectl:
-    """A kubectl that knows of the server only what ``cluster-info`` says, and has this token."""
-    config = published(kubectl)
-    config["users"] = [{"name": "joining", "user": {"token": token}}]
-    config["contexts"] = [{"name": "joining", "context": {"cluster": "", "user": "joining"}}]
-    config["current-context"] = "joining"
-    path = directory / "joining"
-    path.write_text(json.dumps(config))
-    return Kubectl(path, home)
+ID = "abc123"
 
 
 def test_client_without_credentials_reads_the_signed_cluster_info_only(kubectl: Kubectl) -> None:
@@ -82,7 +44,7 @@ def test_bootstrap_token_authenticates_its_holder_until_it_is_deleted(
 ) -> None:
     later = "2999-01-01T00:00:00Z"
     kubectl("apply", "-n", "kube-system", "-f", "-", given=token_secret("abc124", expiration=later))
-    holder = joining(kubectl, tmp_path, home, f"abc124.{SECRET}")
+    holder = joining(kubectl, tmp_path, home, {"token": f"abc124.{SECRET}"})
     user = object_at(json.loads(holder("auth", "whoami", "-o", "json")), "status", "userInfo")
     assert user["username"] == "system:bootstrap:abc124"
     assert list_at(user, "groups") == ["system:bootstrappers", GROUP, "system:authenticated"]
@@ -110,7 +72,7 @@ def test_invalid_bootstrap_token_is_refused(
     kubectl: Kubectl, home: Path, tmp_path: Path, wrong: dict[str, str]
 ) -> None:
     kubectl("apply", "-n", "kube-system", "-f", "-", given=token_secret("abc125", **wrong))
-    holder = joining(kubectl, tmp_path, home, f"abc125.{SECRET}")
+    holder = joining(kubectl, tmp_path, home, {"token": f"abc125.{SECRET}"})
     holder("auth", "whoami", code=1)
     assert "Unauthorized" in holder.errors
     is_signing = (

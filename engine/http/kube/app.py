@@ -121,7 +121,7 @@ async def _user(known: Users, request: Request, path: str) -> User:
     is_anonymous = path == CLUSTER_INFO_PATH and "authorization" not in request.headers
     if path in _OPEN or is_anonymous:
         return authentication.ANONYMOUS
-    return await known.authenticate(request.headers)
+    return await known.authenticate(request)
 
 
 def _planned_definitions(writes: Writes | None) -> Callable[[], Sequence[bytes]]:
@@ -143,7 +143,11 @@ def _write_requests(
         (services.write_api, Forecasts(services, clock_ms)) if planned is None else (planned, None)
     )
     event_writes = EventWrites(services, plane, clock_ms) if planned is None else None
-    return WriteRequests(writes, plane, clock_ms, authorizer, proxied.namespace_gone, forecasts, event_writes)
+    requests = WriteRequests(
+        writes, plane, clock_ms, authorizer, proxied.namespace_gone, forecasts, event_writes
+    )
+    requests.sign = services.sign if planned is None else None
+    return requests
 
 
 def _status(error: StatusError) -> Response:

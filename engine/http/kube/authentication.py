@@ -1,4 +1,4 @@
-"""Authentication: the server's own token, service accounts, members' clients, and impersonation.
+"""Authentication: certificates, the server's own token, service accounts, members' clients, and impersonation.
 
 The server's token belongs to ``system:masters``. Bootstrap tokens are Secrets (``engine.kubeapi.rights``). Other
 tokens are signed (``engine.kubeapi.rights.service_tokens``) and valid as long as the account, cluster or bound object
@@ -15,6 +15,8 @@ from starlette.requests import Request
 from engine.http.kube.authorizer import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.routing import Plane
+from engine.identity import client_certificates
+from engine.identity.client_certificates import Client
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.rights import bootstrap_tokens, rbac, service_tokens
 from engine.kubeapi.rights.rbac import Act, User
@@ -46,10 +48,16 @@ class Users:
         self.member_plane: Callable[[str], Plane | None] = _no_member
         """The objects of a simulated member; None for others."""
 
-    async def authenticate(self, headers: Headers) -> User:
-        """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted."""
+    async def authenticate(self, request: Request) -> User:
+        """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted.
+
+        A certificate of the client counts before a token.
+        """
+        headers = request.headers
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        user = await self.known(token.strip()) if scheme.lower() == "bearer" else None
+        user = self._certified(request.scope.get(client_certificates.SCOPE_KEY))
+        if user is None and scheme.lower() == "bearer":
+            user = await self.known(token.strip())
         if user is None:
             raise status_objects.unauthorized()
         return await self._acting(user, headers)
@@ -72,6 +80,11 @@ class Users:
             return await self._member(claims)
         plane = self.member_plane(claims.member) if claims.member else self._plane
         return None if plane is None else await self._account(claims, plane)
+
+    def _certified(self, client: Client | None) -> User | None:
+        if client is None or not client.name or client.until_ms <= self._clock_ms():
+            return None
+        return User(name=client.name, groups=(*client.groups, rbac.AUTHENTICATED))
 
     async def _bootstrapper(self, name: str, secret: str) -> User | None:
         stored = await _get(

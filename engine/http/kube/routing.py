@@ -209,11 +209,11 @@ class KubeApi:
                 scale = scales.scale_of(resource, await self._object(resource, api_path))
                 shown = rendering.one(scales.SCALE, scale, form, self._clock_ms())
                 return rendering.answer(shown)
-            case "GET", "status":
+            case "GET", "status" | "approval":
                 return await self._read(request, resource, api_path)
-            case "PUT", "scale" | "status" | "finalize":
+            case "PUT", "scale" | "status" | "finalize" | "approval":
                 return await self._writing().replace(request, resource, api_path)
-            case "PATCH", "scale" | "status":
+            case "PATCH", "scale" | "status" | "approval":
                 return await self._writing().patch(request, resource, api_path)
             case _:
                 raise status_objects.method_not_allowed()

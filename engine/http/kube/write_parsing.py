@@ -17,7 +17,7 @@ from engine.http.kube.edits.objects import Application, Creation, Patch, Replace
 from engine.http.kube.edits.patching import check_patch_type
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import StatusApplication, StatusPatch, StatusReplacement
-from engine.http.kube.edits.writer import SCALE, STATUS, RequestedEdit, Writer
+from engine.http.kube.edits.writer import SCALE, STATUSES, RequestedEdit, Writer
 from engine.http.kube.paths import ApiPath
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.kubeapi.admission.rules import definitions
@@ -106,7 +106,7 @@ class Parsing:
         repeated: list[str] = []
         body = await requests.body(request, resource, repeated)
         write = _with_repeated(write, repeated)
-        if api_path.part == STATUS:
+        if api_path.part in STATUSES:
             return write, StatusReplacement(write.writer, body)
         await loop_share.apart(write.body_bytes, _check_definition, resource, body)
         return write, Replacement(write.writer, body)
@@ -119,7 +119,7 @@ class Parsing:
         kind, content = requests.media_type(request), await requests.content(request)
         if kind in requests.APPLY_PATCHES:
             return await self._application(write, content)
-        if api_path.part != STATUS and write.query.force:
+        if api_path.part not in STATUSES and write.query.force:
             cause = causes.forbidden("force", "may not be specified for non-apply patch")
             raise status_objects.invalid_options("PatchOptions", cause)
         repeated: list[str] = []
@@ -127,7 +127,7 @@ class Parsing:
         write = _with_repeated(write, repeated)
         check_patch_type(write.writer, kind)
         match api_path.part:
-            case "status":
+            case "status" | "approval":
                 return write, StatusPatch(write.writer, kind, patch)
             case "scale":
                 return write, ScalePatch(write.writer, kind, patch)
@@ -141,7 +141,7 @@ class Parsing:
         write = _with_repeated(write, repeated)
         writer, force = write.writer, write.query.force
         match write.path.part:
-            case "status":
+            case "status" | "approval":
                 return write, StatusApplication(writer, desired, force)
             case "scale":
                 return write, ScaleApplication(writer, desired, force)

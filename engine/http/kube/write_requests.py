@@ -11,6 +11,7 @@ from starlette.responses import Response
 from engine.domain import marks
 from engine.http.kube import (
     binding_changes,
+    certificate_requests,
     rendering,
     requests,
     reserved_objects,
@@ -20,7 +21,7 @@ from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.edits.authorized import AuthorizedEdit, Permission
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
-from engine.http.kube.edits.writer import AheadError, RequestedEdit
+from engine.http.kube.edits.writer import STATUSES, AheadError, RequestedEdit
 from engine.http.kube.forecasts import Forecasts
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.namespace_deletion import Namespaces
@@ -76,6 +77,9 @@ class WriteRequests:
         forecasts: Forecasts | None = None,
         event_writes: EventWrites | None = None,
     ) -> None:
+        self.sign: certificate_requests.Sign | None = None
+        """Makes the certificates of approved requests."""
+
         self._forecasts = forecasts
         self._event_writes = event_writes
         self._write_api = write_api
@@ -245,6 +249,8 @@ class WriteRequests:
         resource, target, dry_run = write.resource, _target(write), write.query.dry_run
         written = await self._submit(write, target, edit)
         mutated = written.mutated
+        if not dry_run and mutated.action == Action.CREATED and certificate_requests.is_request(resource):
+            await self._approve_at_once(write, mutated.value)
         if not dry_run and mutated.action == Action.DELETED and target.namespace:
             # The object was terminating; its namespace may be too, and be empty now.
             await self._namespaces.finish(target.namespace)
@@ -265,14 +271,16 @@ class WriteRequests:
         resource = write.resource
         _check_written_kind(target, resource)
         reserved_objects.check(target, write.user)
+        permission = Permission(
+            user=write.user,
+            rights=None if write.user.is_master else await self._authorizer.rights(),
+            creates=write.method == "POST",
+        )
         authorized = AuthorizedEdit(
             edit=edit,
-            permission=Permission(
-                user=write.user,
-                rights=None if write.user.is_master else await self._authorizer.rights(),
-                creates=write.method == "POST",
-            ),
+            permission=permission,
             bootstrap=await self._plane.bootstrap.get(resource, target.namespace, target.name),
+            admit=self._admission(write, permission),
         )
         try:
             answer = await self._changed(write, target, authorized)
@@ -283,10 +291,32 @@ class WriteRequests:
             answer = await self._changed(write, target, known)
         return _written(answer, resource, target.name)
 
+    def _admission(
+        self, write: WriteRequest, permission: Permission
+    ) -> certificate_requests.Admission | None:
+        if not certificate_requests.is_request(write.resource):
+            return None
+        return certificate_requests.Admission(
+            resource=write.resource,
+            part=write.path.part,
+            permission=permission,
+            now_ms=self._clock_ms(),
+            sign=self.sign,
+        )
+
+    async def _approve_at_once(self, write: WriteRequest, request: Json) -> None:
+        """Approve a new certificate signing request whose requester needs no approval."""
+        rights = await self._authorizer.rights()
+        if certificate_requests.is_approved_at_once(request, write.user, rights):
+            approval = certificate_requests.AutomaticApproval(now_ms=self._clock_ms(), sign=self.sign)
+            await self._write_api.change(
+                StatusChange(target=_target(write), edit=approval), source=CLIENT_SOURCE
+            )
+
     async def _changed(self, write: WriteRequest, target: Target, edit: AuthorizedEdit) -> Written | Problem:
         change = (
             StatusChange(target=target, edit=edit)
-            if write.path.part == "status"
+            if write.path.part in STATUSES
             else Change(target=target, edit=edit, resource=write.resource)
         )
         return await self._write_api.change(

@@ -66,7 +66,7 @@ _EDITED_APPS: Final = _split(
 
 def objects() -> list[Json]:
     """Return all bootstrap objects, without uid and resourceVersion."""
-    return [*_roles(), *_bindings(), *_of_cluster_info()]
+    return [*_roles(), *_bindings(), *_of_cluster_info(), *_of_agents()]
 
 
 def _roles() -> list[Json]:
@@ -107,6 +107,29 @@ def _of_cluster_info() -> list[Json]:
             "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
             "subjects": [{"apiGroup": GROUP, "kind": "User", "name": ANONYMOUS}],
         },
+    ]
+
+
+def _of_agents() -> list[Json]:
+    """The rights by which an agent gets its certificate: the first with a bootstrap token, others with the last."""
+    requests, approved = "certificatesigningrequests", f"{_KARMADA}certificatesigningrequest:"
+    group = ("certificates.k8s.io",)
+    names = {
+        f"{_KARMADA}agent-bootstrapper": _rule(("create", "get"), group, (requests,)),
+        f"{approved}autoapprover": _rule(("create",), group, (f"{requests}/clusteragent",)),
+        f"{approved}selfautoapprover": _rule(("create",), group, (f"{requests}/selfclusteragent",)),
+        f"{_KARMADA}agents-cluster-creator": _rule(
+            ("get", "list", "create"), ("cluster.karmada.io",), ("clusters",)
+        ),
+    }
+    tokens, agents = "system:bootstrappers:karmada:default-cluster-token", "system:karmada:agents"
+    bootstrapper, approver, self_approver, creator = names
+    return [
+        *(_role(name, [rule]) for name, rule in names.items()),
+        _binding(bootstrapper, tokens, name=f"{_KARMADA}agent-bootstrap"),
+        _binding(approver, tokens, name=f"{_KARMADA}agent-autoapprove-bootstrap"),
+        _binding(self_approver, agents, name=f"{_KARMADA}agent-autoapprove-certificate-rotation"),
+        _binding(creator, agents),
     ]
 
 
@@ -180,11 +203,11 @@ def _gathering(name: str, gathers: tuple[str, ...], gathered_by: set[str]) -> Js
     return {**_role(name, [], gathered_by), "aggregationRule": {"clusterRoleSelectors": selectors}}
 
 
-def _binding(role: str, *groups: str) -> Json:
+def _binding(role: str, *groups: str, name: str = "") -> Json:
     return {
         "apiVersion": API_VERSION,
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": role, "labels": {**_BOOTSTRAP}},
+        "metadata": {"name": name or role, "labels": {**_BOOTSTRAP}},
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
         "subjects": [{"apiGroup": GROUP, "kind": "Group", "name": each} for each in groups],
     }

@@ -14,6 +14,12 @@ PARTS: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
     "pods.eviction": ("policy", "v1", "Eviction", ("create",)),
     "namespaces.finalize": ("", "v1", "Namespace", ("update",)),
     "serviceaccounts.token": ("authentication.k8s.io", "v1", "TokenRequest", ("create",)),
+    "certificatesigningrequests.approval": (
+        "certificates.k8s.io",
+        "v1",
+        "CertificateSigningRequest",
+        ("get", "patch", "update"),
+    ),
     "clusters.proxy": (
         "cluster.karmada.io",
         "v1alpha1",
@@ -64,7 +70,7 @@ group batch/v1 batch
 cronjobs CronJob cj all status
 jobs Job - all status
 group certificates.k8s.io/v1 certificates
-certificatesigningrequests CertificateSigningRequest csr - global,status
+certificatesigningrequests CertificateSigningRequest csr - global,status,certificatesigningrequests.approval
 group networking.k8s.io/v1 networking
 ingressclasses IngressClass - - global
 ingresses Ingress ing - status

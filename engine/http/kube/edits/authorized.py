@@ -1,5 +1,7 @@
 """An edit within the rights of its user, in the control plane or in a simulated member."""
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from engine.http.kube import escalation
@@ -45,12 +47,14 @@ class AuthorizedEdit(Struct, frozen=True, kw_only=True):
     """An edit of the stored form of an object, with the permission that it needs.
 
     The rights are checked in the edit, against the very version that is replaced. ``bootstrap`` is the built-in
-    object of this name, if there is one; it counts as the current one as long as none is stored.
+    object of this name, if there is one; it counts as the current one as long as none is stored. ``admit`` completes
+    the edited object.
     """
 
     edit: RequestedEdit
     permission: Permission
     bootstrap: Json | None
+    admit: Callable[[Json, Json | None], Json] | None = None
 
     def apply(self, live: Json | None) -> Edited:
         """Return the stored form of the edited object; raises StatusError (403) without the rights."""
@@ -58,6 +62,8 @@ class AuthorizedEdit(Struct, frozen=True, kw_only=True):
         before = live or self.bootstrap
         edited = self.edit.apply(before if before is None else versions.shown(writer.resource, before))
         self.permission.check(writer, edited.value, before)
+        if self.admit is not None:
+            edited = Edited(self.admit(edited.value, before), edited.warnings)
         try:
             return Edited(versions.kept(writer.resource, edited.value), edited.warnings)
         except versions.ConversionError as error:

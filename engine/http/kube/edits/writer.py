@@ -16,6 +16,10 @@ from events import times
 from events.json_values import Json, object_at
 
 STATUS: Final = "status"
+APPROVAL: Final = "approval"
+STATUSES: Final = (STATUS, APPROVAL)
+"""Subresources whose writes change the status."""
+
 SCALE: Final = "scale"
 _VERSION_DIGITS_MAX: Final = 18
 

@@ -19,6 +19,7 @@ from engine.kubeapi.tables.columns.cells import (
     text,
     text_at,
 )
+from engine.kubeapi.values import ages
 from events.json_values import Json, as_object, list_at, object_at
 
 _ADDRESSES_MAX: Final = 3
@@ -90,6 +91,19 @@ def _of_template(name: str, field: str) -> Column:
     )
 
 
+def _duration(value: Json, _now: int) -> object:
+    seconds = at(value, "spec.expirationSeconds")
+    return ages.duration(seconds) if isinstance(seconds, int) else NONE
+
+
+def _decision(value: Json, _now: int) -> object:
+    """Whether a certificate signing request is approved, and its certificate issued."""
+    kinds = [each.get("type") for each in items(value, "status.conditions")]
+    decision = next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")
+    failed = ",Failed" if "Failed" in kinds else ""
+    return f"{decision}{failed}{',Issued' if at(value, 'status.certificate') else ''}"
+
+
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("", "ResourceQuota"): (NAME, _quota("Request", limits=False), _quota("Limit", limits=True), AGE),
     ("", "LimitRange"): (NAME, CREATED),
@@ -100,6 +114,14 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         text("Ports", _slice_ports),
         text("Endpoints", _slice_addresses),
         AGE,
+    ),
+    ("certificates.k8s.io", "CertificateSigningRequest"): (
+        NAME,
+        AGE,
+        text("SignerName", text_at("spec.signerName")),
+        text("Requestor", text_at("spec.username")),
+        text("RequestedDuration", _duration),
+        text("Condition", _decision),
     ),
     ("", "PodTemplate"): (
         NAME,

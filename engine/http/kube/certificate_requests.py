@@ -1,0 +1,254 @@
+"""CertificateSigningRequests: who requests, who may approve, and the certificates of approved ones.
+
+As by Kubernetes and its signer ``kubernetes.io/kube-apiserver-client``, and by Karmada's approver of agents:
+bootstrap tokens get certificates of agents, and an agent its next one, without the approval of a user.
+"""
+
+import base64
+import binascii
+import datetime as dt
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from engine.http.kube.edits.authorized import Permission
+from engine.http.kube.edits.writer import APPROVAL
+from engine.identity.certificates import CertificateError
+from engine.identity.client_certificates import Subject, subject_of
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.rights import rbac
+from engine.kubeapi.rights.rbac import Act, Rights, User
+from engine.kubeapi.schema.resources import Resource
+from engine.writing.mutations import Edited
+from events import times
+from events.json_values import Json, list_at, object_at, objects_at
+
+Sign = Callable[[bytes, dt.datetime, dt.timedelta], bytes]
+"""Return the certificate (PEM) for a request (PEM), a time and a validity; raises CertificateError."""
+
+_GROUP: Final = "certificates.k8s.io"
+_KIND: Final = "CertificateSigningRequest"
+_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
+_USAGES: Final = frozenset({"client auth", "digital signature", "key encipherment"})
+_DECISIONS: Final = ("Approved", "Denied")
+_SECONDS_MAX: Final = 365 * 86_400
+_SECONDS_MIN: Final = 600
+_AGENTS: Final = "system:karmada:agents"
+_AGENT: Final = "system:karmada:agent:"
+_REQUESTER: Final = ("username", "uid", "groups", "extra")
+
+
+def is_request(resource: Resource) -> bool:
+    """Whether objects of this kind are certificate signing requests."""
+    return (resource.group, resource.kind) == (_GROUP, _KIND)
+
+
+class Admission(Struct, frozen=True, kw_only=True):
+    """Completes the written object: a new one gets its requester, an approved one its certificate.
+
+    ``part`` is the written subresource. Raises StatusError.
+    """
+
+    resource: Resource
+    part: str
+    permission: Permission
+    now_ms: int
+    sign: Sign | None
+
+    def __call__(self, value: Json, before: Json | None) -> Json:
+        """Return the object to store in the place of ``before``."""
+        if before is None:
+            return {**value, "spec": self._requested(value)}
+        if not self.part:
+            return {**value, "spec": before.get("spec")}
+        now, known = object_at(value, "status"), object_at(before, "status")
+        status = (
+            self._decided(before, now, known) if self.part == APPROVAL else self._reported(before, now, known)
+        )
+        return {**value, "status": status}
+
+    def _requested(self, value: Json) -> Json:
+        """The spec of a new request, with the user that makes it."""
+        spec, name, user = object_at(value, "spec"), _name(value), self.permission.user
+        if wrong := list(_faults(spec)):
+            raise status_objects.invalid(self.resource, name, wrong)
+        if spec.get("signerName") == _SIGNER and rbac.MASTERS in subject_of(_request(spec)).groups:
+            reason = f"use of {_SIGNER} signer with {rbac.MASTERS} group is not allowed"
+            raise _forbidden(self.resource, name, reason)
+        requester: Json = {"username": user.name, "groups": list(user.groups)}
+        if user.uid:
+            requester["uid"] = user.uid
+        if user.extra:
+            requester["extra"] = {key: list(texts) for key, texts in user.extra.items()}
+        return {**{key: item for key, item in spec.items() if key not in _REQUESTER}, **requester}
+
+    def _decided(self, before: Json, now: Json, known: Json) -> Json:
+        """The status after an approval or denial; an approved request gets its certificate."""
+        self._check(before, "approve")
+        kept = [each for each in objects_at(known, "conditions") if each.get("type") not in _DECISIONS]
+        decisions = [each for each in objects_at(now, "conditions") if each.get("type") in _DECISIONS]
+        if wrong := list(_decision_faults(decisions, objects_at(known, "conditions"))):
+            raise status_objects.invalid(self.resource, _name(before), wrong)
+        conditions = [_timed(each, self.now_ms) for each in decisions] + kept
+        return with_certificate(
+            {**before, "status": {**known, "conditions": conditions}}, self.now_ms, self.sign
+        )
+
+    def _reported(self, before: Json, now: Json, known: Json) -> Json:
+        """The status that an external signer writes; decisions stay as they are."""
+        if now.get("certificate") != known.get("certificate"):
+            self._check(before, "sign")
+        decisions = [each for each in objects_at(known, "conditions") if each.get("type") in _DECISIONS]
+        others = [each for each in objects_at(now, "conditions") if each.get("type") not in _DECISIONS]
+        conditions = decisions + [_timed(each, self.now_ms) for each in others]
+        return {**now, "conditions": conditions} if conditions else now
+
+    def _check(self, value: Json, verb: str) -> None:
+        """Raise StatusError (403) if the user may not do this to requests for this signer."""
+        signer, rights = str(object_at(value, "spec").get("signerName")), self.permission.rights
+        names = (signer, f"{signer.partition('/')[0]}/*")
+        acts = [Act(verb=verb, group=_GROUP, resource="signers", name=each) for each in names]
+        if rights is not None and not any(rights.may(self.permission.user, act) for act in acts):
+            reason = f'user not permitted to {verb} requests with signerName "{signer}"'
+            raise _forbidden(self.resource, _name(value), reason)
+
+
+class AutomaticApproval(Struct, frozen=True, kw_only=True):
+    """Approves a request and adds its certificate."""
+
+    now_ms: int
+    sign: Sign | None
+
+    def apply(self, live: Json | None) -> Edited:
+        """Return the approved request; one that was decided meanwhile is left as it is."""
+        if live is None or _kinds(object_at(live, "status")) & {*_DECISIONS}:
+            return Edited(live or {})
+        approved: Json = {
+            "type": "Approved",
+            "status": "True",
+            "reason": "AutoApproved",
+            "message": "Auto approving agent client certificate after SubjectAccessReview.",
+        }
+        status: Json = {"conditions": [_timed(approved, self.now_ms)]}
+        return Edited(
+            {**live, "status": with_certificate({**live, "status": status}, self.now_ms, self.sign)}
+        )
+
+
+def is_approved_at_once(value: Json, user: User, rights: Rights) -> bool:
+    """Whether a new request is for the certificate of an agent, and its requester needs no approval for that."""
+    spec = object_at(value, "spec")
+    if spec.get("signerName") != _SIGNER or set(list_at(spec, "usages")) - _USAGES:
+        return False
+    try:
+        subject = subject_of(_request(spec))
+    except CertificateError:
+        return False
+    if subject.groups != (_AGENTS,) or not subject.name.startswith(_AGENT) or subject.has_other_names:
+        return False
+    parts = ["clusteragent"] + ["selfclusteragent"] * (user.name == subject.name)
+    acts = (Act(verb="create", group=_GROUP, resource=f"{_KIND.lower()}s", part=part) for part in parts)
+    return any(rights.may(user, act) for act in acts)
+
+
+def with_certificate(value: Json, now_ms: int, sign: Sign | None) -> Json:
+    """The status of a request, with the certificate if it is approved and this server signs for its signer."""
+    spec, status = object_at(value, "spec"), object_at(value, "status")
+    is_open = _kinds(status) & {*_DECISIONS, "Failed"} == {"Approved"} and not status.get("certificate")
+    if sign is None or not is_open or spec.get("signerName") != _SIGNER:
+        return status
+    seconds = spec.get("expirationSeconds")
+    valid_for = min(seconds, _SECONDS_MAX) if isinstance(seconds, int) else _SECONDS_MAX
+    try:
+        request = _request(spec)
+        _check_signable(spec, subject_of(request))
+        now = dt.datetime.fromtimestamp(now_ms / 1000, dt.UTC)
+        certificate = sign(request, now, dt.timedelta(seconds=valid_for))
+    except CertificateError as error:
+        failed: Json = {
+            "type": "Failed",
+            "status": "True",
+            "reason": "SignerValidationFailure",
+            "message": str(error),
+        }
+        return {**status, "conditions": [*objects_at(status, "conditions"), _timed(failed, now_ms)]}
+    return {**status, "certificate": base64.b64encode(certificate).decode()}
+
+
+def _check_signable(spec: Json, subject: Subject) -> None:
+    """Raise CertificateError if the signer refuses the request."""
+    usages = {str(usage) for usage in list_at(spec, "usages")}
+    if "client auth" not in usages or usages - _USAGES:
+        raise CertificateError(f"usages did not match: {', '.join(sorted(usages))}")
+    if rbac.MASTERS in subject.groups:
+        raise CertificateError(f"certificates of {rbac.MASTERS} are not signed")
+
+
+def _faults(spec: Json) -> list[Cause]:
+    found: list[Cause] = []
+    try:
+        subject_of(_request(spec))
+    except CertificateError as error:
+        found.append(causes.invalid("spec.request", spec.get("request"), str(error)))
+    if not list_at(spec, "usages"):
+        found.append(causes.required("spec.usages"))
+    if not spec.get("signerName"):
+        found.append(causes.required("spec.signerName"))
+    elif "/" not in str(spec["signerName"]):
+        detail = 'must be a fully qualified domain and path of the form "example.com/signer-name"'
+        found.append(causes.invalid("spec.signerName", spec["signerName"], detail))
+    seconds = spec.get("expirationSeconds")
+    if isinstance(seconds, int) and seconds < _SECONDS_MIN:
+        detail = f"may not specify a duration less than {_SECONDS_MIN} seconds (10 minutes)"
+        found.append(causes.invalid("spec.expirationSeconds", seconds, detail))
+    return found
+
+
+def _decision_faults(decisions: list[Json], known: list[Json]) -> list[Cause]:
+    kinds = {str(each.get("type")) for each in decisions}
+    found = [
+        causes.forbidden(
+            "status.conditions", f'updates may not remove a condition of type "{each.get("type")}"'
+        )
+        for each in known
+        if each.get("type") in _DECISIONS and each.get("type") not in kinds
+    ]
+    if len(kinds) == len(_DECISIONS):
+        detail = "Approved and Denied conditions are mutually exclusive"
+        found.append(causes.invalid("status.conditions", sorted(kinds), detail))
+    found += [
+        causes.unsupported(f"status.conditions[{index}].status", each.get("status"), ("True",))
+        for index, each in enumerate(decisions)
+        if each.get("status") != "True"
+    ]
+    return found
+
+
+def _kinds(status: Json) -> set[str]:
+    """The types of the conditions of a status."""
+    return {str(each.get("type")) for each in objects_at(status, "conditions")}
+
+
+def _timed(entry: Json, now_ms: int) -> Json:
+    """A condition with the times that its writer left out."""
+    now = times.to_seconds_text(now_ms)
+    return {**entry, **{name: entry.get(name) or now for name in ("lastUpdateTime", "lastTransitionTime")}}
+
+
+def _request(spec: Json) -> bytes:
+    try:
+        return base64.b64decode(str(spec.get("request", "")), validate=True)
+    except binascii.Error as error:
+        raise CertificateError(str(error)) from None
+
+
+def _forbidden(resource: Resource, name: str, reason: str) -> StatusError:
+    details: Json = {"name": name, "group": resource.group, "kind": resource.plural}
+    message = f'{resource.qualified} "{name}" is forbidden: {reason}'
+    return StatusError(403, "Forbidden", message, details)
+
+
+def _name(value: Json) -> str:
+    return str(object_at(value, "metadata").get("name", ""))

@@ -1,0 +1,103 @@
+"""Client certificates: signing requests (PKCS #10), certificates by the local authority, and what they name."""
+
+import datetime as dt
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
+
+from engine.identity import certificates
+from engine.identity.certificates import CertificateError
+
+_BEFORE: Final = dt.timedelta(minutes=5)
+"""Certificates are valid from this time in the past on, since the clocks of servers may be behind."""
+
+
+SCOPE_KEY: Final = "reballast.client"
+"""Key of the ``Client`` of a connection in the scope of its requests."""
+
+
+class Client(Struct, frozen=True, kw_only=True):
+    """The client of a connection as its certificate names it, and until when that is valid."""
+
+    name: str
+    groups: tuple[str, ...]
+    until_ms: int
+
+
+def client_of(certificate: Mapping[str, Any]) -> Client:
+    """Return the client of a verified certificate, as ``ssl`` describes one."""
+    subject = [pair for names in certificate.get("subject", ()) for pair in names]
+    names = [str(value) for kind, value in subject if kind == "commonName"]
+    return Client(
+        name=names[0] if len(names) == 1 else "",
+        groups=tuple(str(value) for kind, value in subject if kind == "organizationName"),
+        until_ms=int(ssl.cert_time_to_seconds(certificate["notAfter"])) * 1000,
+    )
+
+
+class Subject(Struct, frozen=True, kw_only=True):
+    """User and groups for which a certificate is requested, and whether the request names anything else."""
+
+    name: str
+    groups: tuple[str, ...]
+    has_other_names: bool
+
+
+def subject_of(request: bytes) -> Subject:
+    """Return the subject of a request (PEM); raises CertificateError if it is malformed or not signed by its key."""
+    return _subject(_read(request))
+
+
+def signed(directory: Path, request: bytes, now: dt.datetime, valid_for: dt.timedelta) -> bytes:
+    """Return a client certificate (PEM) for the subject and key of a request, by the authority of the directory.
+
+    It is valid no longer than the authority. Raises CertificateError as ``subject_of``.
+    """
+    read = _read(request)
+    authority, key = certificates.own_authority(directory, now)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(read.subject)
+        .issuer_name(authority.subject)
+        .public_key(read.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BEFORE)
+        .not_valid_after(min(now + valid_for, authority.not_valid_after_utc))
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.PEM)
+    )
+
+
+def _read(request: bytes) -> x509.CertificateSigningRequest:
+    try:
+        read = x509.load_pem_x509_csr(request)
+        if not read.is_signature_valid:
+            raise CertificateError("the request is not signed with its own key")
+        # These are parsed when they are read.
+        _ = read.public_key(), read.subject, read.extensions
+    except (ValueError, InvalidSignature, UnsupportedAlgorithm) as error:
+        raise CertificateError(str(error) or "not a certificate signing request") from None
+    return read
+
+
+def _subject(read: x509.CertificateSigningRequest) -> Subject:
+    names = [str(each.value) for each in read.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    groups = [str(each.value) for each in read.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    try:
+        read.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        has_other_names = True
+    except x509.ExtensionNotFound:
+        has_other_names = False
+    return Subject(
+        name=names[0] if len(names) == 1 else "", groups=tuple(groups), has_other_names=has_other_names
+    )
