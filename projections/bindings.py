@@ -120,8 +120,19 @@ _AFTER_SCHEDULING: Final = (
 )
 """Decisions that come after all changes of the spec in a step: a success covers these changes."""
 
+_BODIES: Final = """
+SELECT key, body FROM keys JOIN bindings USING (id) WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key
+"""
 _encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Binding).decode
+
+
+def dependents(rows: Rows, binding: Binding) -> dict[str, Binding]:
+    """Return the bindings that depend on a binding's template, by their keys."""
+    if not binding.required:
+        return {}
+    found = rows.select(_BODIES, (_encode(list(binding.required)).decode(),))
+    return {key: decode(body) for key, body in found}
 
 
 class Bindings:

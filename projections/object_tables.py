@@ -229,9 +229,11 @@ def _binding(rows: Rows, row: Found, placements: dict[str, bytes | None], *, bri
     for digest in (binding.placement, binding.applied):
         if digest not in placements:
             placements[digest] = stored_placement(rows, digest)
+    dependents = bindings.dependents(rows, binding)
     if brief:
-        return binding_row(binding, placements[binding.applied])
-    return binding_document(binding, placements[binding.placement], placements[binding.applied], managed=True)
+        return binding_row(binding, placements[binding.applied], dependents)
+    placement, applied = placements[binding.placement], placements[binding.applied]
+    return binding_document(binding, placement, applied, managed=True, dependents=dependents)
 
 
 def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:

@@ -285,5 +285,8 @@ def _show_object(rows: Rows, key_id: int, row: ObjectRow) -> Json:
 
 def _show_binding(rows: Rows, binding: Binding) -> Json:
     return binding_document(
-        binding, stored_placement(rows, binding.placement), stored_placement(rows, binding.applied)
+        binding,
+        stored_placement(rows, binding.placement),
+        stored_placement(rows, binding.applied),
+        dependents=bindings.dependents(rows, binding),
     )

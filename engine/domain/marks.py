@@ -127,6 +127,11 @@ class Propagation(Struct, frozen=True, kw_only=True):
     overwrites: bool = False
 
 
+def depended_by(key: str) -> str:
+    """Return the label of a binding that another one depends on; ``key`` is the dependent binding's."""
+    return f"{_BINDING}/depended-by-{_safe_encoded(str(_fnv_1a(key)))}"
+
+
 def work_name(kind: str, namespace: str, name: str) -> str:
     """Return the name of the Works of a template; it may be longer than Kubernetes allows, as the reference's."""
     name = name.replace(":", ".").lower()

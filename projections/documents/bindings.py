@@ -1,5 +1,6 @@
 """Rendering of bindings as ResourceBinding and ClusterResourceBinding (``work.karmada.io/v1alpha2``)."""
 
+from collections.abc import Mapping
 from typing import Final, cast
 
 import msgspec
@@ -15,6 +16,10 @@ from projections.bindings import Binding, Status
 from projections.documents import field_owners, kind_statuses
 from projections.documents.objects import claim_marks, identity, instant, put
 
+Dependents = Mapping[str, Binding]
+"""The bindings that depend on a binding's template, by their keys."""
+
+NO_DEPENDENTS: Final[Dependents] = {}
 _DEPENDENCIES: Final = "resourcebinding.karmada.io/dependencies"
 _FULLY_APPLIED: Final = "FullyApplied"
 _FINALIZER: Final = "karmada.io/binding-controller"
@@ -51,14 +56,20 @@ class _Member(Struct, frozen=True, gc=False, rename="camel"):
 
 
 def binding_document(
-    binding: Binding, placement: bytes | None, applied: bytes | None, *, managed: bool = False
+    binding: Binding,
+    placement: bytes | None,
+    applied: bytes | None,
+    *,
+    managed: bool = False,
+    dependents: Dependents = NO_DEPENDENTS,
 ) -> Json:
     """Return the binding as an object; ``placement`` and ``applied`` are the JSON of the placements with its digests.
 
     ``managed`` adds ``managedFields``; some parts are then structs or raw bytes instead of plain values,
-    which encode to the same JSON in less time, for long lists.
+    which encode to the same JSON in less time, for long lists. ``dependents`` are the bindings that require this one.
     """
-    metadata, spec, status = _metadata(binding, applied), _spec(binding, placement), _status(binding)
+    metadata = _metadata(binding, applied, dependents)
+    spec, status = _spec(binding, placement, dependents), _status(binding)
     if managed:
         metadata["managedFields"] = field_owners.all_of_engine(WORK_GROUP, spec, status)
     else:
@@ -68,10 +79,10 @@ def binding_document(
     return {**_head(binding), "metadata": metadata, "spec": spec, "status": status}
 
 
-def binding_row(binding: Binding, applied: bytes | None) -> Json:
+def binding_row(binding: Binding, applied: bytes | None, dependents: Dependents = NO_DEPENDENTS) -> Json:
     """Return only the metadata and conditions of the binding, enough for a row of a table."""
     status: Json = {"conditions": _conditions(binding)}
-    return {**_head(binding), "metadata": _metadata(binding, applied), "status": status}
+    return {**_head(binding), "metadata": _metadata(binding, applied, dependents), "status": status}
 
 
 def _head(binding: Binding) -> Json:
@@ -79,10 +90,11 @@ def _head(binding: Binding) -> Json:
     return {"apiVersion": WORK_GROUP, "kind": kind}
 
 
-def _metadata(binding: Binding, applied: bytes | None) -> Json:
+def _metadata(binding: Binding, applied: bytes | None, dependents: Dependents) -> Json:
     template = binding.template
     labels, annotations = claim_marks(binding)
     labels |= marks.of_binding(template, binding.uid).labels
+    labels |= {marks.depended_by(key): dependent.uid for key, dependent in dependents.items()}
     if applied is not None:
         annotations[marks.APPLIED_PLACEMENT] = applied.decode()
     finalizers = [_FINALIZER if template.namespace else _CLUSTER_FINALIZER]
@@ -108,7 +120,7 @@ def _metadata(binding: Binding, applied: bytes | None) -> Json:
     }
 
 
-def _spec(binding: Binding, placement: bytes | None) -> Json:
+def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> Json:
     reference = _plain(binding.template) | {"uid": binding.template_uid}
     if binding.template_version:
         reference["resourceVersion"] = str(binding.template_version)
@@ -131,7 +143,8 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
     if binding.tasks:
         spec["gracefulEvictionTasks"] = [_task(task) for task in binding.tasks]
     if binding.required:
-        spec["requiredBy"] = [_snapshot(binding.required[by]) for by in sorted(binding.required)]
+        needs = sorted(binding.required.items())
+        spec["requiredBy"] = [_snapshot(need, dependents.get(key)) for key, need in needs]
     if binding.rank is not None:
         spec["schedulePriority"] = _priority(binding.rank)
     if suspension := _suspension(binding):
@@ -164,9 +177,13 @@ def _priority(rank: decisions.PriorityResolved) -> Json:
     return rendered | {"preemptionPolicy": rank.preemption_policy} if rank.preemption_policy else rendered
 
 
-def _snapshot(need: decisions.RequiredBy) -> Json:
-    """An entry of ``requiredBy``: the dependent binding and its clusters, without its replica counts."""
-    clusters = [{"name": cluster} for cluster in need.clusters]
+def _snapshot(need: decisions.RequiredBy, dependent: Binding | None) -> Json:
+    """An entry of ``requiredBy``: the dependent binding and its clusters, with their replicas."""
+    replicas = {} if dependent is None or dependent.replicas is None else dict(dependent.clusters)
+    clusters = [
+        {"name": cluster, **({"replicas": replicas[cluster]} if replicas.get(cluster) else {})}
+        for cluster in need.clusters
+    ]
     return {"namespace": need.namespace, "name": need.name, "clusters": clusters}
 
 

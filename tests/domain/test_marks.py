@@ -38,3 +38,7 @@ def test_cluster_scoped_object_refers_to_its_cluster_binding() -> None:
     annotations = object_at(found, "annotations")
     assert annotations["clusterresourcebinding.karmada.io/name"] == "reader-clusterrole"
     assert set(marks.ANNOTATIONS) > annotations.keys()
+
+
+def test_label_of_a_dependency_names_the_dependent_binding_as_the_reference_does() -> None:
+    assert marks.depended_by("test/test-binding") == "resourcebinding.karmada.io/depended-by-5dbb6dc9c8"

@@ -3,6 +3,7 @@
 import json
 from typing import Final, cast
 
+from events.json_values import at, object_at, objects_at
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import DEPLOYMENT
 
@@ -98,6 +99,14 @@ def test_dependencies_follow_their_workload(kubectl: Kubectl) -> None:
     sent = json.loads(marks["resourcebinding.karmada.io/dependencies"])
     assert [(each["kind"], each["name"]) for each in sent] == [("ConfigMap", "settings"), ("Secret", "keys")]
     assert required_by(kubectl, "settings-configmap") == [("web-deployment", ["member1", "member2"])]
+    settings = kubectl.json("rb", "settings-configmap")
+    (needed,) = objects_at(settings, "spec", "requiredBy")
+    assert needed["clusters"] == at(web, "spec", "clusters")
+    (label,) = (name for name in object_at(settings, "metadata", "labels") if "depended-by-" in name)
+    found = kubectl("get", "rb", "-l", f"{label}={at(web, 'metadata', 'uid')}", "-o", "name").split()
+    assert found == [
+        f"resourcebinding.work.karmada.io/{name}" for name in ("keys-secret", "settings-configmap")
+    ]
     fully = (
         "rb",
         "settings-configmap",
