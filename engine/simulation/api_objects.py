@@ -104,6 +104,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
     rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
     priority: Json = {} if rank is None else {"priority": rank.value}
     hash_label: Json = {_HASH: workload.template.digest} if workload.ref.kind == "Deployment" else {}
+    unschedulable = nodes.unschedulable(state, workload) if workload.pending else ""
     for pod in lists.pods_of(state, workload):
         created = times.to_seconds_text(pod.created_ms)
         since = times.to_seconds_text(pod.ready_ms) if pod.ready_ms and pod.ready else created
@@ -121,7 +122,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
             "kind": "Pod",
             "metadata": metadata,
             "spec": {**spec, **priority, **placement},
-            "status": _pod_status(pod, names, since),
+            "status": _pod_status(pod, names, since, unschedulable),
         }
 
 
@@ -181,7 +182,17 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> Json:
     }
 
 
-def _pod_status(pod: lists.Pod, names: list[str], since: str) -> Json:
+def _pod_status(pod: lists.Pod, names: list[str], since: str, unschedulable: str) -> Json:
+    """The status of a pod; ``unschedulable`` is why it has no node if it waits for capacity."""
+    if unschedulable and pod.ready_ms is None and not pod.waiting and pod.phase != lists.SUCCEEDED:
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": unschedulable,
+            "lastTransitionTime": since,
+        }
+        return {"phase": pod.phase, "conditions": [condition]}
     reason: Json = {"reason": pod.waiting} if pod.waiting else {}
     state: Json = {"running": {"startedAt": since}} if pod.ready else {"waiting": reason}
     if pod.phase == lists.SUCCEEDED:

@@ -46,6 +46,15 @@ def replicas_that_fit(cluster_capacity: Capacity, amounts: Amounts, count: int) 
     return count
 
 
+def insufficient(cluster_capacity: Capacity, amounts: Amounts) -> list[str]:
+    """Return the resources of which less is free than one replica needs."""
+    return [
+        resource
+        for resource, amount in amounts
+        if not replicas_that_fit(cluster_capacity, ((resource, amount),), 1)
+    ]
+
+
 def texts(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str]:
     """Return the totals of sums as Kubernetes quantities; allocatable resources are included even if zero.
 

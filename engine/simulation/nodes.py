@@ -5,13 +5,18 @@ from typing import Final
 
 import msgspec
 
-from engine.simulation import addresses, lists
+from engine.simulation import addresses, capacity, lists
 from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json, at, object_at
 
 NODES_MAX: Final = 5_000
+_TOO_MANY: Final = "Too many pods"
+_UNSCHEDULABLE: Final = (
+    "0/{count} nodes are available: {reasons}. no new claims to deallocate, preemption: 0/{count} nodes are"
+    " available: {count} No preemption victims found for incoming pod."
+)
 
 
 def name_of(state: MemberState, index: int) -> str:
@@ -40,6 +45,16 @@ class Places:
             if since_ms is None or pod.created_ms < since_ms:
                 return found
         return index
+
+
+def unschedulable(state: MemberState, workload: Workload) -> str:
+    """Return why waiting pods of a workload get no node, as kube-scheduler says it; empty if one of them would fit."""
+    missing = capacity.insufficient(state.capacity, workload.template.amounts)
+    if not missing:
+        return ""
+    count = sum(group.count for group in state.spec.nodes)
+    reasons = sorted(f"{count} {_TOO_MANY if name == 'pods' else f'Insufficient {name}'}" for name in missing)
+    return _UNSCHEDULABLE.format(count=count, reasons=", ".join(reasons))
 
 
 def objects(state: MemberState, created_ms: int) -> Iterator[Json]:

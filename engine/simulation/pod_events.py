@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from engine.simulation.specs import uid
 from events import times
-from events.json_values import Json, at, object_at, objects_at
+from events.json_values import Json, at, condition, object_at, objects_at
 
 SHOWN_MS: Final = times.HOUR_MS
 PODS_MAX: Final = 1_000
@@ -78,6 +78,10 @@ def _of_pod(pod: Json, metadata: Json) -> Iterator[_Said]:
     waiting = [
         str(at(each, "state", "waiting", "reason") or "") for each in objects_at(status, "containerStatuses")
     ]
+    unscheduled = condition(pod, "PodScheduled")
+    if unscheduled.get("status") == "False":
+        yield _Said("FailedScheduling", str(unscheduled["message"]), _SCHEDULER, about, "Warning")
+        return
     if node := spec.get("nodeName"):
         text = f"Successfully assigned {metadata.get('namespace')}/{name} to {node}"
         yield _Said("Scheduled", text, _SCHEDULER, about)

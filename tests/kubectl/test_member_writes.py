@@ -352,6 +352,21 @@ def test_rollout_of_a_stateful_set_of_a_member_can_be_undone(kubectl: Kubectl) -
     assert member("rollout", "history", "sts/s").split()[-4:] == ["2", "<none>", "3", "<none>"]
 
 
+def test_pod_without_capacity_in_a_member_tells_what_is_missing(kubectl: Kubectl) -> None:
+    member = _member(kubectl)
+    member("create", "deployment", "big", "--image=nginx", "--replicas=0")
+    member("set", "resources", "deploy/big", "--requests=cpu=1M")
+    member("scale", "deploy/big", "--replicas=1")
+    said = "0/100 nodes are available: 100 Insufficient cpu. no new claims to deallocate"
+    member.until_true(lambda: said in member("describe", "pods"), lambda: member("describe", "pods"))
+    described = member("describe", "pods")
+    assert "FailedScheduling" in described
+    assert "default-scheduler" in described
+    assert "PodScheduled   False" in described
+    member("scale", "deploy/big", "--replicas=0")
+    assert "FailedScheduling" not in member("get", "events")
+
+
 def test_pods_of_a_member_have_events(kubectl: Kubectl) -> None:
     member = _member(kubectl)
     member("create", "deployment", "web", "--image=nginx")
