@@ -162,8 +162,8 @@ class Shadow:
     def _compare(self, kind: str, versions: list[ObservedBinding]) -> observations.DecisionCompared | None:
         final, before = versions[-1], versions[-2]
         at = basis_of(versions)
-        if at is None:
-            return None
+        if at is None or self._fleets[0].version >= versions[at + 1].version:
+            return None  # the binding or the clusters as they were before the decision are not known
         placed = placed_after(versions, at)
         condition = final.scheduled
         observed = observations.ShadowCondition(

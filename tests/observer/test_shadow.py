@@ -1,7 +1,9 @@
 """Every decision that a real control plane's scheduler made in the recordings is made again in its shadow."""
 
+import itertools
 from collections import Counter
 
+import msgspec
 import pytest
 
 from engine.observer.shadow import KNOWN, RACE, SAME, UNEXPLAINED, Shadow
@@ -29,6 +31,18 @@ def test_recorded_decisions_are_explained(recording: str) -> None:
         for each in found
         if each.verdict != SAME and (each.observed.clusters or each.computed.clusters)
     )
+
+
+def test_decision_that_comes_after_hundreds_of_later_changes_of_clusters_is_not_compared() -> None:
+    shadow = Shadow()
+    changes = list(itertools.islice(recordings.changes(recordings.of_scenario("calm")), 4_000))
+    clusters = [change for change in changes if change.head.kind == "Cluster"]
+    value = msgspec.json.decode(clusters[-1].manifest)
+    for version in range(10_000, 10_600):
+        value["metadata"]["resourceVersion"] = str(version)
+        recordings.compare(shadow, recordings.change("MODIFIED", value))
+    bindings = [change for change in changes if change.head.kind == "ResourceBinding"]
+    assert not any(recordings.compare(shadow, change) for change in bindings)
 
 
 def test_repeated_changes_are_no_decisions() -> None:
