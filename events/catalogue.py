@@ -131,6 +131,7 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
     topics.OBSERVATIONS: {
         "object-observed": observations.ObjectObserved,
         "object-vanished": observations.ObjectVanished,
+        "control-plane-restored": observations.ControlPlaneRestored,
         "decision-compared": observations.DecisionCompared,
         "decision-made": observations.DecisionMade,
         "kubernetes-event-written": observations.KubernetesEventWritten,

@@ -98,6 +98,21 @@ class ObjectVanished(ObjectChange, frozen=True, kw_only=True):
     version: shapes.Count = 0
 
 
+class ControlPlaneRestored(shapes.Event, frozen=True, kw_only=True):
+    """Another control plane was restored from a backup: its newest resourceVersion is lower than the one seen before.
+
+    ``seen`` is that version, ``version`` the one after. All objects are listed again; the changes that follow may have
+    versions that were recorded before.
+    """
+
+    seen: shapes.Count
+    version: shapes.Count
+
+    @property
+    def record_key(self) -> str:
+        return "control-plane"
+
+
 class _Subject(shapes.Shape, frozen=True, rename="camel"):
     """The object that an Event is about."""
 

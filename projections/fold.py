@@ -167,6 +167,8 @@ class Fold:
                     self._observed_bindings.take(record.number, data)
                 if (key := observations.subject_key(data)) and key != data.timeline_key:
                     self._touch(key, record.number)
+            case codec.Decoded(data=observations.ControlPlaneRestored() as data):
+                self._counts.add(_NAMES[type(data)])
             case codec.Decoded(
                 data=observations.KubernetesEventWritten() | observations.KubernetesEventDeleted() as data,
                 envelope=envelope,

@@ -91,6 +91,7 @@ class MemberAgent:
         self._api = MemberApi(access)
         self._counts = counts
         self._gate = Gate(self._follow_health, counts)
+        self._history = reflector.History()
         self._ledger = Ledger(kept, self._name)
         self._reporter = Reporter(self._control, self._ledger, self._on_answer, counts)
         self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.report)
@@ -312,7 +313,7 @@ class MemberAgent:
         # The API has no notification for new kinds, so poll.
         while (resource := await self._kinds.find(*kind)) is None or not resource.watched:  # noqa: ASYNC110
             await anyio.sleep(_DISCOVERY_S)
-        await reflector.follow(self._api, self._gate, resource, labels, follower)
+        await reflector.follow(self._api, self._gate, self._history, resource, labels, follower)
 
     def _start(self, task: Callable[[], Awaitable[None]]) -> None:
         if self._tasks is not None:

@@ -207,6 +207,11 @@ class MemberApi:
         except ExpiredError:
             return await self._list(resource, selected)
 
+    async def newest_version(self, resource: Resource) -> str:
+        """The newest resourceVersion of the server; the resource can be any that may be listed."""
+        page = await self._json("GET", resource.path(), query={"limit": "1"})
+        return as_text(at(page, "metadata", "resourceVersion"))
+
     async def _list(self, resource: Resource, query: dict[str, str]) -> Listed:
         items: list[Json] = []
         while True:

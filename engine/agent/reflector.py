@@ -21,6 +21,43 @@ _REFUSED_LAST_S: Final = 300.0
 _log = diagnostics.logger("agent")
 
 
+class History:
+    """The resourceVersions of one API server, shared by the followers of its kinds: one order over all of them.
+
+    A server that is restored from a backup continues from an earlier version, and a watch from a later one gets no
+    changes, and no error, until that version is passed. ``on_restored`` is then called with the newest version that
+    was seen and the server's, and all followers list again.
+    """
+
+    def __init__(self, on_restored: Callable[[int, int], None] = lambda _seen, _now: None) -> None:
+        self._on_restored = on_restored
+        self.newest = 0
+        """The newest version that was seen."""
+        self.restored = 0
+        """How often the server was restored."""
+
+    def saw(self, version: str) -> None:
+        """Remember a version, if it is a number as those of Kubernetes are."""
+        if version.isdecimal():
+            self.newest = max(self.newest, int(version))
+
+    async def continued(self, api: MemberApi, resource: Resource, version: str, restored: int) -> str:
+        """Return the version from which a watch may continue, empty if the server was restored; asks it for its own.
+
+        ``restored`` is how often it had been restored before that version.
+        """
+        if not version:
+            return ""
+        seen = self.newest
+        now = await api.newest_version(resource)
+        if restored == self.restored and now.isdecimal() and int(now) < seen:
+            _log.warning("API restored from a backup; objects are listed again", seen=seen, version=int(now))
+            self.newest = int(now)
+            self.restored += 1
+            self._on_restored(seen, self.newest)
+        return version if restored == self.restored else ""
+
+
 class Follower(Protocol):
     """Receiver of a kind's objects and changes."""
 
@@ -38,23 +75,34 @@ class Follower(Protocol):
 
 
 async def follow(
-    api: MemberApi, gate: Gate, resource: Resource, labels: str, follower: Follower, version: str = ""
+    api: MemberApi,
+    gate: Gate,
+    history: History,
+    resource: Resource,
+    labels: str,
+    follower: Follower,
+    version: str = "",
 ) -> None:
     """Pass the objects of a kind with these labels to the follower, forever.
 
     With a ``version`` it begins with the changes after it, if the server still has them, and not with a list.
     """
     backoff, refused, failed = Backoff(), Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S), 0
+    restored = history.restored
     while True:
         try:
+            version = await history.continued(api, resource, version, restored)
             if not version:
+                restored = history.restored
                 version = await _list(api, gate, resource, labels, follower)
+                history.saw(version)
                 refused.reset()
                 failed = 0
             async for change in api.watch(resource, version, labels):
                 backoff.reset()
                 failed = 0
                 version = as_text(at(change.object, "metadata", "resourceVersion")) or version
+                history.saw(version)
                 if change.type != "BOOKMARK":
                     follower.changed(change.object, is_gone=change.type == "DELETED")
             # Pause also after a watch that ended normally: some servers end every watch at once.

@@ -141,9 +141,10 @@ class Api:
             return StreamingResponse(self._watch(plural, int(request.query_params["resourceVersion"])))
         begin, items = int(request.query_params.get("continue", "0")), self.of_kind(plural)
         metadata = {"resourceVersion": str(self._version)}
-        if begin + _PAGE < len(items):
-            metadata["continue"] = str(begin + _PAGE)
-        return _json({"kind": "List", "metadata": metadata, "items": items[begin : begin + _PAGE]})
+        end = begin + min(_PAGE, int(request.query_params.get("limit", _PAGE)))
+        if end < len(items):
+            metadata["continue"] = str(end)
+        return _json({"kind": "List", "metadata": metadata, "items": items[begin:end]})
 
     async def _watch(self, plural: str, start: int) -> AsyncGenerator[bytes]:
         at = 0

@@ -14,6 +14,8 @@ _SUCCESS: Final = "Success"
 
 def text(event: str, data: Json, *, is_named: bool) -> str | None:
     """Return what an observation shows, in one line; None for another event. ``is_named``: with the object's name."""
+    if event == "control-plane-restored":
+        return f"restored from a backup: resourceVersion {data.get('version')} after {data.get('seen')}"
     if event not in _ABOUT:
         return None
     kind = str(data.get("kind"))

@@ -79,6 +79,10 @@ class Observations:
         self.newest: dict[str, int] = {}
         """The newest resourceVersion of each kind, by ``full_kind``."""
 
+    def restored(self) -> None:
+        """Forget up to where each kind was observed: the control plane was restored from a backup."""
+        self.newest.clear()
+
     def recall(self, data: Observation) -> None:
         """Take an observation from the log, with its group (see ``Changes``)."""
         uid = ""
@@ -98,7 +102,8 @@ class Observations:
         namespace, uid = as_text(at(value, "metadata", "namespace")), as_text(at(value, "metadata", "uid"))
         group = recorded_group(_group_of(value), kind)
         known = self._known.get(keys.object_key(f"{kind}.{group}" if group else kind, namespace, name))
-        if known is not None and version <= known.version:
+        # Only a control plane that was restored from a backup lists an earlier version.
+        if known is not None and (version == known.version or (version < known.version and not is_listed)):
             return None
         if is_gone:
             # A late deletion of an earlier object of that name; the present one has another uid.
@@ -123,18 +128,17 @@ class Observations:
         return seen
 
     def listed(self, group: str, kind: str, values: Iterable[Json]) -> Iterator[Observation]:
-        """Yield the events of a complete list of a kind: what is new or changed, then what is no longer there."""
-        there: set[str] = set()
-        full = full_kind(group, kind)
-        for value in values:
-            name, namespace = (
-                as_text(at(value, "metadata", "name")),
-                as_text(at(value, "metadata", "namespace")),
+        """Yield the events of a complete list of a kind: what is no longer there, then what is new or changed.
+
+        Deletions come first, since an observer that is killed between them continues from the newest version.
+        """
+        values, full = list(values), full_kind(group, kind)
+        there = {
+            keys.object_key(
+                full, as_text(at(value, "metadata", "namespace")), as_text(at(value, "metadata", "name"))
             )
-            there.add(keys.object_key(full, namespace, name))
-            observation = self.changed(value, is_gone=False, is_listed=True)
-            if observation is not None:
-                yield observation
+            for value in values
+        }
         for key in sorted(self._by_kind.get(full, set()) - there):
             namespace, name = keys.split(key.partition(":")[2])
             gone = observations.ObjectVanished(
@@ -142,6 +146,10 @@ class Observations:
             )
             self._remember(gone, "")
             yield gone
+        for value in values:
+            observation = self.changed(value, is_gone=False, is_listed=True)
+            if observation is not None:
+                yield observation
 
     def _remember(self, data: Observation, uid: str) -> None:
         key = data.record_key
@@ -155,7 +163,12 @@ class Observations:
         self.newest[data.full_kind] = max(self.newest.get(data.full_kind, 0), data.version)
 
 
-def record(data: observations.Observation, event_id: str, source: str, now_ms: int) -> Record:
+def record(
+    data: observations.Observation | observations.ControlPlaneRestored,
+    event_id: str,
+    source: str,
+    now_ms: int,
+) -> Record:
     """Return the record of an event about another control plane; ``event_id`` follows the key in its id."""
     key = data.record_key
     head = envelope.Envelope(

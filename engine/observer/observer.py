@@ -84,9 +84,11 @@ class Observer:
         self._source = source
         self._clock_ms = clock_ms
         self._gate = Gate(lambda: None)
+        self._history = reflector.History(self._restored)
+        self._restores = 0
         self._observations = Observations()
         self._shadow = shadow.Shadow(ours=ours)
-        self._waiting: list[tuple[int, Observation]] = []
+        self._waiting: list[tuple[int, int, Observation | observations.ControlPlaneRestored]] = []
         self._doubtful: deque[tuple[float, shadow.Decided]] = deque()
         self._arrived = asyncio.Event()
         self._followed: set[Resource] = set()
@@ -124,8 +126,14 @@ class Observer:
                     case observations.ObjectObserved() | observations.ObjectVanished() as found:
                         seen = changes.read(found)
                         self._observations.recall(seen)
+                        self._history.saw(str(seen.version))
                         self._learn(seen)
                         self._compare(seen)
+                    case observations.ControlPlaneRestored(version=version):
+                        self._observations.restored()
+                        self._shadow.restored()
+                        self._history.newest = version
+                        self._restores += 1
                     case observations.DecisionCompared() as compared:
                         self.report.take(compared)
                         self._shadow.accept(compared)
@@ -183,7 +191,9 @@ class Observer:
         if version:
             asyncio.get_running_loop().call_later(_RESUMED_S, self._knows, full_kind)
         tasks.create_task(
-            reflector.follow(self._api, self._gate, resource, "", _Receiver(self, resource), version)
+            reflector.follow(
+                self._api, self._gate, self._history, resource, "", _Receiver(self, resource), version
+            )
         )
 
     def take(self, observation: Observation | None) -> None:
@@ -191,8 +201,16 @@ class Observer:
         if observation is not None:
             # A list shows a deletion without its version: it comes after all changes of the kind before the list.
             order = observation.version or self._observations.newest.get(observation.full_kind, 0)
-            self._waiting.append((order, observation))
+            self._waiting.append((self._restores, order, observation))
             self._arrived.set()
+
+    def _restored(self, seen: int, version: int) -> None:
+        """Begin the history of a control plane that was restored from a backup."""
+        self._restores += 1
+        self._observations.restored()
+        restored = observations.ControlPlaneRestored(seen=seen, version=version)
+        self._waiting.append((self._restores, -1, restored))
+        self._arrived.set()
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
         """Take a change of an object."""
@@ -214,10 +232,14 @@ class Observer:
         is_complete = self._known_kinds >= _DECIDED_ON
         waiting, self._waiting = self._waiting, []
         self._arrived.clear()
-        waiting.sort(key=operator.itemgetter(0))
+        waiting.sort(key=operator.itemgetter(0, 1))
         for start in range(0, len(waiting), _BATCH_MAX):
             batch: list[Record] = []
-            for _, observation in waiting[start : start + _BATCH_MAX]:
+            for _, _, observation in waiting[start : start + _BATCH_MAX]:
+                if isinstance(observation, observations.ControlPlaneRestored):
+                    self._shadow.restored()
+                    batch.append(self._record(observation, ""))
+                    continue
                 self._learn(observation)
                 batch.append(self._record(observation, ""))
                 compared = self._compare(observation)
@@ -275,11 +297,18 @@ class Observer:
         for selector in objects_at(value, "spec", "resourceSelectors"):
             self._selected.add(group_kind(as_text(selector.get("apiVersion")), as_text(selector.get("kind"))))
 
-    def _record(self, data: Observation | observations.DecisionCompared, suffix: str) -> Record:
+    def _record(
+        self,
+        data: Observation | observations.DecisionCompared | observations.ControlPlaneRestored,
+        suffix: str,
+    ) -> Record:
         now_ms = self._clock_ms()
         # A list that shows that an object is gone has no version of the deletion.
-        event_id = f"{data.version or f'gone-{now_ms}'}{suffix}"
-        return observation_records.record(data, event_id, self._source, now_ms)
+        version = str(data.version or f"gone-{now_ms}")
+        if self._restores or (isinstance(data, observations.ObjectObserved) and data.skipping):
+            # After a restore the log may have this version of the object already.
+            version += f"-{now_ms}"
+        return observation_records.record(data, f"{version}{suffix}", self._source, now_ms)
 
 
 class _Receiver:

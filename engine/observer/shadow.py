@@ -151,6 +151,11 @@ class Shadow:
         if kind == CLUSTER and self._clusters.pop(name, None) is not None:
             self._remember_fleet(version or self._fleets[-1].version)
 
+    def restored(self) -> None:
+        """Take the restoring of the control plane from a backup: later versions may be lower than those before."""
+        self._fleets = deque([_Fleet(0, tuple(self._clusters.values()))], _FLEETS_MAX)
+        self._built.clear()
+
     def _remember_fleet(self, version: int) -> None:
         if len(self._fleets) == _FLEETS_MAX:
             self._built.pop(self._fleets[0].version, None)

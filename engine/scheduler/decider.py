@@ -84,7 +84,8 @@ class Decider:
             case observations.ObjectObserved(kind=kind) if kind == CLUSTER:
                 self._take_cluster(questions.read_cluster(data.manifest))
             case observations.ObjectObserved(kind=kind) if kind in vocabulary.BINDING_KINDS:
-                self._take_binding((kind, data.namespace, data.name), read_binding(data.manifest))
+                key = (kind, data.namespace, data.name)
+                self._take_binding(key, read_binding(data.manifest), is_listed=data.skipping)
             case observations.ObjectVanished(kind=kind) if kind == CLUSTER:
                 self._fleet.remove(data.name)
             case observations.ObjectVanished(kind=kind) if kind in vocabulary.BINDING_KINDS:
@@ -128,12 +129,14 @@ class Decider:
                 if used in selecting or used not in names:
                     yield key
 
-    def _take_binding(self, key: Key, binding: ObservedBinding) -> None:
+    def _take_binding(self, key: Key, binding: ObservedBinding, *, is_listed: bool) -> None:
+        """Take a version of a binding; an earlier one than before only if a list shows it: after a restore."""
         known = self._bindings.get(key)
         if (
             known is not None
             and known.metadata.uid == binding.metadata.uid
             and known.version >= binding.version
+            and not is_listed
         ):
             return
         if not self._is_ours(binding):

@@ -21,6 +21,7 @@ SAMPLES: Final[tuple[shapes.Event, ...]] = (
     observations.ObjectVanished(
         kind="Service", group="serving.knative.dev", name="foo", namespace="default", version=42
     ),
+    observations.ControlPlaneRestored(seen=4900, version=3100),
     observations.DecisionCompared(
         kind="ResourceBinding",
         name="foo-deployment",

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from engine.agent.kubeconfigs import Access
 from engine.bench import karmada_api
 from engine.bench.karmada_api import status
+from tests import recordings
 from tests.recordings import Change
 
 _POLL_S: Final = 0.005
@@ -28,6 +29,7 @@ class Playback:
         self.shown = 0
         self.compacted = 0
         self.lists = 0
+        """The number of pages of lists, without requests for the newest version."""
         self.unserved: frozenset[str] = frozenset()
         """Kinds that discovery leaves out, as those of an API server that is down."""
         self.forgets_pages = False
@@ -52,6 +54,15 @@ class Playback:
     def compact(self) -> None:
         """Forget the versions before the newest one: watches from them are answered 410."""
         self.compacted = self.version
+
+    def restore(self, count: int, more: int) -> None:
+        """Go back to the first changes, as to a backup of etcd; others, ``more`` of them shown, reuse versions."""
+        later = self.changes[count : self.shown : 2] + self.changes[self.shown :]
+        first = self.changes[count - 1].version + 1
+        changed = (_with_version(change, version) for version, change in enumerate(later, first))
+        self.changes = [*self.changes[:count], *changed]
+        self.shown = count + more
+        self.cut()
 
     def objects(self, kind: str) -> list[Change]:
         """The newest change of each object of a kind that exists."""
@@ -124,7 +135,7 @@ class Playback:
             return StreamingResponse(self._watch(kind, start, has_bookmarks=has_bookmarks))
         if self.forgets_pages and "continue" in request.query_params:
             return status(410, "Expired")
-        self.lists += 1
+        self.lists += request.query_params.get("limit") != "1"
         begin = int(request.query_params.get("continue", "0"))
         items = self.objects(kind)
         metadata: dict[str, Any] = {"resourceVersion": str(self.version)}
@@ -166,6 +177,12 @@ async def playing(playback: Playback) -> AsyncGenerator[Access]:
     """Serve a playback until the block ends."""
     async with karmada_api.serving(playback.routes()) as url:
         yield Access(server=url)
+
+
+def _with_version(change: Change, version: int) -> Change:
+    value = msgspec.json.decode(change.manifest, type=dict[str, Any])
+    value["metadata"]["resourceVersion"] = str(version)
+    return recordings.change(change.type, value)
 
 
 def _plural(kind: str) -> str:

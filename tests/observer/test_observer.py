@@ -259,6 +259,45 @@ async def test_restarted_observer_continues(is_compacted: bool) -> None:
     assert len(found) == len(set(found))
 
 
+@pytest.mark.parametrize("is_running", [True, False])
+async def test_control_plane_restored_from_a_backup_is_listed_again(is_running: bool) -> None:
+    playback, log = recorded(FIRST), memory.MemoryLog()
+    playback.shown = FIRST // 2
+    async with playing(playback) as access:
+        async with observing(access, log):
+            await level(playback, log)
+            playback.shown = FIRST - ROUND
+            await level(playback, log)
+            if is_running:
+                playback.restore(FIRST // 3, ROUND // 10)
+                await level(playback, log)
+        if not is_running:
+            playback.restore(FIRST // 3, ROUND // 10)
+        count = playback.shown
+        async with observing(access, log):
+            await level(playback, log)
+            playback.shown += ROUND // 5
+            await level(playback, log)
+            playback.shown += ROUND // 5
+        async with observing(access, log):
+            await level(playback, log)
+            playback.shown = len(playback.changes)
+            await level(playback, log)
+    history = await observed(log)
+    (at,) = [n for n, data in enumerate(history) if isinstance(data, observations.ControlPlaneRestored)]
+    after = [
+        ((data.kind, data.namespace, data.name), data.version)
+        for data in history[at:]
+        if isinstance(data, observations.ObjectObserved | observations.ObjectVanished) and data.version
+    ]
+    assert len(after) == len(set(after))
+    # Some objects are only deleted in the other history.
+    later = {(change.place, change.version) for change in playback.changes[count:] if not change.is_gone}
+    assert later <= set(after)
+    records = await log.read(topics.OBSERVATIONS, 0, 0, 10 * COUNT)
+    assert len({record.headers["ce_id"] for record in records}) == len(records)
+
+
 def test_values_of_secrets_never_enter_the_log() -> None:
     last_applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"data":{"k":"aHVudGVyMg=="}}'}
     secret: Json = {
@@ -291,6 +330,16 @@ def test_late_deletion_of_an_earlier_object_is_ignored() -> None:
     assert seen.changed(config_map("new", 9), is_gone=False)
     assert seen.changed(config_map("old", 10), is_gone=True) is None
     assert seen.changed(config_map("new", 11), is_gone=True)
+
+
+def test_list_gives_deletions_first_since_a_killed_observer_continues_from_its_newest_version() -> None:
+    seen = Observations()
+    first = [{**config_map(name, version), "apiVersion": "v1"} for name, version in (("a", 1), ("b", 2))]
+    assert len([*seen.listed("", "ConfigMap", first[:1])]) == 1
+    later = {**first[1], "metadata": {**object_at(first[1], "metadata"), "name": "t"}}
+    gone, new = seen.listed("", "ConfigMap", [later])
+    assert isinstance(gone, observations.ObjectVanished)
+    assert isinstance(new, observations.ObjectObserved)
 
 
 def config_map(uid: str, version: int) -> Json:

@@ -1,5 +1,6 @@
 """A Kubernetes API in memory with Karmada's kinds, and with faults on demand."""
 
+import copy
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -21,6 +22,16 @@ class Api(karmada_api.Api):
     def __init__(self) -> None:
         super().__init__()
         self.faults: list[str] = []
+
+    def restorer(self) -> Callable[[], None]:
+        """Back up the state; return what restores it, as etcd would: the version is again that of the backup."""
+        objects, version = copy.deepcopy(self.objects), self._version
+
+        def restore() -> None:
+            self.objects, self._version = objects, version
+            self._changes = [change for change in self._changes if change[0] <= version]
+
+        return restore
 
     def answered(self, plural: str, write: Callable[[], Response]) -> Response:
         fault = self.faults.pop(0) if self.faults and plural != "leases" else ""

@@ -114,6 +114,8 @@ async def _explained(
                 name,
             ):
                 made.add(data.version)
+            case observations.ControlPlaneRestored():
+                folded.restored()
             case observations.ObjectVanished():
                 folded.take_gone(data.kind, data.namespace, data.name, data.version)
             case _:
