@@ -11,7 +11,7 @@ from engine.kubeapi.values import quantity
 from engine.simulation import api_objects, autoscaling, lists, nodes
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json, object_at, objects_at
+from events.json_values import Json, at, object_at, objects_at
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 CLUSTER: Final = "resource.karmada.io/cluster"
@@ -23,8 +23,7 @@ _RESOURCES: Final = ("cpu", "memory")
 
 def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: int) -> Iterator[Json]:
     """Yield the usage of a workload's ready pods."""
-    spec = object_at(api_objects.template_of(manifest), "spec")
-    specs = objects_at(spec, "containers")
+    specs = objects_at(api_objects.template_of(manifest), "spec", "containers")
     load, parts = autoscaling.load_of(workload) or {}, max(workload.ready, 1) * max(len(specs), 1)
     equal = {name: quantity.of_nano(name, load[name] // parts) for name in _RESOURCES if name in load}
     containers = [
@@ -40,6 +39,20 @@ def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: i
                 "metadata": {**metadata, "namespace": pod.namespace, **labels},
                 "containers": containers,
             }
+
+
+def single_pod_usage(state: MemberState, pod: Json, now_ms: int) -> Iterator[Json]:
+    """Yield the usage of a Pod without a controller, if it runs."""
+    if at(pod, "status", "phase") != "Running":
+        return
+    metadata = object_at(pod, "metadata")
+    base = _metrics_object(state, "PodMetrics", str(metadata["name"]), now_ms)
+    shared = {name: metadata[name] for name in ("namespace", "labels") if name in metadata}
+    containers = [
+        {"name": str(each.get("name", "")), "usage": _usage(each)}
+        for each in objects_at(pod, "spec", "containers")
+    ]
+    yield {**base, "metadata": {**object_at(base, "metadata"), **shared}, "containers": containers}
 
 
 def node_usage(state: MemberState, now_ms: int) -> Iterator[Json]:

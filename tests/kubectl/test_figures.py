@@ -45,6 +45,10 @@ def test_top_shows_pods_of_one_member_and_of_all_members(kubectl: Kubectl) -> No
     for asked in (member, kubectl):
         asked("top", "pod", "absent", code=1)
         assert 'Error from server (NotFound): pods "absent" not found' in asked.errors
+    member("run", "alone", "--image=nginx")
+    member("wait", "--for=jsonpath={.status.phase}=Running", "pod/alone", "--timeout=30s")
+    assert member("top", "pod", "alone", "--no-headers").split() == ["alone", "0m", "0Mi"]
+    assert kubectl("top", "pod", "alone", "--no-headers").split() == ["alone", "0m", "0Mi"]
     kubectl("create", "--raw", path, "-f", "-", given="{}", code=1)
     assert "MethodNotAllowed" in kubectl.errors or "does not allow this method" in kubectl.errors
 
@@ -69,6 +73,9 @@ def test_logs_and_exec_are_refused_with_a_reason(kubectl: Kubectl) -> None:
     member = _ready(kubectl)
     pod = member("get", "pods", "-o", "name").split()[0]
     assert "is simulated in member1" in member("logs", pod)
+    assert "is simulated in member1" in member("logs", pod, "-c", "sidecar")
+    member("logs", pod, "-c", "absent", code=1)
+    assert f"container absent is not valid for pod {pod.removeprefix('pod/')}" in member.errors
     member("exec", pod, "--", "ls", code=1)
     assert "there is nothing to run in it" in member.errors or "unable to upgrade" in member.errors
     kubectl("run", "here", "--image=nginx")

@@ -33,12 +33,13 @@ from engine.kubeapi.schema.resources import Resource
 from engine.simulation import faults, unmanaged
 from engine.simulation.state import MemberState
 from events import clusters, shapes
-from events.json_values import Json
+from events.json_values import Json, object_at, objects_at
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import object_tables
 
 _FORBIDDEN: Final = 403
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
+_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 class MemberApis:
@@ -128,9 +129,15 @@ class MemberApis:
             plane = MemberPlane(members, name, self._services, self._clock_ms, self._showing)
             watches = MemberWatches(plane, self._clock_ms, self._services)
 
-            async def log(_request: Request, resource: Resource, api_path: ApiPath) -> Response:
-                if await plane.get(resource, api_path.namespace, api_path.name) is None:
+            async def log(request: Request, resource: Resource, api_path: ApiPath) -> Response:
+                pod = await plane.get(resource, api_path.namespace, api_path.name)
+                if pod is None:
                     raise status_objects.not_found(resource, api_path.name)
+                container = request.query_params.get("container")
+                if container and container not in _containers(pod):
+                    raise status_objects.bad_request(
+                        f"container {container} is not valid for pod {api_path.name}"
+                    )
                 return PlainTextResponse(f"{api_path.name} is simulated in {name}\n")
 
             async def enter(_request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -221,6 +228,11 @@ def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
                 raise
 
     return check
+
+
+def _containers(pod: Json) -> set[object]:
+    spec = object_at(pod, "spec")
+    return {each.get("name") for field in _CONTAINERS for each in objects_at(spec, field)}
 
 
 def _is_simulated(members: Members, name: str) -> bool:

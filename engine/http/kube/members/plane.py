@@ -346,6 +346,8 @@ class MemberPlane:
                 figures.extend(
                     usage.pod_usage(state, workload, await self._manifest(workload), self._clock_ms())
                 )
+        for pod in await self._workloads(state, self._core_kind("pods")):
+            figures.extend(usage.single_pod_usage(state, pod, self._clock_ms()))
         return figures
 
     async def _pods(self, state: MemberState) -> list[Json]:
