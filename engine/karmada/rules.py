@@ -13,7 +13,7 @@ import msgspec
 from engine.domain import marks
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.values import quantity
+from engine.kubeapi.values import quantity, schedules
 from engine.objects import dependencies
 from engine.objects import policies as propagation_policies
 from events import limits, objects
@@ -28,6 +28,7 @@ _WEBHOOKS: Final = {
     "ClusterOverridePolicy": "clusteroverridepolicy.karmada.io",
     "ClusterTaintPolicy": "clustertaintpolicy.karmada.io",
     "FederatedResourceQuota": "federatedresourcequota.karmada.io",
+    "CronFederatedHPA": "cronfederatedhpa.karmada.io",
 }
 _CLUSTER_NAME_CHARS_MAX: Final = 48
 _GRACEFUL: Final = ("Gracefully", "Graciously")
@@ -87,6 +88,8 @@ def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
             yield from _repeated_taints(objects_at(spec, "taints"))
         case "FederatedResourceQuota":
             yield from _quota(spec)
+        case "CronFederatedHPA":
+            yield from _schedules(objects_at(spec, "rules"))
         case _:
             return
 
@@ -156,6 +159,15 @@ def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
 def _pointer(value: object, path: str) -> Iterator[Cause]:
     if isinstance(value, str) and value and not value.startswith("/"):
         yield causes.invalid(path, value, 'JSON pointer must be empty or start with a "/"')
+
+
+def _schedules(rules: list[Json]) -> Iterator[Cause]:
+    for index, rule in enumerate(rules):
+        schedule = str(rule.get("schedule", ""))
+        if fault := schedules.fault(schedule):
+            yield causes.invalid(f"spec.rules[{index}].schedule", schedule, fault)
+        elif schedules.parse(schedule) is None:
+            yield causes.invalid(f"spec.rules[{index}].schedule", schedule, "intervals are not supported")
 
 
 def _repeated_taints(taints: list[Json]) -> Iterator[Cause]:

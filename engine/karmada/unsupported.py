@@ -17,7 +17,6 @@ KINDS: Final = {
     (known_kinds.AUTOSCALING_GROUP, "FederatedHPA"): (
         "no replicas are scaled; propagate a HorizontalPodAutoscaler to the members instead"
     ),
-    (known_kinds.AUTOSCALING_GROUP, "CronFederatedHPA"): "no replicas are scaled by its rules",
     (known_kinds.NETWORKING_GROUP, "MultiClusterService"): "no service is exposed across clusters",
     (known_kinds.NETWORKING_GROUP, "MultiClusterIngress"): "no traffic is routed across clusters",
     (known_kinds.REMEDY_GROUP, "Remedy"): (

@@ -18,9 +18,9 @@ from engine.http.kube.edits.objects import Patch
 from engine.http.kube.edits.patching import MERGE_PATCH
 from engine.http.kube.edits.writer import Writer
 from engine.http.services import Services
-from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.log.port import LogError
+from engine.process.controller_writes import ControllerWrites
 from engine.writing.object_changes import Change
 from engine.writing.targets import Target
 from events.json_values import Json, object_at, objects_at
@@ -54,7 +54,7 @@ class Autoscaling:
     def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
         self._services = services
         self._plane = ControlPlane(services, clock_ms)
-        self._clock_ms = clock_ms
+        self._writes = ControllerWrites(services, self._plane, clock_ms, SOURCE)
         self._targets: dict[int, ScaleTarget] = {}
 
     async def run(self) -> None:
@@ -104,26 +104,19 @@ class Autoscaling:
         resource = catalogue.of_kind(template.api_version, template.target.kind)
         if resource is None:
             return
-        namespace, name = template.target.namespace, template.target.name
-        writer = Writer(
-            resource=resource,
-            namespace=namespace,
-            name=name,
-            manager=write.manager,
-            now_ms=self._clock_ms(),
-            validation="Ignore",
-            newest=self._plane.last_number(),
-            tolerated=self._services.write_api.tolerated,
-        )
         target = Target(
-            api_version=template.api_version, kind=template.target.kind, namespace=namespace, name=name
+            api_version=template.api_version,
+            kind=template.target.kind,
+            namespace=template.target.namespace,
+            name=template.target.name,
         )
-        change = Change(target=target, edit=Patch(writer, MERGE_PATCH, write.patch), resource=resource)
-        try:
-            await self._services.write_api.change(change, source=SOURCE)
-        except StatusError as error:
+
+        def patched(writer: Writer) -> Change:
+            return Change(target=target, edit=Patch(writer, MERGE_PATCH, write.patch), resource=resource)
+
+        if reason := await self._writes.change(resource, target, write.manager, patched):
             # Another client was faster: its write is a change, which is followed in the next turn.
-            _log.info("template not written", kind=template.target.kind, name=name, reason=error.message)
+            _log.info("template not written", kind=target.kind, name=target.name, reason=reason)
 
 
 def _writes(templates: Iterable[Template], targets: set[ScaleTarget]) -> Iterator[_Write]:

@@ -36,6 +36,7 @@ from engine.log.kafka import address
 from engine.process import (
     autoscaling,
     checkpointing,
+    cron_scaling,
     drilling,
     installation,
     kept_ports,
@@ -176,12 +177,20 @@ async def serve(options: Options) -> None:
                         clock_ms,
                         parts.stopping,
                     ),
-                    autoscaling.Autoscaling(parts, clock_ms).run(),
+                    _scale(parts),
+                    cron_scaling.CronScaling(parts, clock_ms).run(),
                     *([observer.run(parts.stopping)] if observer is not None else ()),
                     *([periodic.run()] if periodic is not None else ()),
                 )
                 await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))
+
+
+async def _scale(parts: services.Services) -> None:
+    """Run the controllers of autoscalers."""
+    await asyncio.gather(
+        autoscaling.Autoscaling(parts, clock_ms).run(), cron_scaling.CronScaling(parts, clock_ms).run()
+    )
 
 
 async def serve_alone(application: http_server.Application, directory: Path) -> None:

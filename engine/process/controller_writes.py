@@ -1,0 +1,61 @@
+"""Writes of controllers in the server: those of a client, with the controller as the field manager."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Final
+
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.edits.writer import AheadError, Writer
+from engine.http.services import Services
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.schema.resources import Resource
+from engine.writing.mutations import Mutation, Problem, Written
+from engine.writing.targets import Target
+
+_ATTEMPTS: Final = 5
+
+
+class ControllerWrites:
+    """Write objects of ``plane`` under a ``source``, which the envelopes of the events name."""
+
+    def __init__(
+        self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int], source: str
+    ) -> None:
+        self._services = services
+        self._plane = plane
+        self._clock_ms = clock_ms
+        self._source = source
+
+    async def change(
+        self, resource: Resource, target: Target, manager: str, mutation: Callable[[Writer], Mutation]
+    ) -> str:
+        """Carry out a mutation of an object; return why it was refused, or an empty text.
+
+        Raises LogError and ProjectionError.
+        """
+        try:
+            answer = await self._changed(resource, target, manager, mutation)
+        except StatusError as error:
+            return error.message
+        return answer.reason if isinstance(answer, Problem) else ""
+
+    async def _changed(
+        self, resource: Resource, target: Target, manager: str, mutation: Callable[[Writer], Mutation]
+    ) -> Written | Problem:
+        for _ in range(_ATTEMPTS):
+            writer = Writer(
+                resource=resource,
+                namespace=target.namespace,
+                name=target.name,
+                manager=manager,
+                now_ms=self._clock_ms(),
+                validation="Ignore",
+                newest=self._plane.last_number(),
+                tolerated=self._services.write_api.tolerated,
+            )
+            with contextlib.suppress(AheadError):
+                return await self._services.write_api.change(mutation(writer), source=self._source)
+            # The object was written after the number was read; once the log is asked, this server knows that.
+            await self._plane.newest()
+        raise status_objects.conflict(resource, target.name)

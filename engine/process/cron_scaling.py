@@ -1,0 +1,288 @@
+"""Controller of CronFederatedHPAs: it scales their targets at the times of their rules.
+
+A FederatedHPA gets other limits, any other target other replicas. Both are writes of a client. On several servers the
+first one that records the execution in the status counts; the others repeat the same write at most. Times that pass
+while no server runs are left out.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import anyio.to_thread
+import msgspec
+from msgspec import Struct
+
+from engine import diagnostics
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.edits.objects import Patch
+from engine.http.kube.edits.patching import MERGE_PATCH
+from engine.http.kube.edits.scale import ScalePatch
+from engine.http.kube.edits.status import StatusPatch
+from engine.http.kube.edits.writer import Writer
+from engine.http.services import Services
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.values import schedules
+from engine.log.port import LogError
+from engine.process.controller_writes import ControllerWrites
+from engine.writing.object_changes import Change, StatusChange
+from engine.writing.targets import Target
+from events import times
+from events.json_values import Json, at, objects_at
+from events.validation.known_kinds import AUTOSCALING_GROUP
+from projections import changes, query
+from projections.port import ProjectionError, Rows
+
+SOURCE: Final = "/reballast/cron-scaling"
+MANAGER: Final = "cronfederatedhpa-controller"
+_KIND: Final = "CronFederatedHPA"
+_SCALERS: Final = "SELECT namespace, name, manifest FROM objects WHERE kind = ? AND api_version = ?"
+_CHANGED: Final = "SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind = ? LIMIT 1"
+_HISTORY: Final = 3
+"""Executions of a rule that are kept if it sets no limit."""
+
+_PAUSE_SECONDS: Final = 0.2
+_AFTER_FAILURE_S: Final = 1.0
+_log = diagnostics.logger(__name__)
+
+
+class Reference(Struct, frozen=True, rename="camel"):
+    """The target of a scaler."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class Rule(Struct, frozen=True, rename="camel"):
+    """A rule of a scaler: when it scales, and to what."""
+
+    name: str = ""
+    schedule: str = ""
+    time_zone: str | None = None
+    target_replicas: int | None = None
+    target_min_replicas: int | None = None
+    target_max_replicas: int | None = None
+    suspend: bool | None = None
+    successful_history_limit: int | None = None
+    failed_history_limit: int | None = None
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    scale_target_ref: Reference = Reference()
+    rules: tuple[Rule, ...] = ()
+
+
+class _Scaler(Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+class Job(Struct, frozen=True):
+    """A rule that is not suspended, of the scaler of this namespace and name."""
+
+    namespace: str
+    name: str
+    target: Reference
+    rule: Rule
+
+    @property
+    def timing(self) -> tuple[str, ...]:
+        """The fields on which the times of the job depend: it is due as before if only others change."""
+        return self.namespace, self.name, self.rule.name, self.rule.schedule, self.rule.time_zone or ""
+
+    def following_ms(self, now_ms: int) -> int | None:
+        """Return the first time of the rule after an instant; None if there is none."""
+        schedule = schedules.parse(self.rule.schedule, self.rule.time_zone or "")
+        return None if schedule is None else schedule.next(now_ms)
+
+    def limits(self) -> Json:
+        """Return the limits that a FederatedHPA gets."""
+        rule = self.rule
+        named = {"minReplicas": rule.target_min_replicas, "maxReplicas": rule.target_max_replicas}
+        return {name: count for name, count in named.items() if count is not None}
+
+
+class _Execution(Struct, frozen=True):
+    """A job that is due, and the next time of its rule."""
+
+    job: Job
+    due_ms: int
+    now_ms: int
+    following_ms: int | None
+
+
+_DECODER: Final = msgspec.json.Decoder(_Scaler)
+
+
+class CronScaling:
+    """Follows the views and scales what is due; call ``run`` once."""
+
+    def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
+        self._services = services
+        self._plane = ControlPlane(services, clock_ms)
+        self._clock_ms = clock_ms
+        self._writes = ControllerWrites(services, self._plane, clock_ms, SOURCE)
+        self._jobs: list[tuple[int, Job]] = []
+
+    async def run(self) -> None:
+        """Scale until the process stops; failed reads and appends are repeated."""
+        position = -1
+        while not self._services.stopping.is_set():
+            try:
+                position = await self.turn(position)
+            except (LogError, ProjectionError) as error:
+                _log.warning("cron scaling stalled", reason=str(error))
+                position = -1
+                await asyncio.sleep(_AFTER_FAILURE_S)
+            await asyncio.sleep(_PAUSE_SECONDS)
+            seconds = min((due_ms - self._clock_ms() for due_ms, _ in self._jobs), default=0) / 1_000
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(seconds, 0) if self._jobs else None):
+                    await self._services.is_more(position)
+
+    async def turn(self, after: int) -> int:
+        """Follow the changes after a number (negative: everything), then scale what is due; return the new number.
+
+        Raises LogError and ProjectionError.
+        """
+        number, jobs = await self._plane.peek(lambda rows: _read(rows, after))
+        now_ms = self._clock_ms()
+        if jobs is not None:
+            known = {job.timing: (due_ms, job) for due_ms, job in self._jobs}
+            kept = [(known[job.timing][0], job) for job in jobs if job.timing in known]
+            new = [job for job in jobs if job.timing not in known]
+            self._jobs = kept + await _scheduled(new, now_ms)
+        due = [(due_ms, job) for due_ms, job in self._jobs if due_ms <= now_ms]
+        if due:
+            waiting = [(due_ms, job) for due_ms, job in self._jobs if due_ms > now_ms]
+            self._jobs = waiting + await _scheduled([job for _, job in due], now_ms)
+        following = {job.timing: due_ms for due_ms, job in self._jobs}
+        for due_ms, job in due:
+            await self._execute(_Execution(job, due_ms, now_ms, following.get(job.timing)))
+        return number
+
+    async def _execute(self, execution: _Execution) -> None:
+        job = execution.job
+        resource = (await self._plane.catalogue()).of_kind(AUTOSCALING_GROUP, _KIND)
+        scaler = None if resource is None else await self._plane.current(resource, job.namespace, job.name)
+        if resource is None or scaler is None or _is_recorded(scaler, job.rule.name, execution.due_ms):
+            return
+        fault = await self._scale(job)
+        if fault:
+            _log.warning("target not scaled", scaler=job.name, rule=job.rule.name, reason=fault)
+        patch: Json = {"status": {"executionHistories": _histories(scaler, execution, fault)}}
+        target = _target(AUTOSCALING_GROUP, _KIND, job.namespace, job.name)
+
+        def recorded(writer: Writer) -> StatusChange:
+            return StatusChange(target=target, edit=StatusPatch(writer, MERGE_PATCH, patch))
+
+        if reason := await self._writes.change(resource, target, MANAGER, recorded):
+            _log.info("execution not recorded", scaler=job.name, rule=job.rule.name, reason=reason)
+
+    async def _scale(self, job: Job) -> str:
+        """Scale the target of a rule; return why that failed, or an empty text."""
+        reference = job.target
+        resource = (await self._plane.catalogue()).of_kind(reference.api_version, reference.kind)
+        if resource is None:
+            return f"there is no kind {reference.kind} of {reference.api_version}"
+        target = _target(reference.api_version, reference.kind, job.namespace, reference.name)
+        return await self._changed(resource, target, job)
+
+    async def _changed(self, resource: Resource, target: Target, job: Job) -> str:
+        is_limited = (target.api_version, target.kind) == (AUTOSCALING_GROUP, "FederatedHPA")
+        if not is_limited and resource.subresource("scale") is None:
+            return f"objects of the kind {target.kind} have no scale"
+        if not is_limited and job.rule.target_replicas is None:
+            return "the rule has no targetReplicas"
+        scale: Json = {"spec": {"replicas": job.rule.target_replicas}}
+
+        def scaled(writer: Writer) -> Change:
+            edit = (
+                Patch(writer, MERGE_PATCH, {"spec": job.limits()})
+                if is_limited
+                else ScalePatch(writer, MERGE_PATCH, scale)
+            )
+            return Change(target=target, edit=edit, resource=resource)
+
+        return await self._writes.change(resource, target, MANAGER, scaled)
+
+
+async def _scheduled(jobs: list[Job], now_ms: int) -> list[tuple[int, Job]]:
+    """Return the next time of each job that has one; in a thread, as time zones are read from files."""
+
+    def scheduled() -> list[tuple[int, Job]]:
+        found = [(job.following_ms(now_ms), job) for job in jobs]
+        for job in (job for due_ms, job in found if due_ms is None):
+            _log.warning("rule has no times", scaler=job.name, rule=job.rule.name, zone=job.rule.time_zone)
+        return [(due_ms, job) for due_ms, job in found if due_ms is not None]
+
+    return await anyio.to_thread.run_sync(scheduled)
+
+
+def _target(api_version: str, kind: str, namespace: str, name: str) -> Target:
+    return Target(api_version=api_version, kind=kind, namespace=namespace, name=name)
+
+
+def _read(rows: Rows, after: int) -> tuple[int, list[Job] | None]:
+    """Return the number of the views, and the jobs; None if no scaler changed after a number."""
+    number = query.checkpoint(rows)
+    if after >= 0 and changes.is_kept(after, number):
+        places = [(after + 1) * changes.PLACES, (number + 1) * changes.PLACES]
+        if not rows.select(_CHANGED, [*places, changes.kind_of(AUTOSCALING_GROUP, _KIND)]):
+            return number, None
+    return number, list(_jobs(rows))
+
+
+def _jobs(rows: Rows) -> Iterator[Job]:
+    for namespace, name, manifest in rows.select(_SCALERS, [_KIND, AUTOSCALING_GROUP]):
+        spec = _DECODER.decode(manifest).spec
+        for rule in spec.rules:
+            if not rule.suspend:
+                yield Job(namespace, name, spec.scale_target_ref, rule)
+
+
+def _is_recorded(scaler: Json, rule: str, due_ms: int) -> bool:
+    """Whether another server has carried out a rule already."""
+    history = _history(scaler, rule)
+    scheduled = times.to_seconds_text(due_ms)
+    return any(
+        each.get("scheduleTime") == scheduled
+        for field in ("successfulExecutions", "failedExecutions")
+        for each in objects_at(history, field)
+    )
+
+
+def _history(scaler: Json, rule: str) -> Json:
+    histories = objects_at(at(scaler, "status", "executionHistories"))
+    return next((each for each in histories if each.get("ruleName") == rule), {"ruleName": rule})
+
+
+def _histories(scaler: Json, done: _Execution, fault: str) -> list[Json]:
+    """Return the histories of a scaler after an execution, the newest execution first."""
+    rule = done.job.rule
+    history = _history(scaler, rule.name)
+    execution: Json = {
+        "scheduleTime": times.to_seconds_text(done.due_ms),
+        "executionTime": times.to_seconds_text(done.now_ms),
+    }
+    if fault:
+        field, limit = "failedExecutions", rule.failed_history_limit
+        execution["message"] = fault
+    else:
+        field, limit = "successfulExecutions", rule.successful_history_limit
+        applied = {
+            "appliedReplicas": rule.target_replicas,
+            "appliedMinReplicas": rule.target_min_replicas,
+            "appliedMaxReplicas": rule.target_max_replicas,
+        }
+        execution |= {name: count for name, count in applied.items() if count is not None}
+    kept = [execution, *objects_at(history, field)][: _HISTORY if limit is None else limit]
+    if done.following_ms is not None:
+        history = {**history, "nextExecutionTime": times.to_seconds_text(done.following_ms)}
+    others = [
+        each
+        for each in objects_at(at(scaler, "status", "executionHistories"))
+        if each.get("ruleName") != rule.name
+    ]
+    return [*others, {**history, field: kept}]

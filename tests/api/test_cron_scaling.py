@@ -1,0 +1,151 @@
+"""CronFederatedHPAs scale their targets at the times of their rules, and record it in their status."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import httpx
+import pytest
+
+from engine.process.cron_scaling import CronScaling
+from events.json_values import Json, at, object_at, objects_at
+from tests.api.servers import NOW_MS
+from tests.api.test_kube import api
+from tests.builders.manifests import manifest
+from tests.kube.oracle.objects import deployment
+
+MINUTE_MS: Final = 60_000
+GROUP: Final = "autoscaling.karmada.io/v1alpha1"
+DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
+SCALERS: Final = f"/apis/{GROUP}/namespaces/default/cronfederatedhpas"
+LIMITED: Final = f"/apis/{GROUP}/namespaces/default/federatedhpas"
+DEPLOYMENT: Final[Json] = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "one"}
+MERGE: Final = {"content-type": "application/merge-patch+json"}
+
+
+class Clock:
+    """A clock that stands until the test moves it."""
+
+    def __init__(self) -> None:
+        self.ms = NOW_MS
+
+    def __call__(self) -> int:
+        return self.ms
+
+
+class World:
+    """An API, and a controller that has followed all of it."""
+
+    def __init__(self, client: httpx.AsyncClient, scaling: CronScaling, clock: Clock) -> None:
+        self.client = client
+        self._scaling = scaling
+        self._clock = clock
+        self._number = -1
+
+    async def create(self, rule: Json, target: Json = DEPLOYMENT) -> None:
+        spec: Json = {"scaleTargetRef": target, "rules": [{"name": "up", "schedule": "* * * * *", **rule}]}
+        body = manifest(GROUP, "CronFederatedHPA", "cron", namespace="default", spec=spec)
+        assert (await self.client.post(SCALERS, json=body)).status_code == 201
+        await self.after(0)
+
+    async def after(self, minutes: float) -> None:
+        """Let the controller see the present, move the clock on, and let it do what is due."""
+        self._number = await self._scaling.turn(self._number)
+        self._clock.ms += int(minutes * MINUTE_MS)
+        self._number = await self._scaling.turn(self._number)
+
+    async def get(self, path: str) -> Json:
+        answered: Json = (await self.client.get(path)).json()
+        return answered
+
+    async def replicas(self) -> object:
+        return at(await self.get(f"{DEPLOYMENTS}/one"), "spec", "replicas")
+
+    async def histories(self) -> list[Json]:
+        return objects_at(await self.get(f"{SCALERS}/cron"), "status", "executionHistories")
+
+
+@asynccontextmanager
+async def a_world() -> AsyncGenerator[World]:
+    clock = Clock()
+    async with api() as (client, services):
+        assert (await client.post(DEPLOYMENTS, json=deployment("one"))).status_code == 201
+        yield World(client, CronScaling(services, clock), clock)
+
+
+async def test_rule_scales_its_target_when_it_is_due_and_not_before() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4})
+        assert await world.replicas() == 2
+        await world.after(1)
+        assert await world.replicas() == 4
+        (history,) = await world.histories()
+        assert history["successfulExecutions"] == [
+            {
+                "scheduleTime": "2024-05-25T09:50:00Z",
+                "executionTime": "2024-05-25T09:50:51Z",
+                "appliedReplicas": 4,
+            }
+        ]
+        assert (history["ruleName"], history["nextExecutionTime"]) == ("up", "2024-05-25T09:51:00Z")
+
+
+async def test_suspended_rule_scales_nothing() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4, "suspend": True})
+        await world.after(2)
+        assert await world.replicas() == 2
+        rules = [{"name": "up", "schedule": "* * * * *", "targetReplicas": 4}]
+        await world.client.patch(f"{SCALERS}/cron", json={"spec": {"rules": rules}}, headers=MERGE)
+        await world.after(1)
+        assert await world.replicas() == 4
+
+
+async def test_history_of_a_rule_is_bounded() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4, "successfulHistoryLimit": 2})
+        for _ in range(4):
+            await world.after(1)
+        (history,) = await world.histories()
+        times = [each["scheduleTime"] for each in objects_at(history, "successfulExecutions")]
+        assert times == ["2024-05-25T09:53:00Z", "2024-05-25T09:52:00Z"]
+
+
+async def test_rule_sets_the_limits_of_a_federated_autoscaler() -> None:
+    async with a_world() as world:
+        spec: Json = {"scaleTargetRef": DEPLOYMENT, "minReplicas": 1, "maxReplicas": 2}
+        body = manifest(GROUP, "FederatedHPA", "all", namespace="default", spec=spec)
+        assert (await world.client.post(LIMITED, json=body)).status_code == 201
+        target: Json = {"apiVersion": GROUP, "kind": "FederatedHPA", "name": "all"}
+        await world.create({"targetMinReplicas": 2, "targetMaxReplicas": 9}, target)
+        await world.after(1)
+        limits = object_at(await world.get(f"{LIMITED}/all"), "spec")
+        assert (limits["minReplicas"], limits["maxReplicas"]) == (2, 9)
+
+
+async def test_failure_to_scale_is_recorded() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4}, {**DEPLOYMENT, "name": "absent"})
+        await world.after(1)
+        (history,) = await world.histories()
+        (failed,) = objects_at(history, "failedExecutions")
+        assert failed["message"] == 'deployments.apps "absent" not found'
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        ({"schedule": "* * *"}, "spec.rules[0].schedule"),
+        ({"schedule": "@every 5m"}, "intervals are not supported"),
+    ],
+)
+async def test_rule_without_times_is_refused(rule: Json, reason: str) -> None:
+    async with api() as (client, _):
+        spec: Json = {
+            "scaleTargetRef": DEPLOYMENT,
+            "rules": [{"name": "up", "schedule": "* * * * *", **rule}],
+        }
+        body = manifest(GROUP, "CronFederatedHPA", "cron", namespace="default", spec=spec)
+        answered = await client.post(SCALERS, json=body)
+        assert answered.status_code == 403
+        assert reason in answered.json()["message"]
