@@ -120,7 +120,7 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     suspended: bool = False
     suspended_on: tuple[str, ...] = ()
     conflict_resolution: enums.ConflictResolution = enums.ConflictResolution.ABORT
-    preserve_on_deletion: bool = False
+    preserve_on_deletion: bool | None = None
     purge_mode: str = ""
     failover: ApplicationFailover | None = None
     propagate_deps: bool = False

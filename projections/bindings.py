@@ -98,7 +98,7 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
         """Whether members keep the object when it is deleted, by its policy or the bindings that need the template."""
         claim = self.last_claim
         if claim is not None:
-            return claim.preserve_on_deletion
+            return bool(claim.preserve_on_deletion)
         return any(need.preserves for need in self.required.values())
 
 

@@ -33,7 +33,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preser
         dependencies=refs,
         clusters=clusters,
         overwrites=claim is not None and claim.conflict_resolution == enums.ConflictResolution.OVERWRITE,
-        preserves=claim is not None and claim.preserve_on_deletion,
+        preserves=claim is not None and bool(claim.preserve_on_deletion),
     )
     has_same_terms = previous is not None and previous == msgspec.structs.replace(
         distributed, dependencies=previous_refs

@@ -194,7 +194,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     def preserves(self) -> bool:
         """Whether deleting the template leaves the workload in its clusters, by the last policy that claimed it."""
         claim = self.last_claim
-        return claim is not None and claim.preserve_on_deletion
+        return claim is not None and bool(claim.preserve_on_deletion)
 
     @property
     def deletes_last_copy(self) -> bool:

@@ -48,7 +48,7 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
     suspended_on: tuple[str, ...]
     purge_mode: str
     conflict_resolution: str
-    preserve_on_deletion: bool
+    preserve_on_deletion: bool | None
     deletes_last_copy: bool
     failover: decisions.ApplicationFailover | None = None
     propagate_deps: bool = False

@@ -130,7 +130,7 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     preemption: str = "Never"
     placement: msgspec.Raw = msgspec.Raw(b"{}")
     conflict_resolution: str = "Abort"
-    preserve_resources_on_deletion: bool = False
+    preserve_resources_on_deletion: bool | None = None
     suspension: Suspension | None = None
     failover: Failover | None = None
     activation_preference: str = ""

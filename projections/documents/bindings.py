@@ -165,8 +165,8 @@ def _claimed(binding: Binding) -> Json:
     spec: Json = {"conflictResolution": claim.conflict_resolution, "schedulerName": claim.scheduler_name}
     if claim.propagate_deps:
         spec["propagateDeps"] = True
-    if claim.preserve_on_deletion:
-        spec["preserveResourcesOnDeletion"] = True
+    if claim.preserve_on_deletion is not None:
+        spec["preserveResourcesOnDeletion"] = claim.preserve_on_deletion
     if failover := _failover(claim):
         spec["failover"] = failover
     return spec

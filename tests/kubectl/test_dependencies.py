@@ -154,6 +154,12 @@ def test_policies_that_disagree_about_a_shared_dependency_are_merged_and_reporte
     kubectl("patch", "pp", "web", "--type=merge", "-p", '{"spec":{"preserveResourcesOnDeletion":false}}')
     kubectl.until_true(lambda: kept() == ("Abort", False), lambda: str(kept()))
 
+    # A policy that says false differs from one that says nothing.
+    def keeping(name: str) -> object:
+        return cast("dict[str, object]", kubectl.json("rb", name)["spec"]).get("preserveResourcesOnDeletion")
+
+    assert [keeping("web-deployment"), keeping("api-deployment")] == [False, None]
+
 
 def test_dependencies_are_removed_with_their_last_dependent(kubectl: Kubectl) -> None:
     api = WEB.replace("name: web", "name: api", 1)
