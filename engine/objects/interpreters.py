@@ -14,6 +14,16 @@ from engine.objects import policies
 
 Aggregate = Literal["Sum", "Max", "First"]
 
+JUDGED_KINDS: Final = frozenset(
+    {
+        ("v1", "PersistentVolumeClaim"),
+        ("v1", "Service"),
+        ("networking.k8s.io/v1", "Ingress"),
+        ("policy/v1", "PodDisruptionBudget"),
+    }
+)
+"""API versions and kinds without replicas whose health Karmada's default interpreter judges."""
+
 
 class Target(Struct, frozen=True, kw_only=True, rename="camel"):
     """The custom kind."""

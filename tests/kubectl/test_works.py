@@ -218,6 +218,20 @@ def test_events_tell_the_dispatch_the_application_and_the_health_of_a_work(
     assert len(set(names)) == len(names)
 
 
+def test_event_tells_the_health_of_a_service(kubectl: Kubectl) -> None:
+    kubectl("create", "service", "clusterip", "web", "--tcp=80")
+    policy = POLICY.replace("apps/v1", "v1").replace("kind: Deployment", "kind: Service")
+    kubectl("apply", "-f", "-", given=policy)
+    name = marks.work_name("Service", kubectl.namespace, "web")
+    selected = ("-n", "karmada-es-member1", "--field-selector", f"involvedObject.name={name}")
+    message = f"Interpret health of object(Service/{kubectl.namespace}/web) as healthy."
+
+    def said() -> tuple[str, str] | None:
+        return events_of(kubectl, *selected).get("InterpretHealthSucceed")
+
+    kubectl.until_true(lambda: said() == (message, "work-status-controller"), lambda: str(said()))
+
+
 def test_events_of_a_template_tell_its_replicas_and_its_application_in_members(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     until_ready(kubectl)

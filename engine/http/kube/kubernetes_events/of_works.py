@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from engine.http.kube.kubernetes_events.message import WARNING, Message, Said
 from engine.http.kube.kubernetes_events.subjects import Subjects, of_template, of_work
+from engine.objects import interpreters
 from events import health, shapes, vocabulary, works
 from events.records import StoredRecord
 from projections.documents import works as documents
@@ -80,7 +81,8 @@ class Works:
         if work is None or data.fault:
             return
         yield Said(_reflected(work), of_work(cluster, work))
-        if work.replicas is not None or data.values:
+        is_judged = (work.template.api_version, work.template.kind) in interpreters.JUDGED_KINDS
+        if is_judged or work.replicas is not None or data.values:
             yield Said(_interpreted(work, is_healthy=data.healthy), of_work(cluster, work))
 
 
