@@ -179,6 +179,7 @@ async def serve(options: Options) -> None:
                     ),
                     _scale(parts),
                     cron_scaling.CronScaling(parts, clock_ms).run(),
+                    kube_application.run(parts.stopping),
                     *([observer.run(parts.stopping)] if observer is not None else ()),
                     *([periodic.run()] if periodic is not None else ()),
                 )

@@ -85,4 +85,4 @@ def kubectl(control_plane: ControlPlane, home: Path, request: pytest.FixtureRequ
     found = control_plane.kubectl(home, name)
     found("create", "namespace", name)
     yield found
-    found("delete", "namespace", name)
+    found("delete", "namespace", name, "--wait=false")

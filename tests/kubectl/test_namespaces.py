@@ -10,6 +10,12 @@ def _made(kubectl: Kubectl) -> str:
     return name
 
 
+def _until_gone(kubectl: Kubectl, *words: str) -> None:
+    kubectl.until_true(
+        lambda: not kubectl("get", *words, "-o", "name", code=None), lambda: f"{words} is left"
+    )
+
+
 def test_deleted_namespace_is_deleted_with_its_objects(kubectl: Kubectl) -> None:
     name = _made(kubectl)
     kubectl("apply", "-n", name, "-f", "-", given=BOTH)
@@ -37,7 +43,7 @@ def test_finalizer_of_an_object_keeps_its_namespace_terminating(kubectl: Kubectl
     kubectl("patch", "configmap", "kept", "-n", name, "-p", hold)
     kubectl("delete", "namespace", name, "--wait=false")
     assert kubectl.table("namespace", name) == ["NAME STATUS", f"{name} Terminating"]
-    kubectl("get", "configmap", "other", "-n", name, code=1)
+    _until_gone(kubectl, "configmap", "other", "-n", name)
     assert kubectl("get", "configmap", "kept", "-n", name, "-o", "jsonpath={.metadata.deletionTimestamp}")
     kubectl("create", "deployment", "web", "--image=nginx", "-n", name, code=1)
     assert kubectl.errors == (
@@ -68,10 +74,20 @@ def test_protected_object_is_not_deleted_and_keeps_its_namespace(kubectl: Kubect
     kubectl("label", "namespace", name, f"{label}=Never", "--overwrite")
     kubectl("delete", "namespace", name, "--wait=false")
     assert kubectl.table("namespace", name) == ["NAME STATUS", f"{name} Terminating"]
-    kubectl("get", "configmap", "other", "-n", name, code=1)
+    _until_gone(kubectl, "configmap", "other", "-n", name)
     assert "configmap/kept\n" in kubectl("get", "configmap", "-n", name, "-o", "name")
     kubectl("label", "configmap", "kept", "-n", name, f"{label}-")
     kubectl("get", "namespace", name, code=1)
+
+
+def test_contents_of_a_deleted_namespace_can_be_changed_for_two_seconds(kubectl: Kubectl) -> None:
+    name = _made(kubectl)
+    kubectl("create", "configmap", "kept", "-n", name)
+    kubectl("delete", "namespace", name, "--wait=false")
+    kubectl("label", "configmap", "kept", "-n", name, "a=b")
+    kubectl("label", "namespace", name, "a=b")
+    assert kubectl("get", "configmap", "kept", "-n", name, "-o", "jsonpath={.metadata.labels}") == '{"a":"b"}'
+    _until_gone(kubectl, "namespace", name)
 
 
 def test_protected_cluster_is_not_deleted(kubectl: Kubectl) -> None:

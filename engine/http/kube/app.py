@@ -3,8 +3,9 @@
 Requests are authenticated by token and authorized by RBAC; errors are Status objects.
 """
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Final, cast
 
@@ -28,6 +29,7 @@ from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
+from engine.http.kube.namespace_deletion import GRACE_MS, Namespaces
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.rate_limits import Limits, Meter
 from engine.http.kube.reviews import Reviews
@@ -49,6 +51,30 @@ _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
 
 
+class KubeApplication(Starlette):
+    """The ASGI application, with what it does between requests."""
+
+    def __init__(
+        self,
+        answer: Callable[[Request], Awaitable[Response]],
+        allowed_hosts: Sequence[str],
+        namespaces: Namespaces,
+    ) -> None:
+        super().__init__(
+            routes=[Route("/{path:path}", answer, methods=_METHODS)],
+            middleware=[
+                Middleware(Hosts, allowed=allowed_hosts, refuse=_refuse_host),
+                Middleware(Traced),
+            ],
+            exception_handlers=_HANDLERS,
+        )
+        self._namespaces = namespaces
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Finish the deletions of namespaces, until the process stops."""
+        await self._namespaces.run(stopping)
+
+
 def create_app(
     services: Services,
     clock_ms: Callable[[], int],
@@ -57,7 +83,7 @@ def create_app(
     authority: bytes = b"",
     limits: Limits | None = None,
     writes: Writes | None = None,
-) -> Starlette:
+) -> KubeApplication:
     """Build the ASGI application.
 
     ``members`` are the members simulated in this process, if any; ``authority`` is the CA certificate (PEM)
@@ -83,10 +109,11 @@ def create_app(
         if path not in _OPEN:
             await authorizer.check_request(request, authentication.of(request), api_path, path)
 
+    write_requests = _write_requests(services, writes, plane, clock_ms, authorizer, proxied)
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms, bounds),
-        _write_requests(services, writes, plane, clock_ms, authorizer, proxied),
+        write_requests,
         clock_ms,
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
@@ -109,11 +136,7 @@ def create_app(
             answered.ended = meter.watch(user)
         return answered
 
-    return Starlette(
-        routes=[Route("/{path:path}", answer, methods=_METHODS)],
-        middleware=[Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host), Middleware(Traced)],
-        exception_handlers=_HANDLERS,
-    )
+    return KubeApplication(answer, services.hosts, write_requests.namespaces)
 
 
 async def _user(known: Users, request: Request, path: str) -> User:
@@ -143,9 +166,9 @@ def _write_requests(
         (services.write_api, Forecasts(services, clock_ms)) if planned is None else (planned, None)
     )
     event_writes = EventWrites(services, plane, clock_ms) if planned is None else None
-    requests = WriteRequests(
-        writes, plane, clock_ms, authorizer, proxied.namespace_gone, forecasts, event_writes
-    )
+    grace_ms = GRACE_MS if planned is None else 0
+    namespaces = Namespaces(writes, plane, clock_ms, proxied.namespace_gone, grace_ms)
+    requests = WriteRequests(writes, plane, clock_ms, authorizer, namespaces, forecasts, event_writes)
     requests.sign = services.sign if planned is None else None
     return requests
 

@@ -1,33 +1,51 @@
 """Deletion of namespaces: mark the namespace, delete its contents, and remove it when it is empty.
 
-Objects with finalizers are only marked and keep the namespace until their last finalizer is removed; objects
-that are protected against deletion keep it until their protection ends. A terminating namespace accepts no
-new objects. Every delete that leaves it empty finishes it, so an interrupted deletion is completed by the next
-one.
+As in Kubernetes, the contents stay for a grace period after the mark, so that clients can still end a protection or
+write to what they are about to lose. Objects with finalizers are only marked and keep the namespace until their last
+finalizer is removed; objects that are protected against deletion keep it until their protection ends. A terminating
+namespace accepts no new objects. Every delete that leaves it empty finishes it. A deletion that a stop interrupted
+continues at the next start.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from engine import diagnostics
 from engine.domain import namespaces
 from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.errors.status_objects import StatusError
+from engine.log.port import LogError
 from engine.writing.mutations import Action, Problem, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.targets import Target
 from engine.writing.write_api import CLIENT_SOURCE, Writes
 from events.json_values import object_at
-from projections.port import Rows
+from projections.port import ProjectionError, Rows
 
+GRACE_MS: Final = 2_000
+"""Milliseconds between the mark and the deletion of the contents; Kubernetes takes five seconds."""
+
+_PAUSE_S: Final = 0.2
+_AFTER_FAILURE_MS: Final = 1_000
 _TOGETHER: Final = 256
 _CONTAINED: Final = """
 SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_version, kind, name
 """
+_MARKED: Final = """
+SELECT name FROM objects WHERE kind = 'Namespace' AND api_version = 'v1' AND namespace = ''
+AND instr(manifest, '"deletionTimestamp"') ORDER BY name
+"""
+"""A namespace with that text elsewhere is only looked at in vain."""
+
+_log: Final = diagnostics.logger("gateway.kube")
 
 
 class Namespaces:
-    """Delete namespaces with their contents; ``on_gone`` deletes what clients of simulated members put into them."""
+    """Delete namespaces with their contents; ``on_gone`` deletes what clients of simulated members put into them.
+
+    With a grace period of 0, as in plans, the contents are deleted at once; else ``run`` deletes them.
+    """
 
     def __init__(
         self,
@@ -35,21 +53,44 @@ class Namespaces:
         plane: ControlPlane,
         clock_ms: Callable[[], int],
         on_gone: Callable[[str], Awaitable[None]],
+        grace_ms: int = GRACE_MS,
     ) -> None:
         self._write_api = write_api
         self._plane = plane
         self._clock_ms = clock_ms
         self._on_gone = on_gone
+        self._grace_ms = grace_ms
+        self._due_ms: dict[str, int] = {}
+        """When the contents of marked namespaces are deleted, milliseconds since 1970."""
+
         self._held: set[str] = set()
         """Terminating namespaces that contain protected objects, as far as this process deleted them."""
 
     async def end(self, target: Target, preconditions: Preconditions) -> tuple[Written | Problem, bool]:
-        """Mark a namespace and delete its contents; return the answer, and whether the namespace is gone."""
+        """Mark a namespace, whose contents are then deleted; return the answer, and whether the namespace is gone."""
         answer = await self._remove(target, preconditions, is_kept=True)
         if isinstance(answer, Problem):
             return answer, False
+        if self._grace_ms:
+            self._due_ms.setdefault(target.name, self._clock_ms() + self._grace_ms)
+            return answer, False
         await self._clear(target.name)
         return answer, await self.finish(target.name)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Delete the contents of marked namespaces after their grace period, until the process stops."""
+        self._due_ms |= dict.fromkeys(await self._marked(), self._clock_ms())
+        while not stopping.is_set():
+            now_ms = self._clock_ms()
+            for name in [name for name, due_ms in self._due_ms.items() if due_ms <= now_ms]:
+                del self._due_ms[name]
+                try:
+                    await self._clear(name)
+                    await self.finish(name)
+                except (LogError, ProjectionError, StatusError) as error:
+                    _log.warning("deletion of a namespace stalled", namespace=name, reason=str(error))
+                    self._due_ms[name] = now_ms + _AFTER_FAILURE_MS
+            await asyncio.sleep(_PAUSE_S)
 
     async def finish(self, name: str) -> bool:
         """Remove a namespace if it is marked and empty; return whether it is gone."""
@@ -110,6 +151,9 @@ class Namespaces:
                 raise
             return True
         return False
+
+    async def _marked(self) -> list[str]:
+        return await self._plane.read(lambda rows: [str(row[0]) for row in rows.select(_MARKED)])
 
     async def _contained(self, name: str) -> list[tuple[str, str, str]]:
         def ask(rows: Rows) -> list[tuple[str, str, str]]:

@@ -1,7 +1,7 @@
 """Write requests of the Kubernetes API: compute the change, submit it, respond with the object as stored."""
 
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import structs
@@ -73,7 +73,7 @@ class WriteRequests:
         plane: ControlPlane,
         clock_ms: Callable[[], int],
         authorizer: Authorizer,
-        on_namespace_gone: Callable[[str], Awaitable[None]],
+        namespaces: Namespaces,
         forecasts: Forecasts | None = None,
         event_writes: EventWrites | None = None,
     ) -> None:
@@ -86,7 +86,7 @@ class WriteRequests:
         self._plane = plane
         self._authorizer = authorizer
         self._parsing = Parsing(clock_ms, plane.last_number, write_api.tolerated)
-        self._namespaces = Namespaces(write_api, plane, clock_ms, on_namespace_gone)
+        self.namespaces = namespaces
         self._clock_ms = clock_ms
 
     async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -162,7 +162,7 @@ class WriteRequests:
 
         is_namespace_gone = False
         if target.route == "namespace" and not dry_run:
-            answer, is_namespace_gone = await self._namespaces.end(target, preconditions)
+            answer, is_namespace_gone = await self.namespaces.end(target, preconditions)
         else:
             removal = Removal(target=target, preconditions=preconditions, now_ms=self._clock_ms())
             answer = await self._write_api.change(removal, dry_run=dry_run, source=CLIENT_SOURCE)
@@ -253,11 +253,11 @@ class WriteRequests:
             await self._approve_at_once(write, mutated.value)
         if not dry_run and mutated.action == Action.DELETED and target.namespace:
             # The object was terminating; its namespace may be too, and be empty now.
-            await self._namespaces.finish(target.namespace)
+            await self.namespaces.finish(target.namespace)
         elif not dry_run and target.route == "namespace":
-            await self._namespaces.finish(target.name)
+            await self.namespaces.finish(target.name)
         elif not dry_run and target.namespace:
-            await self._namespaces.resume(target.namespace)
+            await self.namespaces.resume(target.namespace)
         if mutated.action == Action.CREATED and written.stored is not None and target.route == "template":
             # A new object has no status or claim yet, so the stored bytes are all that can be shown.
             return self._plane.shown(resource, object_changes.live_object(target, written.stored)), written
