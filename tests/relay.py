@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -31,9 +32,9 @@ class Relay:
         """Serve again."""
         self._is_stopped = False
 
-    async def serve(self) -> asyncio.Server:
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async def serve(self, tls: ssl.SSLContext | None = None, port: int = 0) -> asyncio.Server:
+        server = await asyncio.start_server(self._connected, "127.0.0.1", port, ssl=tls)
+        self.url = f"http{'s' * bool(tls)}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         return server
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -25,22 +25,29 @@ _API_VERSION: Final = "client.authentication.k8s.io/v1"
 
 
 class Credentials:
-    """The authorization header; ``certificate`` and ``key`` are a plugin's client certificate, once it has run."""
+    """The authorization header; ``certificate`` and ``key`` are a plugin's client certificate, once it has run.
+
+    ``authority`` has the trusted certificates of a file.
+    """
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self._header = ""
         self._until_s = 0.0
         self._lock = anyio.Lock()
+        self._authority_until_s = 0.0
         self.certificate = ""
         self.key = ""
+        self.authority = ""
 
     async def header(self) -> str:
         """The value of ``Authorization``, empty with a client certificate. Raises KubeconfigError."""
-        if time.time() < self._until_s:
+        if time.time() < min(self._until_s, self._authority_until_s):
             return self._header
         async with self._lock:
             # Under the lock, so that concurrent requests do not start several plugins.
+            if time.time() >= self._authority_until_s:
+                self.authority, self._authority_until_s = await anyio.to_thread.run_sync(self._trusted)
             if time.time() >= self._until_s:
                 self._header, self._until_s = await anyio.to_thread.run_sync(self._requested)
             return self._header
@@ -49,6 +56,18 @@ class Credentials:
         """Read the credentials again before the next request, after the server refused them."""
         if self._access.exec is not None or self._access.token_file or self._access.certificate_file:
             self._until_s = 0.0
+
+    def forget_files(self) -> None:
+        """Read the files again before the next request, since a connection failed: they may have changed."""
+        self._authority_until_s = 0.0
+        if self._access.exec is None:
+            self.forget()
+
+    def _trusted(self) -> tuple[str, float]:
+        """The trusted certificates of a file, and until when they are used; blocks."""
+        if not self._access.authority_file:
+            return "", float("inf")
+        return _read(self._access.authority_file), time.time() + _FILE_SECONDS
 
     def _requested(self) -> tuple[str, float]:
         """The header and its expiry (seconds since 1970); blocks."""

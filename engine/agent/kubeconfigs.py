@@ -32,11 +32,13 @@ class KubeconfigError(ValueError):
 class Access(Struct, frozen=True, kw_only=True):
     """Address, trust and credentials of an API server; certificates and keys in PEM, empty for none.
 
-    ``certificate_file`` and ``key_file`` are read again when a server refuses the certificate, and every minute.
+    ``authority_file``, ``certificate_file``, ``key_file`` and ``token_file`` are read again every minute, and after a
+    failed connection or a refusal.
     """
 
     server: str
     authority: str = ""
+    authority_file: str = ""
     is_insecure: bool = False
     server_name: str = ""
     proxy: str = ""
@@ -56,6 +58,7 @@ def in_pod(address: str) -> Access:
     return Access(
         server=address,
         authority=(_POD / "ca.crt").read_text(),
+        authority_file=str(_POD / "ca.crt"),
         token_file=str(_POD / "token"),
     )
 
@@ -81,6 +84,7 @@ def read(path: Path, context: str = "") -> Access:
     return Access(
         server=server.rstrip("/"),
         authority=_content(path, cluster, "certificate-authority"),
+        authority_file=_file(path, cluster, "certificate-authority"),
         is_insecure=cluster.get("insecure-skip-tls-verify") is True,
         server_name=as_text(cluster.get("tls-server-name")),
         proxy=_proxy(path, as_text(cluster.get("proxy-url")) or _environment_proxy(server)),
@@ -96,13 +100,13 @@ def read(path: Path, context: str = "") -> Access:
     )
 
 
-def tls(access: Access, certificate: str = "", key: str = "") -> ssl.SSLContext:
+def tls(access: Access, certificate: str = "", key: str = "", authority: str = "") -> ssl.SSLContext:
     """The TLS context for connections; raises KubeconfigError if a certificate can't be loaded.
 
-    ``certificate`` and ``key``, from an exec plugin, take precedence over those of the kubeconfig.
+    ``certificate``, ``key`` and ``authority``, from an exec plugin or a file, take precedence over those of the access.
     """
     try:
-        context = ssl.create_default_context(cadata=access.authority or None)
+        context = ssl.create_default_context(cadata=authority or access.authority or None)
         if access.is_insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

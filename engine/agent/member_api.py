@@ -102,7 +102,7 @@ class MemberApi:
         self._access = access
         self._credentials = Credentials(access)
         self._session: aiohttp.ClientSession | None = None
-        self._certificate = ""
+        self._certificates = "", ""
 
     async def aclose(self) -> None:
         if self._session is not None:
@@ -319,37 +319,46 @@ class MemberApi:
         if form:
             headers["content-type"] = form
         text = f"{self._access.server.rstrip('/')}{path}" + (f"?{urlencode(query)}" if query else "")
-        async with session.request(
-            method,
-            URL(text, encoded=True),
-            data=content,
-            headers=headers,
-            timeout=limit,
-            allow_redirects=False,
-            proxy=self._access.proxy or None,
-            server_hostname=self._access.server_name or None,
-        ) as response:
-            yield response
+        try:
+            async with session.request(
+                method,
+                URL(text, encoded=True),
+                data=content,
+                headers=headers,
+                timeout=limit,
+                allow_redirects=False,
+                proxy=self._access.proxy or None,
+                server_hostname=self._access.server_name or None,
+            ) as response:
+                yield response
+        except aiohttp.ClientConnectionError:
+            # The server may have another certificate, or trust another one of ours.
+            self._credentials.forget_files()
+            raise
 
     async def _opened(self) -> aiohttp.ClientSession:
         """The HTTP client, created at the first call; certificates are read in a thread."""
         access, credentials = self._access, self._credentials
         await credentials.header()
-        if self._session is not None and self._certificate != credentials.certificate:
-            # The certificate was renewed. Watches by the old one end, and continue by the new one.
+        if self._session is not None and self._certificates != (
+            credentials.certificate,
+            credentials.authority,
+        ):
+            # A certificate was renewed. Watches by the old one end, and continue by the new one.
             former, self._session = self._session, None
             await former.close()
         if self._session is None:
-            certificate = credentials.certificate
+            certificate, authority = credentials.certificate, credentials.authority
             try:
-                context = await anyio.to_thread.run_sync(tls, access, certificate, credentials.key)
+                context = await anyio.to_thread.run_sync(tls, access, certificate, credentials.key, authority)
             except KubeconfigError:
                 # Files that are being replaced: the next request reads them again.
                 credentials.forget()
+                credentials.forget_files()
                 raise
             # Another task may have created it during the await.
             if self._session is None:
-                self._session, self._certificate = _session(context), certificate
+                self._session, self._certificates = _session(context), (certificate, authority)
         return self._session
 
     def _raise(self, response: aiohttp.ClientResponse, content: bytes) -> NoReturn:

@@ -54,6 +54,7 @@ def test_inline_data_and_relative_files_are_read(tmp_path: Path) -> None:
     assert found == Access(
         server="https://there:6443",
         authority="authority",
+        authority_file=str(tmp_path / "ca.pem"),
         server_name="there.example",
         certificate="certificate",
         token_file=str(tmp_path / "token"),
