@@ -177,9 +177,7 @@ async def serve(options: Options) -> None:
                         clock_ms,
                         parts.stopping,
                     ),
-                    _scale(parts),
-                    cron_scaling.CronScaling(parts, clock_ms).run(),
-                    kube_application.run(parts.stopping),
+                    _control(parts, kube_application),
                     *([observer.run(parts.stopping)] if observer is not None else ()),
                     *([periodic.run()] if periodic is not None else ()),
                 )
@@ -187,10 +185,12 @@ async def serve(options: Options) -> None:
             _log.info("stopping", data=str(options.directory))
 
 
-async def _scale(parts: services.Services) -> None:
-    """Run the controllers of autoscalers."""
+async def _control(parts: services.Services, kube_application: kube_app.KubeApplication) -> None:
+    """Run the controllers that write as clients do."""
     await asyncio.gather(
-        autoscaling.Autoscaling(parts, clock_ms).run(), cron_scaling.CronScaling(parts, clock_ms).run()
+        autoscaling.Autoscaling(parts, clock_ms).run(),
+        cron_scaling.CronScaling(parts, clock_ms).run(),
+        kube_application.run(parts.stopping),
     )
 
 
