@@ -91,3 +91,4 @@ async def _start(installation: Installation, writers: TaskGroup) -> None:
     await installation.views.wait_folded(0)
     writers.start_soon(watched, "worker", installation.worker.run())
     writers.start_soon(watched, "members", installation.members.run())
+    await installation.wait_ready()

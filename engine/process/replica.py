@@ -10,6 +10,7 @@ from engine import diagnostics
 from engine.log import port
 from engine.process.views import remote
 from engine.simulation import member_fleet, specs
+from events import topics
 
 _log = diagnostics.logger(__name__)
 
@@ -37,6 +38,15 @@ class Replica:
         self.views = remote.RemoteViews(log, directory, where)
         self.members = member_fleet.Members(log, clock_ms, members)
         self.collectors: list[Collector] = []
+
+    async def wait_ready(self) -> None:
+        """On a new log, return when the views show the clusters that the members join.
+
+        A client may name them at once. On another log the members are rebuilt meanwhile, which takes longer.
+        """
+        if not self.log.ends().get((topics.CLUSTERS, 0)):
+            await self.members.wait_joined()
+            await self.views.wait_folded(self.log.last_number())
 
 
 async def watched(name: str, running: Awaitable[None]) -> None:

@@ -109,9 +109,10 @@ async def replica_on(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(log.run)
             tasks.start_soon(replica.watched, "views", started.views.run())
+            await started.views.wait_folded(0)
             if members:
                 tasks.start_soon(replica.watched, "members", started.members.run())
-            await started.views.wait_folded(0)
+                await started.wait_ready()
             yield started
             tasks.cancel_scope.cancel()
     finally:

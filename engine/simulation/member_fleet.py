@@ -94,6 +94,7 @@ class Members:
         self._dues: list[tuple[int, str]] = []
         self._due_of: dict[str, int] = {}
         self._is_stale = True
+        self._reporting = asyncio.Event()
         self._ids = ""
         self._reported = 0
         self.seen_number = 0
@@ -113,11 +114,15 @@ class Members:
             return await self._turn()
 
     def is_behind(self) -> bool:
-        """Whether works or reports are left over from the last turn."""
+        """Whether the members wait to be rebuilt, or works or reports are left over from the last turn."""
+        if self._is_stale or self._touched:
+            return True
         ends = self._log.ends()
-        return bool(self._touched) or any(
-            ends.get((topics.WORKS, partition), 0) > taken for partition, taken in self._taken.items()
-        )
+        return any(ends.get((topics.WORKS, partition), 0) > taken for partition, taken in self._taken.items())
+
+    async def wait_joined(self) -> None:
+        """Return after the first turn: the members are rebuilt, and all of them have joined."""
+        await self._reporting.wait()
 
     def next_timer_ms(self) -> int | None:
         """Return when time alone changes a member; None for never."""
@@ -247,7 +252,8 @@ class Members:
         self._writes = {}
         self._dues, self._due_of = [], {}
         self._is_stale = False
-        _log.info("members rebuilt", members=len(self._states), workloads=self._count_workloads())
+        workloads = sum(len(state.workloads) for state in self._states.values())
+        _log.info("members rebuilt", members=len(self._states), workloads=workloads)
 
     async def _refresh(self) -> None:
         if self._is_stale:
@@ -280,6 +286,7 @@ class Members:
         await self._log.append(batch)
         self._is_stale = False
         self._unseen = frozenset()
+        self._reporting.set()
         self._touched = {name: None for name in self._touched if cluster.is_behind(self._states[name])}
         return len(batch)
 
@@ -416,12 +423,9 @@ class Members:
     def _follow_health(self, state: MemberState, record: StoredRecord) -> None:
         """Let a member report again what another reporter has overwritten."""
         decoded = codec.decode(record)
-        if not isinstance(decoded, codec.Decoded) or not isinstance(
-            decoded.data, clusters.ClusterHealthChanged
-        ):
-            return
-        if decoded.data.ready != state.reported_ready:
-            state.reported_ready = decoded.data.ready
+        data = decoded.data if isinstance(decoded, codec.Decoded) else None
+        if isinstance(data, clusters.ClusterHealthChanged) and data.ready != state.reported_ready:
+            state.reported_ready = data.ready
             self._touched[record.key] = None
 
     def _follow_address(self, state: MemberState, record: StoredRecord) -> None:
@@ -473,6 +477,3 @@ class Members:
     def _selected(self, member: str | None) -> Iterator[MemberState]:
         names = sorted(self._states) if member is None else [self._member(member).spec.name]
         return (self._states[name] for name in names)
-
-    def _count_workloads(self) -> int:
-        return sum(len(state.workloads) for state in self._states.values())

@@ -153,8 +153,6 @@ def test_failure_of_a_cluster_is_planned(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_rebalance_is_planned_for_the_chosen_workloads(shell: Shell, tmp_path: Path) -> None:
-    # The members join right after the server is ready.
-    shell.until_true(lambda: "member1" in shell("get", "clusters"))
     shell("cordon", "member1")
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     shell("uncordon", "member1")

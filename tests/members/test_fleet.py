@@ -1,13 +1,16 @@
 """Members on a log: their events, how many appends they take, and which records they read."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from engine.kubeapi.values import selectors
 from engine.log.memory import MemoryLog
+from engine.process import installation
 from engine.simulation import defaults, member_fleet, reports
 from events import clusters, codec, health, ids, keys, records, topics
+from projections import query, store
 from tests.members import examples
 from tests.projections.logs import Pen
 
@@ -16,7 +19,9 @@ NGINX = examples.key_of("nginx")
 
 async def test_new_member_joins_and_reports_health_and_capacity() -> None:
     stage = examples.Stage(examples.member("member1"))
+    assert stage.members.is_behind()
     said = await stage.turn()
+    assert not stage.members.is_behind()
     assert [type(each) for each in said] == [
         clusters.ClusterJoined,
         clusters.ClusterHealthChanged,
@@ -159,6 +164,19 @@ async def test_members_run_by_works_and_timers() -> None:
         running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+async def test_clusters_are_shown_as_soon_as_a_new_control_plane_is_ready(tmp_path: Path) -> None:
+    members = defaults.three_members()
+    async with installation.opened(tmp_path, members, synchronous="OFF") as running:
+        assert running.log.ends().get((topics.CLUSTERS, 0))
+        shown = await asyncio.to_thread(_clusters, running.views.store)
+    assert shown == len(members)
+
+
+def _clusters(views: store.Reader) -> int:
+    with views.reading() as rows:
+        return len(query.list_clusters(rows).items)
 
 
 async def test_large_fleet_has_several_sizes_and_regions() -> None:
