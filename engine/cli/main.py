@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from engine.cli import failures, help_texts
+from engine.process import interpreter_settings
 from events import release
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def run(arguments: list[str]) -> int:
 
 def main() -> None:
     """Entry point of the command ``reballast``."""
+    interpreter_settings.collect_rarely()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -17,7 +17,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio.lowlevel
 import msgspec
@@ -41,7 +41,6 @@ from engine.process import (
     installation,
     kept_ports,
     log_places,
-    observing,
     scaleout,
     shared_keys,
 )
@@ -52,6 +51,10 @@ from engine.simulation import defaults, specs
 from engine.writing import stored_objects, write_api
 from events.validation import manifests
 from projections import as_of_views
+
+if TYPE_CHECKING:
+    # Loading it takes a tenth of the start; a process that observes has loaded it.
+    from engine.process import observing
 
 LOOPBACK: Final = "127.0.0.1"
 _ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
@@ -100,7 +103,7 @@ class Options(Struct, frozen=True, kw_only=True):
     login_seconds: float = sessions.LOGIN_SECONDS
     tolerated: TolerationSeconds = TolerationSeconds()
     checkpoints: checkpointing.Schedule | None = None
-    observed: observing.Observed | None = None
+    observed: "observing.Observed | None" = None
     drill_every_s: float = 0
     on_ready: Callable[[endpoints.Endpoint, Sequence[int]], None] | None = None
 
@@ -136,8 +139,8 @@ async def serve(options: Options) -> None:
             running.collectors.append(lag)
             observer = None
             if options.observed is not None:
-                identity = observing.identity_of(options.directory if options.log is None else None)
-                observer = observing.Observing(running.log, options.observed, clock_ms, identity)
+                alone_in = options.directory if options.log is None else None
+                observer = options.observed.observer(running.log, clock_ms, alone_in)
                 running.collectors.append(observer)
             entrance = _write_api(running, options.tolerated)
             if options.log is not None:
@@ -341,7 +344,7 @@ def _services(
     planner: PlanProcesses,
     endpoint: endpoints.Endpoint,
     options: Options,
-    observer: observing.Observing | None,
+    observer: "observing.Observing | None",
 ) -> services.Services:
     return services.Services(
         log=running.log,

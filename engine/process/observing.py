@@ -59,6 +59,12 @@ class Observed(Struct, frozen=True):
     access: Access
     scheduling: Scheduling | None = None
 
+    def observer(
+        self, log: port.NumberedLog, clock_ms: Callable[[], int], directory: Path | None
+    ) -> "Observing":
+        """Return its observer, which writes to ``log``; ``directory`` as in ``identity_of``."""
+        return Observing(log, self, clock_ms, identity_of(directory))
+
 
 class Observing(Collector):
     """The observer of a control plane, and its scheduler if wanted; it also provides their metrics.

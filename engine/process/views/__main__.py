@@ -3,7 +3,10 @@
 import sys
 from pathlib import Path
 
-from engine.process.views import child
+from engine.process import interpreter_settings
 
 if __name__ == "__main__":
+    interpreter_settings.collect_rarely()
+    from engine.process.views import child  # loading it is most of the start
+
     child.main(Path(sys.argv[1]))
