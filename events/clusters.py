@@ -162,11 +162,18 @@ class ClusterUntainted(ClusterEvent, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
+class NamespaceQuota(shapes.Shape, frozen=True, kw_only=True):
+    """Amounts that the ResourceQuotas of a namespace leave to further pods, by resource, as Kubernetes quantities."""
+
+    namespace: str
+    free: dict[str, str]
+
+
 class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
     """Allocatable, allocated and soon allocated resources of a cluster, as Kubernetes quantities.
 
     ``modelings`` are its free nodes by grade. ``nodes`` is the number of all nodes, ``nodes_ready`` that of
-    ready nodes.
+    ready nodes. ``quotas`` are those of all namespaces whose pods are limited.
     """
 
     allocatable: dict[str, str]
@@ -175,6 +182,7 @@ class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
     modelings: tuple[GradeCount, ...] = ()
     nodes: shapes.Count | None = None
     nodes_ready: shapes.Count = 0
+    quotas: tuple[NamespaceQuota, ...] = ()
 
 
 class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.deciders import built_in_statuses, claims, interpretation, member_facts, quota_assignments
+from engine.deciders.quota_limits import QuotaAmounts, QuotaLimits
 from engine.domain import federated_quotas
 from engine.domain.clusters import Health, health_after
 from engine.objects import clusters as manifests
@@ -148,6 +149,7 @@ class FactsState(Struct):
     priority_classes: dict[str, priorities.PriorityClass] = {}
     conditions: dict[str, dict[str, str]] = {}
     quotas: dict[str, quota_assignments.Assignments] = {}
+    limits: QuotaAmounts = {}
 
 
 class Facts:
@@ -155,7 +157,8 @@ class Facts:
 
     ``ends`` are the next offsets by topic. ``emptied`` is the time and name of the cluster that the engine
     last began to empty (time 0: none). ``conditions`` are those that clients report, by cluster: status by
-    type. ``quotas`` are the assignments of FederatedResourceQuotas, by the key of the ResourceQuota's binding.
+    type. ``quotas`` are the assignments of FederatedResourceQuotas, by the key of the ResourceQuota's binding;
+    ``quota_limits`` are the quotas that clusters report.
     ``leaving`` holds the leaving clusters, ``troubled`` those whose last known health is not ready.
     """
 
@@ -172,6 +175,7 @@ class Facts:
         self.priority_classes: dict[str, priorities.PriorityClass] = {}
         self.conditions: dict[str, dict[str, str]] = {}
         self.quotas: dict[str, quota_assignments.Assignments] = {}
+        self.quota_limits = QuotaLimits()
         self.leaving: set[str] = set()
         self.troubled: set[str] = set()
         self._prioritizing: set[PolicyRef] = set()
@@ -203,6 +207,7 @@ class Facts:
             priority_classes=self.priority_classes,
             conditions=self.conditions,
             quotas=self.quotas,
+            limits=self.quota_limits.free,
         )
 
     def copy(self) -> "Facts":
@@ -294,6 +299,7 @@ class Facts:
         self.priority_classes = dict(state.priority_classes)
         self.conditions = dict(state.conditions)
         self.quotas = dict(state.quotas)
+        self.quota_limits = QuotaLimits(state.limits)
         for override in state.overrides:
             self.overrides.put(replace(override, policy=override_objects.with_own_buffers(override.policy)))
 
@@ -344,6 +350,7 @@ class Facts:
                 self.leaving.discard(name)
                 self.health.pop(name, None)
                 self.conditions.pop(name, None)
+                self.quota_limits.put(name, ())
                 self.troubled.discard(name)
                 return [ClusterChanged(name, old, None)]
             case (
@@ -438,16 +445,8 @@ class Facts:
         return [InterpreterChanged(*kind) for kind in dropped]
 
     def _report(self, report: clusters.CapacityReported) -> list[Change]:
-        summary = manifests.ResourceSummary(
-            allocatable=dict(report.allocatable),
-            allocated=dict(report.allocated),
-            allocating=dict(report.allocating),
-            allocatable_modelings=tuple(
-                manifests.GradeCount(grade=modeling.grade, count=modeling.count)
-                for modeling in report.modelings
-            ),
-        )
-        self.fleet.report(report.name, summary)
+        self.fleet.report(report.name, member_facts.summary(report))
+        self.quota_limits.put(report.name, report.quotas)
         return [CapacityGrew(report.name)]
 
     def _change_cluster(self, taken: verdicts.Taken) -> list[Change]:

@@ -124,3 +124,15 @@ def _enablements(apis: Iterable[clusters.ApiKind]) -> tuple[manifests.ApiEnablem
 def _taint(taint: clusters.Taint, at_ms: int) -> manifests.Taint:
     added = times.to_text(domain.since(taint, at_ms).time_added_ms or 0)
     return manifests.Taint(key=taint.key, effect=taint.effect, value=taint.value, time_added=added)
+
+
+def summary(report: clusters.CapacityReported) -> manifests.ResourceSummary:
+    """Return the resources that a cluster reports."""
+    return manifests.ResourceSummary(
+        allocatable=dict(report.allocatable),
+        allocated=dict(report.allocated),
+        allocating=dict(report.allocating),
+        allocatable_modelings=tuple(
+            manifests.GradeCount(grade=modeling.grade, count=modeling.count) for modeling in report.modelings
+        ),
+    )

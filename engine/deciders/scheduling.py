@@ -76,6 +76,7 @@ def request_of(
 ) -> requests.Request:
     """Return the scheduling request of a binding, including its trigger."""
     ref = declared.ref
+    amounts = None if declared.requests is None else _parse_requests(declared.requests)
     request = requests.Request(
         resource=requests.Resource(
             api_version=ref.api_version,
@@ -86,11 +87,12 @@ def request_of(
         ),
         placement=placements.get(claim.placement),
         replicas=declared.replicas or 0,
-        requests=None if declared.requests is None else _parse_requests(declared.requests),
+        requests=amounts,
         current=binding.clusters,
         evicting=frozenset(task.cluster for task in binding.tasks),
         observed_affinity=binding.affinity,
         fresh=binding.fresh,
+        ceilings=facts.quota_limits.ceilings(ref.namespace, amounts or ()),
     )
     applied = placements.get(binding.applied) if binding.applied else None
     trigger = triggers.trigger(request, applied, facts.fleet)

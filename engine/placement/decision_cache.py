@@ -65,4 +65,5 @@ def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[obj
         request.fresh,
         request.empty_workload_propagation,
         request.trigger,
+        request.ceilings,
     )

@@ -1,7 +1,8 @@
 """Available replicas: how many more replicas of a workload fit into each candidate.
 
 The rules of Karmada's general estimator: the scarcest requested resource, and free pods. Clusters with a
-resource model count nodes by grade instead of the summary. All numbers are integers; a cluster counts at most
+resource model count nodes by grade instead of the summary. The ResourceQuotas of the workload's namespace in a
+cluster bound the result, as in Karmada's estimators of clusters. All numbers are integers; a cluster counts at most
 2**44 replicas.
 """
 
@@ -33,12 +34,25 @@ def allocatable(
     if models is not None:
         nodes = np.minimum(models.replicas(resource_requests), fleet.pods[models.positions])
         _replace_modelled(free, nodes, models.positions, candidates)
+    for name, count in request.ceilings:
+        place = _place(fleet.positions.get(name), candidates)
+        if place is not None:
+            free[place] = min(free[place], count)
     if fleet.reaches_sentinel:
         np.minimum(free, capacity.FREE_MAX, out=free)
         # Karmada uses this value for "not estimated" and replaces it by the requested replicas, even if it is
         # the real number of pods.
         free[free == UNLIMITED] = request.replicas
     return free
+
+
+def _place(position: int | None, candidates: filters.Candidates) -> int | None:
+    """Return the index of a cluster among the candidates; None for no candidate."""
+    if position is None or candidates.whole:
+        return position
+    place = int(np.searchsorted(candidates.index, position))
+    is_candidate = place < len(candidates.index) and candidates.index[place] == position
+    return place if is_candidate else None
 
 
 def _replace_modelled(

@@ -1,7 +1,8 @@
 """Missing capacity: whether a workload could be scheduled if other replicas were evicted.
 
 The answer comes from the division itself, with the capacity that would be free. For a cluster with a resource
-model that capacity does not follow from the sums, so it is left unchanged there.
+model that capacity does not follow from the sums, and where quotas limit the namespace it does not count, so it is left
+unchanged there.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,6 +36,7 @@ class Shortage:
         decision = schedule.schedule(request, fleet)
         self._attempt = attempts.Attempt(request, self._masks, self._group, fleet)
         self._candidates = self._attempt.candidates.index
+        self._limited = frozenset(name for name, _ in request.ceilings)
         error = self._attempt.error
         self.exists = (
             decision.reason == failures.UNSCHEDULABLE
@@ -48,9 +50,8 @@ class Shortage:
         models = self._fleet.nodes()
         modelled = frozenset(() if models is None else models.positions.tolist())
         names = self._fleet.name_column
-        return tuple(
-            str(names[position]) for position in self._candidates.tolist() if position not in modelled
-        )
+        helped = (str(names[position]) for position in self._candidates.tolist() if position not in modelled)
+        return tuple(name for name in helped if name not in self._limited)
 
     @property
     def missing(self) -> int:
@@ -78,8 +79,9 @@ class Shortage:
             return None
         free = context.free.copy()
         for position, fleet_position in enumerate(self._candidates.tolist()):
-            units = freed.get(str(self._fleet.name_column[fleet_position]))
-            if units is not None:
+            name = str(self._fleet.name_column[fleet_position])
+            units = freed.get(name)
+            if units is not None and name not in self._limited:
                 free[position] = max(free[position], self._free_replicas(fleet_position, units))
         return free
 

@@ -35,7 +35,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ``components`` is the number of pod templates of a multi-component template. ``current`` is the previous
     assignment in its own order, ``evicting`` the clusters with a graceful eviction in progress. ``fresh``
     decides as if the workload had never been scheduled. ``trigger`` is the reason of the pass; with "None"
-    nothing changes.
+    nothing changes. ``ceilings`` are the further replicas that ResourceQuotas allow, by cluster.
     """
 
     resource: Resource
@@ -49,6 +49,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = False
     empty_workload_propagation: bool = False
     trigger: str = "PlacementChanged"
+    ceilings: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_workload(self) -> bool:

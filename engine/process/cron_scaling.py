@@ -92,7 +92,7 @@ class Job(Struct, frozen=True):
         return self.namespace, self.name, self.rule.name, self.rule.schedule, self.rule.time_zone or ""
 
     def following_ms(self, now_ms: int) -> int | None:
-        """Return the first time of the rule after an instant; None if there is none."""
+        """Return the first time of the rule after an instant, or None."""
         schedule = schedules.parse(self.rule.schedule, self.rule.time_zone or "")
         return None if schedule is None else schedule.next(now_ms)
 

@@ -11,7 +11,7 @@ from engine.simulation.state import MemberState, NamespaceQuotas, Workload
 from engine.works import quotas, templates
 from engine.works.quotas import Quota
 from engine.works.templates import Template
-from events import shapes
+from events import clusters, shapes
 from events.json_values import Json
 from events.validation import known_kinds
 
@@ -31,7 +31,7 @@ def record(state: MemberState, key: str, ref: shapes.WorkloadRef, quota: Quota |
     for template, count in _pods(state, ref.namespace):
         if quota.counts(template.pod):
             _add(used, template, count)
-    limited.is_freed = True
+    limited.is_freed = state.capacity_changed = True
 
 
 def forget(state: MemberState, key: str, namespace: str) -> None:
@@ -39,7 +39,7 @@ def forget(state: MemberState, key: str, namespace: str) -> None:
     limited = state.quotas.get(namespace)
     if limited is not None and limited.quotas.pop(key, None) is not None:
         del limited.used[key]
-        limited.is_freed = True
+        limited.is_freed = state.capacity_changed = True
 
 
 def count(state: MemberState, namespace: str, template: Template, pods: int) -> None:
@@ -50,6 +50,7 @@ def count(state: MemberState, namespace: str, template: Template, pods: int) -> 
             if quota.counts(template.pod):
                 _add(limited.used[key], template, pods)
         limited.is_freed = limited.is_freed or pods < 0
+        state.capacity_changed = True
         touch(state, namespace)
 
 
@@ -76,6 +77,21 @@ def allowed(state: MemberState, workload: Workload, pods: int) -> int:
     else:
         limited.short.pop(workload.key, None)
     return least
+
+
+def free(state: MemberState) -> Iterator[clusters.NamespaceQuota]:
+    """Yield what the quotas of each namespace leave to further pods; a quota with scopes does not count all pods."""
+    for namespace, limited in sorted(state.quotas.items()):
+        least: dict[str, int] = {}
+        for key, (_, quota) in limited.quotas.items():
+            for resource, hard in () if quota.scopes else quota.hard.items():
+                if name := quotas.requested(resource):
+                    left = max(hard - limited.used[key][resource], 0)
+                    least[name] = min(least.get(name, left), left)
+        if least:
+            yield clusters.NamespaceQuota(
+                namespace=namespace, free={name: _text(name, left) for name, left in sorted(least.items())}
+            )
 
 
 def settle(state: MemberState, workload: Workload) -> None:

@@ -146,6 +146,7 @@ def capacity_report(state: MemberState) -> clusters.CapacityReported:
         allocating=capacity.texts(sums, sums.starting, sums.pending),
         nodes=nodes,
         nodes_ready=nodes,
+        quotas=tuple(quotas.free(state)) if state.quotas else (),
     )
 
 

@@ -89,11 +89,19 @@ def _scopes(spec: Json) -> Iterator[Scope]:
         yield Scope(str(each.get("scopeName")), str(each.get("operator")), values)
 
 
+def requested(resource: str) -> str:
+    """Return the resource that pods request and that a limited resource counts; empty if it counts none."""
+    if resource in PODS:
+        return PODS[0]
+    name = resource.removeprefix(_REQUESTS)
+    return name if name in _COMPUTE or ("/" in name and name != resource) else ""
+
+
 def use_of_pod(resource: str, requests: Amounts, limits: Amounts) -> int | None:
     """Return what a pod uses of a limited resource, in billionths; None for a resource that pods do not use."""
     if resource in PODS:
         return quantity.NANO
     if resource.startswith(_LIMITS):
         return dict(limits).get(resource.removeprefix(_LIMITS), 0)
-    name = resource.removeprefix(_REQUESTS)
-    return dict(requests).get(name, 0) if name in _COMPUTE or ("/" in name and name != resource) else None
+    name = requested(resource)
+    return dict(requests).get(name, 0) if name else None

@@ -45,6 +45,8 @@ def examine(data: shapes.Event) -> Iterator[Fault]:
             yield from _quantities(data.allocatable, "allocatable")
             yield from _quantities(data.allocated, "allocated")
             yield from _quantities(data.allocating, "allocating")
+            for index, quota in enumerate(data.quotas):
+                yield from _quantities(quota.free, f"quotas[{index}].free")
         case clusters.ClusterConditionsReported(conditions=conditions):
             yield from _conditions(conditions)
         case clusters.MemberObjectApplied(manifest=manifest):

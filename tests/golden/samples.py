@@ -167,6 +167,7 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
         modelings=(clusters.GradeCount(grade=1, count=3),),
         nodes=3,
         nodes_ready=2,
+        quotas=(clusters.NamespaceQuota(namespace="shop", free={"cpu": "500m"}),),
     ),
     clusters.ClusterHealthChanged(
         name="member1",
@@ -271,11 +272,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
     decisions.BindingSuspended(key=_KEY, scheduling=True, dispatching=True),
     decisions.TemplateMarked(key=_KEY, policy=_POLICY, permanent_id=_UID, preempted=_POLICY),
     decisions.ClaimRefused(
-        key=_KEY,
-        template=_TEMPLATE,
-        uid=_UID,
-        policy=_POLICY,
-        fault="PriorityClass urgent does not exist",
+        key=_KEY, template=_TEMPLATE, uid=_UID, policy=_POLICY, fault="PriorityClass urgent does not exist"
     ),
     decisions.BindingReleased(key=_KEY, policy=_POLICY, reason="PolicyDeleted"),
     decisions.BindingWithdrawn(key=_KEY, reason="TemplateDeleted"),

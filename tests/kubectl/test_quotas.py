@@ -33,6 +33,29 @@ def test_federated_quota_limits_the_clusters_that_it_assigns_to_and_shows_their_
     member("delete", "deployment", "web")
 
 
+def test_workload_that_exceeds_the_quota_of_its_cluster_waits(kubectl: Kubectl) -> None:
+    member = kubectl.on("member1")
+    member.until_true(lambda: kubectl.namespace in member("get", "ns"), lambda: member("get", "ns"))
+    member("create", "quota", "few", "--hard=pods=2")
+    division = {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}
+    spec: Json = {
+        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
+        "placement": {"clusterAffinity": {"clusterNames": ["member1"]}, "replicaScheduling": division},
+    }
+    policy = manifest("policy.karmada.io/v1alpha1", "PropagationPolicy", "web", spec=spec)
+    kubectl("apply", "-f", "-", given=json.dumps(policy))
+    kubectl("create", "deployment", "web", "--image=nginx", "--replicas=3")
+    path = '{.status.conditions[?(@.type=="Scheduled")].reason}'
+
+    def reason() -> str:
+        return kubectl("get", "rb", "web-deployment", "-o", f"jsonpath={path}", code=None)
+
+    kubectl.until_true(lambda: reason() == "Unschedulable", reason)
+    assert member.table("deploy") == []
+    member("patch", "quota", "few", "-p", '{"spec":{"hard":{"pods":"3"}}}')
+    member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
+
+
 def test_quota_of_a_member_refuses_pods_and_objects_and_shows_its_use(kubectl: Kubectl) -> None:
     member = kubectl.on("member2")
     member.until_true(lambda: kubectl.namespace in member("get", "ns"), lambda: member("get", "ns"))
