@@ -65,7 +65,7 @@ def show_group(group: Json) -> None:
         )
         for cluster in objects_at(group, "clusters")
     ]
-    output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "CAPACITY", "SCORE", "FAILED"), rows)
+    output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "CAPACITY", "SCORE", "FAILED"), rows, wraps=True)
 
 
 def _requests(requests: Json) -> str:

@@ -13,6 +13,9 @@ import msgspec
 from events import times
 
 _GAP: Final = "   "
+_BELOW: Final = 4
+"""Indent of a cell below its row."""
+
 _SHORTEST: Final = 20
 """Fewest characters of wrapped text in a line."""
 
@@ -21,17 +24,27 @@ _CLEAR_LINE: Final = "\r\x1b[K"
 _YEAR_MS: Final = 365 * times.DAY_MS
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: bool = False) -> None:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: bool = False, wraps: bool = False
+) -> None:
     """Print aligned columns with a heading line, which is bold on a colour terminal.
 
-    With ``fits``, lines are cut at the width of the terminal; output to a pipe or file is never cut.
+    With ``fits``, lines are cut at the width of the terminal; with ``wraps``, the last cell of a longer line follows
+    below it. Output to a pipe or file is as wide as it is.
     """
-    width_max = width() if fits else None
-    heading, *lines = _lines([columns, *rows])
-    bold = has_colours()
-    for number, line in enumerate([heading, *lines]):
-        text = line if width_max is None or len(line) <= width_max else line[: width_max - 1] + "…"
-        print_line(f"\x1b[1m{text}\x1b[0m" if bold and number == 0 else text)
+    all_rows = [columns, *rows]
+    width_max = width() if fits or wraps else None
+    without_last = _lines([row[:-1] for row in all_rows]) if wraps else []
+    for number, line in enumerate(_lines(all_rows)):
+        is_long = width_max is not None and len(line) > width_max
+        text = line[: width_max - 1] + "…" if width_max is not None and is_long else line
+        if number == 0:
+            print_line(f"\x1b[1m{text}\x1b[0m" if has_colours() else text)
+        elif wraps and is_long:
+            print_line(without_last[number])
+            print_wrapped("", str(all_rows[number][-1]), _BELOW)
+        else:
+            print_line(text)
 
 
 def print_wrapped(heading: str, text: str, indent: int) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import failures, main, options, serve
+from engine.cli import failures, main, options, output, serve
 from engine.process import kept_ports
 from tests.cli.servers import STOP_SECONDS, Shell, running, without_ages
 from tests.cli.test_commands import applied
@@ -57,6 +57,22 @@ def test_timeline_is_truncated_on_a_terminal_and_complete_in_a_pipe(shell: Shell
     assert max(map(len, lines)) <= COLUMNS
     assert lines[0].split() == ["NUMBER", "TIME", "EVENT", "WHAT"]
     assert shell(*words).splitlines()[0].split()[3:] == ["POSITION", "CAUSE", "WHAT"]
+
+
+def test_last_cell_of_a_long_row_follows_below_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "width", lambda: 30)
+    output.table(
+        ("CLUSTER", "FAILED"), [("a", "-"), ("b", "it has a taint that is not tolerated")], wraps=True
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        "CLUSTER   FAILED",
+        "a         -",
+        "b",
+        "    it has a taint that is not",
+        "    tolerated",
+    ]
 
 
 @pytest.mark.slow
