@@ -37,6 +37,15 @@ def placed(result: observations.ShadowCondition) -> str:
     return clusters if result.reason == SUCCESS else f"{clusters} ({result.reason}: {result.message})"
 
 
+def differing(compared: observations.DecisionCompared) -> list[observations.ShadowReason]:
+    """Return our reasons about the clusters for which the results differ, or about all if none does."""
+    placed_there, placed_here = compared.observed.clusters, compared.computed.clusters
+    found = [
+        each for each in compared.reasons if placed_there.get(each.cluster) != placed_here.get(each.cluster)
+    ]
+    return found or list(compared.reasons)
+
+
 def reason(about: observations.ShadowReason) -> str:
     """Return our reasons about a cluster in one line."""
     if about.failed:

@@ -7,7 +7,7 @@ result, the difference is a race.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -42,6 +42,9 @@ _VERSIONS_MAX: Final = 64
 
 _TWO: Final = 2
 
+_NAMED_MAX: Final = 3
+"""Changed clusters that a race names."""
+
 _NEGATIVE: Final = "Clusters available replicas -"
 """Part of a message of the reference whose 32-bit sum of available replicas has wrapped around."""
 
@@ -56,10 +59,24 @@ class _Fleet(Struct):
     clusters: tuple[bytes, ...]
 
 
+class _State(NamedTuple):
+    """A state from which a decision may have been made: the binding with its resourceVersion, and the clusters."""
+
+    question: questions.Input
+    binding: int
+    clusters: _Fleet
+
+
 class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A decision of the other scheduler: the comparison, and ours with reasons, from the state that fits best."""
+    """A decision of the other scheduler: the comparison, and ours with reasons, from the state that fits best.
+
+    That state has the clusters of resourceVersion ``clusters``; ``compared.computed`` is from those of ``latest``, the
+    newest before the decision.
+    """
 
     compared: observations.DecisionCompared
+    clusters: int
+    latest: int
     trigger: str
     replicas: int
     previous: dict[str, int]
@@ -178,19 +195,17 @@ class Shadow:
         )
         is_success = final.is_success_after(before)
         basis = versions[at]
-        (question, known, _), *others = self._states(versions, at)
-        request = questions.read_request(question, known)
+        states = self._states(versions, at)
+        latest = fitting = next(states)
+        request, known = self._asked(latest)
         first = schedule.schedule(request, known)
-        fitting = request, known
         verdict, why = (SAME, "") if _agrees(observed, first, is_success=is_success) else (UNEXPLAINED, "")
-        for question, known, reason in others if verdict != SAME else ():
-            request = questions.read_request(question, known)
-            if _agrees(observed, schedule.schedule(request, known), is_success=is_success):
-                verdict, why, fitting = RACE, reason, (request, known)
+        for state in states if verdict != SAME else ():
+            if _agrees(observed, schedule.schedule(*self._asked(state)), is_success=is_success):
+                verdict, why, fitting = RACE, _assumed(state, latest), state
                 break
         if verdict == UNEXPLAINED and first.reason == placing.SUCCESS:
-            question, known, _ = next(self._states(versions, at))
-            why = _difference(observed, questions.read_request(question, known), known)
+            why = _difference(observed, request, known)
             verdict = KNOWN if why else UNEXPLAINED
         compared = observations.DecisionCompared(
             kind=kind,
@@ -204,12 +219,14 @@ class Shadow:
             computed=observations.ShadowCondition(
                 clusters=dict(first.clusters), reason=first.reason, message=first.message
             ),
-            reasons=() if verdict == SAME else self._reasons(versions, at, observed),
+            reasons=() if verdict == SAME else _reasons(observed, request, known),
         )
         if self._explained == (kind, compared.namespace, compared.name):
-            request, known = fitting
+            request, known = self._asked(fitting)
             self.explanation = Explained(
                 compared=compared,
+                clusters=fitting.clusters.version,
+                latest=latest.clusters.version,
                 trigger=request.trigger,
                 replicas=request.replicas,
                 previous=dict(request.current),
@@ -217,41 +234,22 @@ class Shadow:
             )
         return compared
 
-    def _reasons(
-        self, versions: list[ObservedBinding], at: int, observed: observations.ShadowCondition
-    ) -> tuple[observations.ShadowReason, ...]:
-        """Return our reasons about the clusters of both results."""
-        question, known, _ = next(self._states(versions, at))
-        ours = schedule.schedule(questions.read_request(question, known), known, explain=True)
-        shown = observed.clusters.keys() | dict(ours.clusters).keys()
-        groups = ours.explanation.groups if ours.explanation is not None else ()
-        return tuple(
-            observations.ShadowReason(
-                cluster=each.name,
-                failed=each.failed,
-                allocatable=each.allocatable,
-                weight=each.weight,
-                kept=each.kept,
-            )
-            for group in groups[-1:]
-            for each in group.clusters
-            if each.name in shown
-        )
+    def _asked(self, state: _State) -> tuple[requests.Request, fleet.Fleet]:
+        known = self._fleet(state.clusters)
+        return questions.read_request(state.question, known), known
 
-    def _states(
-        self, versions: list[ObservedBinding], at: int
-    ) -> Iterator[tuple[questions.Input, fleet.Fleet, str]]:
-        """Yield the states from which a decision may have been made, the likeliest first, each with what it assumes."""
+    def _states(self, versions: list[ObservedBinding], at: int) -> Iterator[_State]:
+        """Yield the states from which a decision may have been made, the likeliest first."""
         final, first_write = versions[-1].version, versions[at + 1].version
-        question = versions[at].question()
+        binding, question = versions[at].version, versions[at].question()
         states = [each for each in self._fleets if each.version <= final]
         # A cluster may change long after the binding, and be the reason of the decision.
         before = [each for each in states if each.version < first_write]
         after = states[len(before) :]
-        yield question, self._fleet(before[-1]), ""
+        yield _State(question, binding, before[-1])
         near = [*reversed(before[-_EARLIER_MAX:-1]), *after]
         for each in near:
-            yield question, self._fleet(each), f"decided with the clusters of {each.version}"
+            yield _State(question, binding, each)
         # Most versions differ in what members report only, which is no part of the question.
         asked = [question]
         for other in (*reversed(versions[:at]), *versions[at + 1 : -1]):
@@ -259,8 +257,7 @@ class Shadow:
                 continue
             asked.append(question)
             for each in (before[-1], *near):
-                why = f"decided on the binding of {other.version} with the clusters of {each.version}"
-                yield question, self._fleet(each), why
+                yield _State(question, other.version, each)
 
     def _fleet(self, state: _Fleet) -> fleet.Fleet:
         known = self._built.get(state.version)
@@ -277,6 +274,19 @@ def decided(compared: observations.DecisionCompared) -> Decided:
     return compared.kind, compared.namespace, compared.name, compared.version
 
 
+def _assumed(state: _State, latest: _State) -> str:
+    """Return in which state a decision was made, and how that differs from the newest one before it."""
+    which = f"on the binding of {state.binding} " if state.binding != latest.binding else ""
+    text = f"decided {which}with the clusters of {state.clusters.version}"
+    if state.clusters.version == latest.clusters.version:
+        return text
+    differing = set(state.clusters.clusters) ^ set(latest.clusters.clusters)
+    names = sorted({_HEAD.decode(each).metadata.name for each in differing})
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    order = "before" if state.clusters.version < latest.clusters.version else "after"
+    return f"{text}, {order} {', '.join(names[:_NAMED_MAX])}{more} changed"
+
+
 def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, is_success: bool) -> bool:
     if is_success:
         return ours.reason == placing.SUCCESS and dict(ours.clusters) == observed.clusters
@@ -286,6 +296,27 @@ def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, i
     if observed.reason == NO_CLUSTER_FIT:
         return ours.message.partition(":")[0] == observed.message.partition(":")[0]
     return ours.message == observed.message
+
+
+def _reasons(
+    observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet
+) -> tuple[observations.ShadowReason, ...]:
+    """Return our reasons about the clusters of both results."""
+    ours = schedule.schedule(request, known, explain=True)
+    shown = observed.clusters.keys() | dict(ours.clusters).keys()
+    groups = ours.explanation.groups if ours.explanation is not None else ()
+    return tuple(
+        observations.ShadowReason(
+            cluster=each.name,
+            failed=each.failed,
+            allocatable=each.allocatable,
+            weight=each.weight,
+            kept=each.kept,
+        )
+        for group in groups[-1:]
+        for each in group.clusters
+        if each.name in shown
+    )
 
 
 def _difference(observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 import msgspec
 import pytest
 
+from engine.observer.report import differing
 from engine.observer.shadow import KNOWN, RACE, SAME, UNEXPLAINED, Shadow
 from events.observations import DecisionCompared
 from tests import recordings
@@ -31,6 +32,27 @@ def test_recorded_decisions_are_explained(recording: str) -> None:
         for each in found
         if each.verdict != SAME and (each.observed.clusters or each.computed.clusters)
     )
+
+
+@pytest.mark.skipif(not recordings.ARE_OWN, reason="about one decision in the recording of this folder")
+def test_race_is_explained_from_both_states() -> None:
+    """A taint of tok-265 was removed at 31466; the decision written at 31467 was made with it."""
+    name = "mail-075-deployment"
+    shadow = Shadow(("ResourceBinding", "red", name))
+    for change in recordings.changes("calm-1"):
+        if change.version > 31_467:
+            break
+        if change.head.kind == "Cluster" or change.head.metadata.name == name:
+            recordings.compare(shadow, change)
+    found = shadow.explanation
+    assert found is not None
+    assert found.explanation is not None
+    assert (found.compared.verdict, found.clusters, found.latest) == (RACE, 31_464, 31_466)
+    assert found.compared.why == "decided with the clusters of 31464, before tok-265 changed"
+    (then,) = [each for each in found.explanation.groups[0].clusters if each.name == "tok-265"]
+    assert then.failed == ("cluster(s) had untolerated taint {cluster.karmada.io/not-ready:NoSchedule}",)
+    (now,) = differing(found.compared)
+    assert (now.cluster, now.failed) == ("tok-265", ())
 
 
 def test_decision_that_comes_after_hundreds_of_later_changes_of_clusters_is_not_compared() -> None:

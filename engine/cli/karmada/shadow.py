@@ -74,8 +74,17 @@ def explain(
     for heading, line in _head(found, is_ours=is_ours):
         output.print_wrapped(f"{heading}:", line, 11)
     explanation = cast("object", msgspec.json.decode(msgspec.json.encode(found.explanation)))
+    is_race = found.compared.verdict == shadow.RACE
+    if is_race:
+        output.print_line("")
+        output.print_line(f"With the clusters of {found.clusters}, as Karmada decided:")
     for group in objects_at(explanation, "groups"):
         explanation_texts.show_group(group)
+    if is_race:
+        output.print_line("")
+        output.print_line(f"With the clusters of {found.latest}, the newest before the decision, instead:")
+        for reason in reports.differing(found.compared):
+            output.print_wrapped(f"  {reason.cluster}:", reports.reason(reason), 11)
 
 
 def _head(found: shadow.Explained, *, is_ours: bool) -> Iterator[tuple[str, str]]:
@@ -158,8 +167,8 @@ def _show(found: reports.Report) -> None:
         output.print_line(f"{verdict}, newest:")
         for compared in examples[-_EXAMPLES_SHOWN:]:
             head = f"{keys.full_name(compared.namespace, compared.name)} at {compared.version}"
-            output.print_line(output.clean(f"  {head}: {compared.why}" if compared.why else f"  {head}"))
+            output.print_wrapped("", f"{head}: {compared.why}" if compared.why else head, 2)
             output.print_wrapped("    Karmada:", reports.placed(compared.observed), 15)
             output.print_wrapped("    Reballast:", reports.placed(compared.computed), 15)
-            for reason in compared.reasons:
+            for reason in reports.differing(compared):
                 output.print_wrapped(f"      {reason.cluster}:", reports.reason(reason), 15)

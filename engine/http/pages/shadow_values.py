@@ -93,5 +93,5 @@ def _example(verdict: str, compared: observations.DecisionCompared) -> Example:
         why=compared.why,
         observed=reports.placed(compared.observed),
         computed=reports.placed(compared.computed),
-        reasons=[(each.cluster, reports.reason(each)) for each in compared.reasons],
+        reasons=[(each.cluster, reports.reason(each)) for each in reports.differing(compared)],
     )
