@@ -175,8 +175,6 @@ def _prune_kind(value: Json) -> None:
                 spec.pop("clusterIP", None)
                 spec.pop("clusterIPs", None)
             spec.pop("healthCheckNodePort", None)
-            for port in objects_at(spec, "ports"):
-                port.pop("nodePort", None)
         case "v1", "PersistentVolumeClaim":
             spec.pop("volumeName", None)
         case "v1", "PersistentVolume":

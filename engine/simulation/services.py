@@ -26,7 +26,7 @@ def with_addresses(cluster: str, service: Json) -> Json:
     assigned: Json = {"clusterIP": address, "clusterIPs": [address]}
     if spec.get("type") in _WITH_NODE_PORTS:
         assigned["ports"] = [
-            {**port, "nodePort": port.get("nodePort") or addresses.node_port(*names, port.get("port"))}
+            {**port, "nodePort": port.get("nodePort") or addresses.node_port(*names[1:], port.get("port"))}
             for port in objects_at(spec, "ports")
         ]
     return {**service, "spec": {**spec, **assigned}}

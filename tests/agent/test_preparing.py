@@ -77,10 +77,11 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
                 spec={
                     "clusterIP": "10.0.0.1",
                     "clusterIPs": ["10.0.0.1"],
+                    "healthCheckNodePort": 4,
                     "ports": [{"port": 80, "nodePort": 3}],
                 },
             ),
-            {"spec": {"ports": [{"port": 80}]}},
+            {"spec": {"ports": [{"port": 80, "nodePort": 3}]}},
         ),
         (named("v1", "Service", spec={"clusterIP": "None"}), {"spec": {"clusterIP": "None"}}),
         (named("v1", "PersistentVolumeClaim", spec={"volumeName": "pv", "a": 1}), {"spec": {"a": 1}}),

@@ -47,6 +47,9 @@ def test_propagated_load_balancer_has_the_addresses_of_its_members(kubectl: Kube
     assert len(set(own)) == 2
     for member in members:
         ipaddress.ip_address(member("get", "svc", "web", "-o", "jsonpath={.spec.clusterIP}"))
+    ports = {member("get", "svc", "web", "-o", "jsonpath={.spec.ports[*].nodePort}") for member in members}
+    assert len(ports) == 1
+    assert ports != {""}
 
 
 def test_endpoints_of_a_service_have_the_addresses_of_its_ready_pods(kubectl: Kubectl) -> None:
