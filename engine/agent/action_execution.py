@@ -17,6 +17,7 @@ from engine.agent.gateway_client import Control
 from engine.agent.ledger import Place, identity_of
 from engine.agent.member_api import MANAGER, MemberApi, Resource
 from engine.agent.reconciliation import Applied, Entry, Observed
+from engine.domain import marks
 from events import shapes
 from events.json_values import Json, as_text, at
 from events.shapes import WorkloadRef
@@ -82,8 +83,7 @@ class ActionExecutor:
         if entry.applied is None or is_drift or retained:
             live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
             if live is not None and not self._has_our_marks(live, entry.applied) and not overwrites:
-                message = f"{ref.kind} {ref.name} is there already, and not ours; conflictResolution is Abort"
-                raise Fault(message)
+                raise Fault(marks.conflict(ref, self._cluster))
         manifest = object_preparation.retaining(manifest, live, retained)
         # Do not force the first apply where no object was seen: another client may have created it since. The API
         # answers with a conflict instead of overwriting.

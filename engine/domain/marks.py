@@ -132,6 +132,14 @@ def depended_by(key: str) -> str:
     return f"{_BINDING}/depended-by-{_safe_encoded(str(_fnv_1a(key)))}"
 
 
+def conflict(template: shapes.WorkloadRef, cluster: str) -> str:
+    """Return why a cluster refuses an object that exists there unmanaged, in the reference's words."""
+    return (
+        f"resource(kind={template.kind}, {template.namespace}/{template.name}) already exists in the cluster"
+        f" {cluster} and the {CONFLICT_RESOLUTION} strategy value is empty, Karmada will not manage this resource"
+    )
+
+
 def work_name(kind: str, namespace: str, name: str) -> str:
     """Return the name of the Works of a template; it may be longer than Kubernetes allows, as the reference's."""
     name = name.replace(":", ".").lower()

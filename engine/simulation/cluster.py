@@ -8,6 +8,7 @@ once; rolling updates are not simulated.
 
 import heapq
 
+from engine.domain import marks
 from engine.simulation import (
     autoscaler_index,
     capacity,
@@ -61,8 +62,7 @@ def apply_work(
             _refuse(state, workload, work, fault, at_ms, cause)
         case works.WorkApplied() if not unmanaged.take_over(state, work):
             state.conflicts[work.key] = Conflict(work, template, cause)
-            ref = work.template
-            _refuse(state, workload, work, unmanaged.CONFLICT.format(ref.kind, ref.name), at_ms, cause)
+            _refuse(state, workload, work, marks.conflict(work.template, state.spec.name), at_ms, cause)
         case works.WorkApplied():
             _apply(state, work, template, at_ms, cause)
         case works.WorkRemoved(preserved=preserved):

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 from msgspec import Struct, structs
 
+from engine.domain import marks
 from engine.simulation import capacity as simulation_capacity
 from engine.simulation import (
     cluster,
@@ -167,7 +168,7 @@ def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCau
     match work:
         case works.WorkApplied() if work.key in history.unmanaged and not work.overwrites:
             past.conflict = past.newest = work
-            past.fault = unmanaged.CONFLICT.format(work.template.kind, work.template.name)
+            past.fault = marks.conflict(work.template, work.cluster)
             past.suspended = past.removed = False
             past.cause = cause
         case works.WorkApplied():

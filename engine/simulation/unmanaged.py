@@ -26,7 +26,6 @@ REVISIONS_MAX: Final = 11
 
 NODE: Final = ("v1", "Node")
 _BUDGET: Final = budgets.KIND[1]
-CONFLICT: Final = "{} {} exists already and is not managed; conflictResolution is Abort"
 
 
 def key_of(ref: shapes.WorkloadRef) -> str:

@@ -308,13 +308,18 @@ def _aggregated(status: Status, binding: Binding) -> list[_Member]:
             member.applied,
             member.cluster,
             member.health,
-            applied_message=member.message or UNSET,
+            applied_message=(member.message if member.applied else fault_of(member)) or UNSET,
             status=member_status(member, binding.template, has_replicas=has_replicas)
             if _has_reported(member)
             else UNSET,
         )
         for member in status.members
     ]
+
+
+def fault_of(member: decisions.MemberStatus) -> str:
+    """Return why a Work, which has one manifest, is not applied in a member, in the reference's words."""
+    return f"Failed to apply all manifests (0/1): {member.message}" if member.message else ""
 
 
 def _has_reported(member: decisions.MemberStatus) -> bool:

@@ -15,7 +15,7 @@ from engine.domain import federated_quotas, marks, namespaces
 from events import decisions, shapes, vocabulary
 from events.json_values import Json
 from projections.documents import field_owners
-from projections.documents.bindings import member_status
+from projections.documents.bindings import fault_of, member_status
 from projections.documents.objects import ObjectRow, identity, instant, put
 from projections.works import Work
 
@@ -228,7 +228,7 @@ def _status(work: Work) -> Json:
         "type": "Applied",
         "status": "True" if member.applied else "False",
         "reason": "AppliedSuccessful" if member.applied else "AppliedFailed",
-        "message": "Manifest has been successfully applied" if member.applied else member.message,
+        "message": "Manifest has been successfully applied" if member.applied else fault_of(member),
         "lastTransitionTime": instant(work.applied_ms),
     }
     return {"conditions": [applied, dispatching], "manifestStatuses": [_manifest_status(work, member)]}

@@ -156,7 +156,7 @@ def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(
         control.apply(deployment("conflict", 2), policy("conflict", on("conflict"), selector("conflict")))
         eventually(
             lambda: (
-                "not ours"
+                "already exists in the cluster"
                 in control.member_status("default/conflict-deployment", "conflict").get("appliedMessage", "")
             ),
             "the fault",

@@ -40,7 +40,10 @@ def test_unmanaged_object_is_kept_unless_the_policy_overwrites_it(real: Real) ->
     cluster.make(config_map("theirs", by="them"))
     real.send(config_map("theirs", by="us"))
     eventually(
-        lambda: "not ours" in real.status("ConfigMap", "theirs").get("appliedMessage", ""), "the fault"
+        lambda: (
+            "already exists in the cluster" in real.status("ConfigMap", "theirs").get("appliedMessage", "")
+        ),
+        "the fault",
     )
     assert cluster.field("configmap", "theirs", ".data.by") == "them"
     real.send(config_map("theirs", by="us"), conflictResolution="Overwrite")

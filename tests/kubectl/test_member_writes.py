@@ -116,7 +116,7 @@ def test_existing_object_is_a_conflict_unless_the_policy_overwrites(kubectl: Kub
     kubectl.until_true(
         lambda: _applied(kubectl).get("applied") is False, lambda: kubectl("get", "rb", "-o", "yaml")
     )
-    assert "exists already and is not managed" in str(_applied(kubectl)["appliedMessage"])
+    assert "already exists in the cluster member1" in str(_applied(kubectl)["appliedMessage"])
     assert "karmada.io/managed" not in member("get", "deploy", "web", "-o", "yaml")
     kubectl("apply", "-f", "-", given=OVERWRITING)
     kubectl.until_true(

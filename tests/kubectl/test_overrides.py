@@ -129,7 +129,9 @@ def test_broken_override_is_reported_and_other_clusters_are_updated(kubectl: Kub
         return kubectl("get", *rb, "-o", f"jsonpath={by_cluster}", code=None)
 
     kubectl.until_true(lambda: bool(message()), message)
-    assert message().startswith(f"OverridePolicy {kubectl.namespace}/broken: plaintext: operation 0: ")
+    assert message().startswith(
+        f"Failed to apply all manifests (0/1): OverridePolicy {kubectl.namespace}/broken: plaintext: operation 0: "
+    )
     assert images(kubectl, "member2") == ""
     applied = '{.status.aggregatedStatus[?(@.clusterName=="member2")].applied}'
     assert kubectl("get", *rb, "-o", f"jsonpath={applied}") == "false"

@@ -70,7 +70,10 @@ async def test_work_for_an_unmanaged_object_is_a_conflict_until_the_object_is_de
     await stage.turn()
     (report,) = examples.reports(await stage.events_since(number))
     assert isinstance(report, health.WorkloadReported)
-    assert report.fault == "Deployment nginx exists already and is not managed; conflictResolution is Abort"
+    assert report.fault == (
+        "resource(kind=Deployment, default/nginx) already exists in the cluster member1 and the"
+        " work.karmada.io/conflict-resolution strategy value is empty, Karmada will not manage this resource"
+    )
     await _delete(stage)
     await stage.settle()
     assert examples.shown(stage) == {("member1", NGINX): (2, 2)}
