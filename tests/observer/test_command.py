@@ -56,6 +56,21 @@ async def metric(directory: Path, name: str) -> float:
     return next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(f"{name} "))
 
 
+async def first_live_event(directory: Path) -> str:
+    """The first observed object in the live feed from the beginning of the log."""
+    endpoint = json.loads(await asyncio.to_thread((directory / "endpoint.json").read_text))
+    headers = {"authorization": f"Bearer {endpoint['token']}"}
+    async with (
+        httpx.AsyncClient(headers=headers, trust_env=False) as client,
+        client.stream("GET", f"{endpoint['url']}/api/v1/live?after=0") as live,
+    ):
+        return await anext(
+            line
+            async for line in live.aiter_lines()
+            if line.startswith("data:") and "object-observed" in line
+        )
+
+
 async def newest_decision(directory: Path) -> dict[str, Any]:
     """The newest compared decision that placed replicas of a namespaced template."""
     text = await run(
@@ -88,6 +103,7 @@ async def check_reads(directory: Path, playback: Playback) -> None:
     assert len((await run(directory, *words, "--as-of", number)).splitlines()) == 2
     assert await metric(directory, 'reballast_observer_decisions_total{verdict="same"}') > 0
     assert await metric(directory, "reballast_observer_changes_total") >= FIRST
+    assert '"source":"/observed/karmada"' in await first_live_event(directory)
 
 
 async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:

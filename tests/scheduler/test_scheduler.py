@@ -37,13 +37,14 @@ async def scheduling(
     log: port.NumberedLog,
     identity: str = "a",
     clock_ms: Callable[[], int] = clock_ms,
+    per_second: float = 1_000,
 ) -> AsyncGenerator[Scheduler]:
     """A scheduler with its observer."""
     client = MemberApi(access)
     observer = Observer(client, log, SOURCE, clock_ms, 0.001)
     decider = Decider(NAME)
     election = Election(client, LEASE, identity, clock_ms)
-    writer = Writer(client, decider, election.leads, NAME, 1_000)
+    writer = Writer(client, decider, election.leads, NAME, per_second)
     scheduler = Scheduler(
         log, decider, writer, election, observed=observer.complete, source=SOURCE, clock_ms=clock_ms
     )
@@ -132,6 +133,34 @@ async def test_binding_is_decided_and_written_with_two_writes() -> None:
         "Deployment",
         "ResourceBinding",
     }
+
+
+async def test_affinity_group_in_use_is_written_with_the_status() -> None:
+    api = karmada()
+    groups = [
+        {"affinityName": name, "clusterNames": [cluster]}
+        for name, cluster in (("first", "nowhere"), ("second", "member1"))
+    ]
+    placement = {"clusterAffinities": groups, "replicaScheduling": divided()["replicaScheduling"]}
+    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+        api.put("resourcebindings", binding("web", 4, placement))
+        await until(lambda: scheduled(api, "web") == "Success")
+    assert placed(api, "web") == {"member1": 4}
+    assert status(api, "web")["schedulerObservingAffinityName"] == "second"
+    assert writes(api) == {"web-deployment": 2}
+
+
+async def test_writes_are_limited_to_a_rate() -> None:
+    """Half a second of unused writes may come at once; the others take the rest of the time at least."""
+    api, count, per_second = karmada(), 15, 20
+    async with serving(api) as access, scheduling(access, memory.MemoryLog(), per_second=per_second):
+        await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+        start_s = time.monotonic()
+        for number in range(count):
+            api.put("resourcebindings", binding(f"web{number}", 4, divided("member1")))
+        await until(lambda: all(scheduled(api, f"web{number}") == "Success" for number in range(count)))
+        assert time.monotonic() - start_s >= 2 * count / per_second - 0.5 - 1 / per_second
+    assert set(writes(api).values()) == {2}
 
 
 async def test_decision_that_a_restored_backup_lacks_is_made_again() -> None:
