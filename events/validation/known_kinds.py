@@ -19,6 +19,7 @@ AUTOSCALING_GROUP: Final = "autoscaling.karmada.io/v1alpha1"
 NETWORKING_GROUP: Final = "networking.karmada.io/v1alpha1"
 INTERPRETERS_GROUP: Final = "config.karmada.io/v1alpha1"
 REMEDY_GROUP: Final = "remedy.karmada.io/v1alpha1"
+SEARCH_GROUP: Final = "search.karmada.io/v1alpha1"
 
 
 class Kind(Struct, frozen=True, kw_only=True):
@@ -96,6 +97,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     _kept(NETWORKING_GROUP, "MultiClusterService", "multiclusterservices", "mcs"),
     _kept(NETWORKING_GROUP, "MultiClusterIngress", "multiclusteringresses", "mci"),
     _kept(REMEDY_GROUP, "Remedy", "remedies", namespaced=False),
+    _kept(SEARCH_GROUP, "ResourceRegistry", "resourceregistries", namespaced=False),
     _global("v1", "Namespace", "namespaces", "ns", route="namespace"),
     _kind("apps/v1", "Deployment", "deployments", "deploy"),
     _kind("apps/v1", "StatefulSet", "statefulsets", "sts"),

@@ -24,7 +24,7 @@ MERGE: Final = {"content-type": "application/merge-patch+json"}
 
 
 class Clock:
-    """A clock that stands until the test moves it."""
+    """A clock that only the test moves."""
 
     def __init__(self) -> None:
         self.ms = NOW_MS

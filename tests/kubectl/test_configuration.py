@@ -52,6 +52,12 @@ KINDS: list[tuple[str, str, str, dict[str, object]]] = [
         {"types": ["CrossCluster"], "providerClusters": [{"name": "member1"}]},
     ),
     ("remedy.karmada.io/v1alpha1", "Remedy", "remedies", {"actions": ["TrafficControl"]}),
+    (
+        "search.karmada.io/v1alpha1",
+        "ResourceRegistry",
+        "resourceregistries",
+        {"targetCluster": {}, "resourceSelectors": [{"apiVersion": "v1", "kind": "Pod"}]},
+    ),
 ]
 
 

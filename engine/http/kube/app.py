@@ -29,6 +29,7 @@ from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
+from engine.http.kube.members.search import Search
 from engine.http.kube.namespace_deletion import GRACE_MS, Namespaces
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.rate_limits import Limits, Meter
@@ -102,6 +103,7 @@ def create_app(
             await authorizer.check(user, act_at(request, api_path, path))
 
     proxied = MemberApis(members, services, clock_ms, plane.shown, guard_member, reviews, authorizer.rights)
+    search = Search(plane, proxied, guard_member, clock_ms)
     plane.figures, known.member_plane = proxied.figures, proxied.plane
     authorizer.member_rights = proxied.rights
 
@@ -117,6 +119,7 @@ def create_app(
         clock_ms,
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
+            **{("search.search.karmada.io", part): search.answer for part in ("api", "apis")},
             ("serviceaccounts", "token"): AccountTokens(plane, plane.shown.key, clock_ms).answer,
             **{("pods", part): elsewhere for part in ("log", "exec", "eviction")},
         },

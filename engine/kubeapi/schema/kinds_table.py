@@ -127,6 +127,9 @@ overridepolicies OverridePolicy op karmada-io -
 propagationpolicies PropagationPolicy pp karmada-io -
 group remedy.karmada.io/v1alpha1 remedy.karmada
 remedies Remedy remedy karmada-io global
+group search.karmada.io/v1alpha1 search.karmada
+resourceregistries ResourceRegistry - - global,status
+search Search - - global,figures
 group work.karmada.io/v1alpha2 work.karmada
 clusterresourcebindings ClusterResourceBinding crb karmada-io global,status
 resourcebindings ResourceBinding rb karmada-io status
