@@ -87,3 +87,23 @@ def test_policy_without_its_priority_class_is_applied_when_the_class_comes(kubec
         assert priority["priority"] == 1000
     finally:
         kubectl("delete", "priorityclass", "claims-urgent")
+
+
+def test_client_is_warned_when_it_relabels_a_template_so_that_its_policy_does_not_select_it(
+    kubectl: Kubectl,
+) -> None:
+    labelled = BOTH.replace(
+        "name: web\n  placement", "labelSelector: {matchLabels: {kind: shop}}\n  placement"
+    )
+    kubectl("apply", "-f", "-", given=labelled)
+    kubectl("label", "deployment", "web", "kind=shop")
+    kubectl.until_true(lambda: bool(policy_of(kubectl, "deployment", "web")), lambda: kubectl("get", "pp"))
+    kubectl("label", "deployment", "web", "tier=front")
+    assert "Warning" not in kubectl.errors
+    kubectl("label", "deployment", "web", "kind-")
+    assert (
+        f"Warning: PropagationPolicy {kubectl.namespace}/web no longer selects this Deployment"
+        in kubectl.errors
+    )
+    kubectl("scale", "deployment", "web", "--replicas=4")
+    assert "Warning" not in kubectl.errors

@@ -26,6 +26,7 @@ from engine.http.kube.forecasts import Forecasts
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.namespace_deletion import Namespaces
 from engine.http.kube.paths import ApiPath
+from engine.http.kube.relabelling import Relabelling
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.karmada import unsupported
 from engine.kubeapi.conversion import scales, versions
@@ -219,10 +220,12 @@ class WriteRequests:
             return await self._change_binding(write, edit)
         if write.resource.kind == _EVENT and self._event_writes is not None:
             return await self._event_writes.change(write, edit)
-        value, written = await self._written_object(write, edit)
+        relabelling = Relabelling()
+        value, written = await self._written_object(write, edit, relabelling)
         code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
+        warnings += await relabelling.warnings(self._plane, value)
         if write.query.dry_run and self._forecasts is not None:
             warnings += await self._forecasts.warnings(
                 value, _target(write), written.mutated.events, CLIENT_SOURCE
@@ -244,10 +247,12 @@ class WriteRequests:
         body = rendering.one(resource, binding, write.form, self._clock_ms())
         return rendering.answer(body, warnings=write.warnings + edited.warnings)
 
-    async def _written_object(self, write: WriteRequest, edit: RequestedEdit) -> tuple[Json, Written]:
+    async def _written_object(
+        self, write: WriteRequest, edit: RequestedEdit, relabelling: Relabelling | None = None
+    ) -> tuple[Json, Written]:
         """Write an edited object; return it as it is now, and the answer of the write API."""
         resource, target, dry_run = write.resource, _target(write), write.query.dry_run
-        written = await self._submit(write, target, edit)
+        written = await self._submit(write, target, edit, relabelling)
         mutated = written.mutated
         if not dry_run and mutated.action == Action.CREATED and certificate_requests.is_request(resource):
             await self._approve_at_once(write, mutated.value)
@@ -266,7 +271,9 @@ class WriteRequests:
             return value, written
         return self._as_shown(versions.shown(resource, mutated.value), value, write), written
 
-    async def _submit(self, write: WriteRequest, target: Target, edit: RequestedEdit) -> Written:
+    async def _submit(
+        self, write: WriteRequest, target: Target, edit: RequestedEdit, relabelling: Relabelling | None
+    ) -> Written:
         """Give an edit to the write API, within the user's rights."""
         resource = write.resource
         _check_written_kind(target, resource)
@@ -280,7 +287,7 @@ class WriteRequests:
             edit=edit,
             permission=permission,
             bootstrap=await self._plane.bootstrap.get(resource, target.namespace, target.name),
-            admit=self._admission(write, permission),
+            admit=self._admission(write, permission) or relabelling,
         )
         try:
             answer = await self._changed(write, target, authorized)
