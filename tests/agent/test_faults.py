@@ -1,6 +1,5 @@
 """Faults around an agent: a throttling or unreachable member API, a killed agent, a lost checkpoint."""
 
-import socket
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from tests.agent import proxy
 from tests.agent.conftest import Installation
 from tests.agent.servers import Json, Server, deployment_path, eventually, join, replicas_of, serving, up
+from tests.brokers.processes import free_ports
 from tests.builders.manifests import (
     POD,
     deployment,
@@ -109,7 +109,7 @@ def test_killed_agent_continues_without_repeated_writes(installation: Installati
 
 
 def test_agent_reconnects_to_a_restarted_control_plane(installation: Installation, tmp_path: Path) -> None:
-    member, port = installation.member, str(free_port())
+    member, port = installation.member, str(free_ports(1)[0])
     with ExitStack() as agents:
         with ExitStack() as stack:
             control = up(tmp_path / "control", stack, "--port", port)
@@ -199,12 +199,6 @@ def report_ready(member: Server, name: str) -> None:
     generation = (member.get(deployment_path(name)) or {})["metadata"]["generation"]
     status = {"status": {**numbers, "observedGeneration": generation}}
     member.patch(deployment_path(name) + "/status", status)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def node(name: str) -> Json:

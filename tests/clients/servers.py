@@ -5,7 +5,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from kubernetes.client import ApiClient
+
+from tests.brokers.processes import free_ports
 
 READY_S: Final = 90.0
 STOP_S: Final = 60.0
@@ -26,7 +27,7 @@ class Server:
         self.kubeconfig = directory / "kubeconfig"
         self._endpoint = directory / "endpoint.json"
         self._output = directory / "output"
-        port = str(_free_port())
+        port = str(free_ports(1)[0])
         self._call = [sys.executable, "-m", "engine.cli", "up", "--data", str(directory), "--kube-port", port]
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -60,15 +61,3 @@ def disconnect(api: ApiClient) -> None:
     """Close a client's connections, which the library leaves to the garbage collector."""
     api.rest_client.pool_manager.clear()
     api.close()
-
-
-def _free_port() -> int:
-    """Return a port below those of outgoing connections, so that it is still free after a restart."""
-    for port in range(18_000 + os.getpid() % 1_000, 20_000):
-        with socket.socket() as tried:
-            try:
-                tried.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no port is free")

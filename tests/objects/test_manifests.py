@@ -136,14 +136,14 @@ HOSTILE: list[tuple[str, str | bytes, str, int]] = [
     ("content", "reason", "line"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE]
 )
 def test_hostile_content_is_a_fault_with_its_line(content: str | bytes, reason: str, line: int) -> None:
-    began = time.monotonic()
+    began_s = time.process_time()
 
     found = fault(content)
 
     assert reason in found.reason
     assert found.line == line
     assert found.file == "app.yaml"
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began_s < 1
 
 
 def test_line_of_a_field_is_found() -> None:
