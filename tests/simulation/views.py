@@ -174,6 +174,8 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
     reason = scheduled.get("reason", "")
     marks.pop("resourcebinding.karmada.io/permanent-id", None)
     marks.pop("clusterresourcebinding.karmada.io/permanent-id", None)
+    # The values are ids of the bindings that depend on this one; those are compared by their names, below.
+    marks = {name: text for name, text in marks.items() if "/depended-by-" not in name}
     applied = marks.pop("policy.karmada.io/applied-placement", "null")
     noted = marks.pop("resourcebinding.karmada.io/dependencies", "null")
     dependencies: list[dict[str, Any]] = msgspec.json.decode(noted) or []
