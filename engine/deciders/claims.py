@@ -15,6 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.domain import namespaces
 from engine.objects import policies, selector_index
 from engine.objects.policies import Policy
 from engine.objects.selector_index import Selection, Template
@@ -25,9 +26,6 @@ LAPSED: Final = "Lapsed"
 PREEMPTED: Final = "Preempted"
 WON: Final = "Won"
 UNMATCHED: Final = "Unmatched"
-
-_RESERVED: Final = frozenset({"karmada-system", "karmada-cluster"})
-_RESERVED_PREFIXES: Final = ("karmada-es-", "kube-")
 
 
 class Verdict(Struct, frozen=True, gc=False):
@@ -52,11 +50,6 @@ _Entry = tuple[_Rank, selector_index.Cell, Policy]
 _Cells = dict[selector_index.Handle, list[_Entry]]
 
 _rank_of = itemgetter(0)
-
-
-def is_reserved(namespace: str) -> bool:
-    """Whether the namespace belongs to the control plane (of the reference or of Kubernetes)."""
-    return namespace in _RESERVED or namespace.startswith(_RESERVED_PREFIXES)
 
 
 def reference(policy: Policy) -> shapes.PolicyRef:
@@ -191,7 +184,7 @@ def claim(
     A deleted policy counts as no claim. ``preemption`` is an engine switch, off by default as in the
     reference. Templates in namespaces of the control plane are never claimed.
     """
-    if is_reserved(template.ref.namespace):
+    if namespaces.is_reserved(template.ref.namespace):
         return Verdict(UNMATCHED, None)
     holder = None if claimed_by is None else index.get(claimed_by.kind, claimed_by.namespace, claimed_by.name)
     if holder is None:

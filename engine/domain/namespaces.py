@@ -1,19 +1,27 @@
-"""Which namespaces of the control plane exist in every cluster: pure."""
+"""Which namespaces are the control plane's own, and which exist in every cluster: pure."""
 
 from collections.abc import Mapping
 from typing import Final
+
+from events import vocabulary
 
 KIND: Final = ("v1", "Namespace")
 SKIPPED: Final = "namespace.karmada.io/skip-auto-propagation"
 """Label of a namespace that clusters do not get; ones that have it already keep it."""
 
-_RESERVED_PREFIXES: Final = ("kube-", "karmada-")
+_RESERVED: Final = frozenset({"karmada-system", "karmada-cluster"})
+_RESERVED_PREFIXES: Final = (vocabulary.EXECUTION_NAMESPACE_PREFIX, "kube-")
 _DEFAULT: Final = "default"
 _TRUE: Final = "true"
 
 
+def is_reserved(name: str) -> bool:
+    """Return whether a namespace belongs to the control plane (of Karmada or of Kubernetes)."""
+    return name in _RESERVED or name.startswith(_RESERVED_PREFIXES)
+
+
 def is_propagated(name: str, labels: Mapping[str, str]) -> bool:
     """Return whether clusters get a namespace: not one that every cluster has, nor the control plane's own."""
-    if name == _DEFAULT or name.startswith(_RESERVED_PREFIXES):
+    if name == _DEFAULT or is_reserved(name):
         return False
     return labels.get(SKIPPED, "").lower() != _TRUE

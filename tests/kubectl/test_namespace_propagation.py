@@ -74,12 +74,21 @@ def test_cluster_override_policy_changes_a_namespace_in_its_clusters(kubectl: Ku
 def test_skipped_and_reserved_namespaces_are_not_propagated(kubectl: Kubectl) -> None:
     name = f"{kubectl.namespace[:50]}-2"
     kubectl("apply", "-f", "-", given=SKIPPED.format(name))
-    kubectl("create", "namespace", "karmada-private")
+    kubectl("create", "namespace", "kube-private")
     member = kubectl.on("member1")
     assert f"namespace/{kubectl.namespace}\n" in member("get", "namespaces", "-o", "name")
-    for each in (name, "karmada-private"):
+    for each in (name, "kube-private"):
         member("get", "namespace", each, code=1)
-        kubectl("delete", "namespace", each)
+        kubectl("delete", "namespace", each, "--wait=false")
+
+
+def test_namespace_with_a_name_like_those_of_karmada_is_propagated(kubectl: Kubectl) -> None:
+    name = f"karmada-{kubectl.namespace[:40]}"
+    kubectl("create", "namespace", name)
+    member = kubectl.on("member1")
+    member.until_true(lambda: name in member("get", "namespaces", "-o", "name"), lambda: "not there")
+    kubectl("delete", "namespace", name, "--wait=false")
+    member.until_true(lambda: name not in member("get", "namespaces", "-o", "name"), lambda: "still there")
 
 
 def test_namespace_reaches_a_cluster_that_joins_later(kubectl: Kubectl) -> None:

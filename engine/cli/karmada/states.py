@@ -11,8 +11,7 @@ from engine.agent.api_errors import ApiError, RefusedError
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.member_api import MemberApi, Resource, group_kind, preferred
 from engine.cli import failures
-from engine.deciders import claims
-from engine.domain import bindings, marks
+from engine.domain import bindings, marks, namespaces
 from engine.karmada import unsupported
 from engine.log import port, reading
 from engine.observer import observation
@@ -355,5 +354,5 @@ def _is_own(value: Json) -> bool:
     """Whether an object belongs to the control plane itself, and is no template."""
     namespace, name = place_of(value)
     if value.get("kind") == "Namespace":
-        return name == "default" or claims.is_reserved(name)
-    return claims.is_reserved(namespace) or name in _OWN_NAMES
+        return name == "default" or namespaces.is_reserved(name)
+    return namespaces.is_reserved(namespace) or name in _OWN_NAMES
