@@ -15,6 +15,17 @@ from msgspec import Struct
 from engine.identity import certificates
 from engine.identity.certificates import CertificateError
 
+_MALFORMED: Final = (
+    ValueError,
+    TypeError,
+    InvalidSignature,
+    UnsupportedAlgorithm,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
+"""Errors of ``cryptography`` for requests that it cannot read."""
+
 _BEFORE: Final = dt.timedelta(minutes=5)
 """Certificates are valid from this time in the past on, since the clocks of servers may be behind."""
 
@@ -85,7 +96,7 @@ def _read(request: bytes) -> x509.CertificateSigningRequest:
             raise CertificateError("the request is not signed with its own key")
         # These are parsed when they are read.
         _ = read.public_key(), read.subject, read.extensions
-    except (ValueError, InvalidSignature, UnsupportedAlgorithm) as error:
+    except _MALFORMED as error:
         raise CertificateError(str(error) or "not a certificate signing request") from None
     return read
 
