@@ -79,7 +79,14 @@ class Namespaces:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Delete the contents of marked namespaces after their grace period, until the process stops."""
-        self._due_ms |= dict.fromkeys(await self._marked(), self._clock_ms())
+        is_resumed = False
+        while not stopping.is_set() and not is_resumed:
+            try:
+                self._due_ms |= dict.fromkeys(await self._marked(), self._clock_ms())
+                is_resumed = True
+            except (LogError, ProjectionError) as error:
+                _log.warning("deletions of namespaces stalled", reason=str(error))
+                await asyncio.sleep(_PAUSE_S)
         while not stopping.is_set():
             now_ms = self._clock_ms()
             for name in [name for name, due_ms in self._due_ms.items() if due_ms <= now_ms]:
