@@ -15,6 +15,7 @@ import pytest
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.control_planes import ControlPlane, on_kafka, on_sqlite
 
+_WORKLOADS: Final = "deployments,statefulsets,daemonsets,jobs,cronjobs,pods"
 _TEST_CHARS_MAX: Final = 54
 """A namespace has at most 63 characters; nine are for the checksum."""
 
@@ -85,4 +86,6 @@ def kubectl(control_plane: ControlPlane, home: Path, request: pytest.FixtureRequ
     found = control_plane.kubectl(home, name)
     found("create", "namespace", name)
     yield found
+    # Workloads would take capacity from the next test during the grace period of their namespace.
+    found("delete", _WORKLOADS, "--all", "--wait=false")
     found("delete", "namespace", name, "--wait=false")
