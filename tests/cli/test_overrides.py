@@ -52,7 +52,8 @@ def test_override_policy_is_applied_explained_and_verified(shell: Shell, tmp_pat
     shell.until_true(lambda: "Not applied in member2" in shell(*described), seconds=60)
     told = shell(*described)
     assert "Overridden in member1 by OverridePolicy default/eu" in told
-    assert "Not applied in member2: OverridePolicy default/eu: plaintext: operation 0: there is no" in told
+    fault = "OverridePolicy default/eu: plaintext: operation 0: there is no /spec/size"
+    assert f"Not applied in member2: Failed to apply all manifests (0/1): {fault}" in told
     shell.until_true(lambda: _ready(shell) == {"member1": 1, "member2": 0}, seconds=60)
 
     assert "Overrides: member1: OverridePolicy default/eu" in shell("explain", "deploy", "over")
