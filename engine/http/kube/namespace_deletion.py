@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import msgspec
+
 from engine import diagnostics
 from engine.domain import namespaces
 from engine.http.kube.control_plane import ControlPlane
@@ -20,7 +22,7 @@ from engine.writing.mutations import Action, Problem, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.targets import Target
 from engine.writing.write_api import CLIENT_SOURCE, Writes
-from events.json_values import object_at
+from events.json_values import at, object_at
 from projections.port import ProjectionError, Rows
 
 GRACE_MS: Final = 2_000
@@ -32,11 +34,9 @@ _TOGETHER: Final = 256
 _CONTAINED: Final = """
 SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_version, kind, name
 """
-_MARKED: Final = """
-SELECT name FROM objects WHERE kind = 'Namespace' AND api_version = 'v1' AND namespace = ''
-AND instr(manifest, '"deletionTimestamp"') ORDER BY name
+_STORED: Final = """
+SELECT name, manifest FROM objects WHERE kind = 'Namespace' AND api_version = 'v1' AND namespace = '' ORDER BY name
 """
-"""A namespace with that text elsewhere is only looked at in vain."""
 
 _log: Final = diagnostics.logger("gateway.kube")
 
@@ -79,11 +79,10 @@ class Namespaces:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Delete the contents of marked namespaces after their grace period, until the process stops."""
-        is_resumed = False
-        while not stopping.is_set() and not is_resumed:
+        while not stopping.is_set():
             try:
-                self._due_ms |= dict.fromkeys(await self._marked(), self._clock_ms())
-                is_resumed = True
+                self._due_ms |= dict.fromkeys(await self._plane.read(_marked), self._clock_ms())
+                break
             except (LogError, ProjectionError) as error:
                 _log.warning("deletions of namespaces stalled", reason=str(error))
                 await asyncio.sleep(_PAUSE_S)
@@ -159,11 +158,14 @@ class Namespaces:
             return True
         return False
 
-    async def _marked(self) -> list[str]:
-        return await self._plane.read(lambda rows: [str(row[0]) for row in rows.select(_MARKED)])
-
     async def _contained(self, name: str) -> list[tuple[str, str, str]]:
         def ask(rows: Rows) -> list[tuple[str, str, str]]:
             return [(str(row[0]), str(row[1]), str(row[2])) for row in rows.select(_CONTAINED, (name,))]
 
         return await self._plane.read(ask)
+
+
+def _marked(rows: Rows) -> list[str]:
+    """Return the names of the namespaces that are marked for deletion."""
+    stored = ((str(name), msgspec.json.decode(manifest)) for name, manifest in rows.select(_STORED))
+    return [name for name, value in stored if at(value, "metadata", "deletionTimestamp")]
