@@ -48,7 +48,7 @@ class Places:
 
 
 def unschedulable(state: MemberState, workload: Workload) -> str:
-    """Return why waiting pods of a workload get no node, as kube-scheduler says it; empty if one of them would fit."""
+    """Return kube-scheduler's message for pending pods of a workload, empty if a node has capacity for one of them."""
     missing = capacity.insufficient(state.capacity, workload.template.amounts)
     if not missing:
         return ""

@@ -38,7 +38,7 @@ def published(kubectl: Kubectl) -> Json:
 
 
 def joining(kubectl: Kubectl, directory: Path, home: Path, credentials: Json) -> Kubectl:
-    """A kubectl that knows of the server only what ``cluster-info`` says, and has these credentials."""
+    """Return a kubectl with these credentials; it has the address and CA of the server from ``cluster-info``."""
     config = published(kubectl)
     config["users"] = [{"name": "joining", "user": credentials}]
     config["contexts"] = [{"name": "joining", "context": {"cluster": "", "user": "joining"}}]

@@ -154,7 +154,7 @@ def test_policies_that_disagree_about_a_shared_dependency_are_merged_and_reporte
     kubectl("patch", "pp", "web", "--type=merge", "-p", '{"spec":{"preserveResourcesOnDeletion":false}}')
     kubectl.until_true(lambda: kept() == ("Abort", False), lambda: str(kept()))
 
-    # A policy that says false differs from one that says nothing.
+    # An explicit false differs from an absent field.
     def keeping(name: str) -> object:
         return cast("dict[str, object]", kubectl.json("rb", name)["spec"]).get("preserveResourcesOnDeletion")
 
