@@ -17,7 +17,7 @@ from engine.http.kube.edits.writer import APPROVAL
 from engine.identity.certificates import CertificateError
 from engine.identity.client_certificates import Subject, subject_of
 from engine.kubeapi.errors import causes, status_objects
-from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights import rbac
 from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.schema.resources import Resource
@@ -76,7 +76,7 @@ class Admission(Struct, frozen=True, kw_only=True):
             raise status_objects.invalid(self.resource, name, wrong)
         if spec.get("signerName") == _SIGNER and rbac.MASTERS in subject_of(_request(spec)).groups:
             reason = f"use of {_SIGNER} signer with {rbac.MASTERS} group is not allowed"
-            raise _forbidden(self.resource, name, reason)
+            raise status_objects.forbidden(self.resource, name, reason)
         requester: Json = {"username": user.name, "groups": list(user.groups)}
         if user.uid:
             requester["uid"] = user.uid
@@ -112,7 +112,7 @@ class Admission(Struct, frozen=True, kw_only=True):
         acts = [Act(verb=verb, group=_GROUP, resource="signers", name=each) for each in names]
         if rights is not None and not any(rights.may(self.permission.user, act) for act in acts):
             reason = f'user not permitted to {verb} requests with signerName "{signer}"'
-            raise _forbidden(self.resource, _name(value), reason)
+            raise status_objects.forbidden(self.resource, _name(value), reason)
 
 
 class AutomaticApproval(Struct, frozen=True, kw_only=True):
@@ -242,12 +242,6 @@ def _request(spec: Json) -> bytes:
         return base64.b64decode(str(spec.get("request", "")), validate=True)
     except binascii.Error as error:
         raise CertificateError(str(error)) from None
-
-
-def _forbidden(resource: Resource, name: str, reason: str) -> StatusError:
-    details: Json = {"name": name, "group": resource.group, "kind": resource.plural}
-    message = f'{resource.qualified} "{name}" is forbidden: {reason}'
-    return StatusError(403, "Forbidden", message, details)
 
 
 def _name(value: Json) -> str:

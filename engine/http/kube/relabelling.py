@@ -6,7 +6,7 @@ from engine.domain import marks
 from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.schema.resources import control_plane
 from engine.objects import policies, selector_index
-from events import shapes
+from events import keys, shapes
 from events.json_values import Json, object_at
 from events.validation.known_kinds import POLICY_GROUP
 
@@ -41,7 +41,7 @@ class Relabelling:
         template = _template(value)
         if selector_index.Selection(policies.decode(msgspec.json.encode(stored)).selectors).selects(template):
             return ()
-        name = "/".join(part for part in (policy.namespace, policy.name) if part)
+        name = keys.full_name(policy.namespace, policy.name)
         kept = f"this {template.ref.kind}, which keeps its placement until that policy is changed or deleted"
         return (f"{policy.kind} {name} no longer selects {kept}",)
 

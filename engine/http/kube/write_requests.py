@@ -369,9 +369,7 @@ def _target(write: WriteRequest) -> Target:
 def _check_written_kind(target: Target, resource: Resource) -> None:
     """Raise StatusError (403) for kinds that clients neither write nor delete."""
     if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
-        details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
-        message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
-        raise StatusError(403, "Forbidden", message, details)
+        raise status_objects.forbidden(resource, target.name, reason)
 
 
 def _not_written(resource: Resource) -> str:

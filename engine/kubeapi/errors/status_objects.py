@@ -211,6 +211,13 @@ def denied(webhook: str, why: str) -> StatusError:
     return StatusError(403, "Forbidden", f'admission webhook "{webhook}" denied the request: {why}')
 
 
+def forbidden(resource: Resource, name: str, reason: str) -> StatusError:
+    """403 for an object that may not be written or deleted, with the reason."""
+    details: Json = {"name": name, "group": resource.group, "kind": resource.plural}
+    message = f'{resource.qualified} "{name}" is forbidden: {reason}'
+    return StatusError(403, "Forbidden", message, details)
+
+
 def in_terminating_namespace(resource: Resource, name: str, namespace: str) -> StatusError:
     """403 for a create in a namespace that is being deleted."""
     message = (
