@@ -14,6 +14,7 @@ from events import (
     links,
     observations,
     policies,
+    quota_decisions,
     rejections,
     shapes,
     specs,
@@ -109,6 +110,8 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "priority-resolved": decisions.PriorityResolved,
         "room-wanted": decisions.CapacityWanted,
         "preemption-decided": decisions.PreemptionDecided,
+        "quota-claimed": quota_decisions.QuotaClaimed,
+        "quota-decided": quota_decisions.QuotaDecided,
     },
     topics.LINKS: {
         "reschedule-asked": links.RescheduleRequested,
@@ -119,6 +122,8 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "room-offered": links.CapacityOffered,
         "preemption-asked": links.PreemptionRequested,
         "cluster-cleared": links.ClusterCleared,
+        "quota-asked": links.QuotaRequested,
+        "quota-answered": links.QuotaAnswered,
     },
     topics.WORKS: {
         "work-applied": works.WorkApplied,

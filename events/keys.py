@@ -8,6 +8,7 @@ from events import partitioning, topics
 
 _REBALANCER_PREFIX = "workloadrebalancer:"
 _ROOM_PREFIX = "room:"
+_QUOTA_PREFIX = "overallquota:"
 _PRIORITY_CLASS_SUFFIX = "-priorityclass"
 
 
@@ -55,6 +56,11 @@ def capacity_key(shard: int) -> str:
     The key hashes to that shard.
     """
     return _ROOM_KEYS.get(shard, "")
+
+
+def quota_key(namespace: str) -> str:
+    """Return the key under which the overall quotas of a namespace are shared out among its bindings."""
+    return _QUOTA_PREFIX + namespace
 
 
 def cluster_key(name: str) -> str:

@@ -150,3 +150,39 @@ class ClusterCleared(shapes.Event, frozen=True, kw_only=True):
     @property
     def record_key(self) -> str:
         return self.cluster
+
+
+class QuotaRequested(shapes.Event, frozen=True, kw_only=True):
+    """A claim of the binding ``key`` on its namespace's overall quotas; the highest ``number`` counts.
+
+    See ``quota_decisions.QuotaClaimed``.
+    """
+
+    namespace: str
+    key: str
+    number: shapes.Count
+    used: dict[str, shapes.Count] = {}
+    wanted: dict[str, shapes.Count] = {}
+
+    @property
+    def record_key(self) -> str:
+        return keys.quota_key(self.namespace)
+
+    @property
+    def subject(self) -> str:
+        return self.key
+
+
+class QuotaAnswered(shapes.Event, frozen=True, kw_only=True):
+    """The answer to ``QuotaRequested``: what is wanted is granted, or refused with a ``fault``.
+
+    A refused claim is granted by a second answer when the quotas suffice.
+    """
+
+    key: str
+    number: shapes.Count
+    fault: str = ""
+
+    @property
+    def record_key(self) -> str:
+        return self.key

@@ -7,6 +7,8 @@ projections that it concerns. It reads no clock, and no record makes it fail.
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from engine.domain import federated_quotas, namespaces
 from events import (
     catalogue,
@@ -20,6 +22,7 @@ from events import (
     observations,
     partitioning,
     policies,
+    quota_decisions,
     rejections,
     shapes,
     specs,
@@ -27,6 +30,7 @@ from events import (
 )
 from events import works as work_events
 from events.envelope import Envelope
+from events.json_values import Json
 from events.outputs import Judgement
 from events.records import StoredRecord
 from events.validation import verdicts
@@ -54,6 +58,15 @@ _CHECKPOINT: Final = "UPDATE checkpoint SET number = ?, checksum = ?"
 _NAMES: Final = {entry.struct: f"{entry.topic}.{entry.name}" for entry in catalogue.EVENT_TYPES}
 Reported = dict[str, decisions.MemberStatus]
 """The last reports on a binding by cluster."""
+
+_HIDDEN_LINKS: Final = (
+    links.CapacityRequested,
+    links.CapacityOffered,
+    links.ClusterCleared,
+    links.QuotaRequested,
+    links.QuotaAnswered,
+)
+"""Links that no timeline shows, since a decision goes with each."""
 
 
 def _reported(binding: Binding | None) -> Reported:
@@ -183,8 +196,7 @@ class Fold:
         if record.topic == topics.CLUSTERS:
             self._apply_cluster(taken)
             return
-        if isinstance(data, links.CapacityRequested | links.CapacityOffered | links.ClusterCleared):
-            # Only the requesting binding's decisions are shown on its timeline, not these links.
+        if isinstance(data, _HIDDEN_LINKS):
             return
         key_id = self._touch(record.key, record.number)
         self._touch_related(data, record.number)
@@ -265,13 +277,16 @@ class Fold:
                 self._apply_output(early, record.number)
             return
         match data:
-            case decisions.ClaimRefused():
+            case decisions.ClaimRefused() | quota_decisions.QuotaClaimed():
                 # There may be no binding yet; what is there stays as it is.
                 self._touch(data.key, record.number)
             case decisions.BindingDecision():
                 self._take_placement(record, decoded, data)
             case decisions.RebalancerDecision():
                 self._take_rebalance(record, data)
+            case quota_decisions.QuotaDecided():
+                self._touch_related(data, record.number)
+                self._share_quotas(record.number, data)
             case decisions.ClusterDecision():
                 # The effect follows as an input; the decision itself only appears on the cluster's timeline.
                 self._touch(keys.cluster_key(data.name), record.number)
@@ -331,8 +346,23 @@ class Fold:
             member = reported.get(cluster.name) if cluster is not None else None
             if self._works.report(where, number, at_ms, member):
                 self._changed_objects.work_touched(where, number)
-        quota_id = self._keys.of(federated_quotas.object_key(data.key))
-        if self._objects.put_own_status(quota_id, number, federated_quotas.status(data)):
+        self._put_quota_status(
+            federated_quotas.object_key(data.key),
+            number,
+            {federated_quotas.MEMBERS: federated_quotas.status(data)},
+        )
+
+    def _share_quotas(self, number: int, data: quota_decisions.QuotaDecided) -> None:
+        """Update the FederatedResourceQuotas of a namespace by what bindings use of their overall limits."""
+        for name, used in data.used.items():
+            key = keys.object_key(federated_quotas.KIND, data.namespace, name)
+            self._put_quota_status(key, number, {federated_quotas.CLAIMED: used})
+
+    def _put_quota_status(self, key: str, number: int, fields: Json) -> None:
+        quota_id = self._touch(key, number)
+        quota = self._objects.get(quota_id)
+        status: Json = {} if quota is None or not quota.status else msgspec.json.decode(quota.status)
+        if self._objects.put_own_status(quota_id, number, {**status, **fields}):
             self._changed_objects.own_status_put(quota_id, number)
 
     def _bind_works(self, key_id: int, number: int) -> None:

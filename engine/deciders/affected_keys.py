@@ -4,7 +4,7 @@ They follow from the change (old and new value) and the shard's own state alone,
 many portions the facts were folded.
 """
 
-from engine.deciders import cluster_health, facts, intake
+from engine.deciders import cluster_health, fact_changes, facts, intake
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
@@ -15,38 +15,44 @@ from engine.placement import fleet
 from events import keys, times, topics, vocabulary
 
 
-def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: facts.Changed) -> None:
+def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: fact_changes.Changed) -> None:
     """Queue the keys that a change concerns."""
     cause = Cause(f"{changed.topic}/0/{changed.offset}", changed.story, changed.trace, changed.at_ms)
     match changed.change:
-        case facts.ClusterChanged() as change:
+        case fact_changes.ClusterChanged() as change:
             for key in _cluster_keys(change, indexes, placements):
                 intake.touch_by(shard, key, states.CLUSTER, cause)
             _touch_watches(shard, indexes, change, cause)
             _touch_departure(shard, change, cause)
-        case facts.CapacityGrew():
+        case fact_changes.CapacityGrew():
             _touch_blocked(shard, indexes, cause)
-        case facts.PolicyChanged() as change:
+        case fact_changes.PolicyChanged() as change:
             for key in _policy_keys(change, indexes):
                 intake.touch_by(shard, key, states.POLICY, cause)
-        case facts.QuotaChanged(key=key):
+        case fact_changes.QuotaChanged(key=key):
             if keys.shard_of(key) == shard.shard:
                 indexes.quotas[key] = cause
-        case facts.PriorityClassChanged(name=name):
+        case fact_changes.OverallChanged() as change:
+            defer_limits(shard, indexes, change, cause)
+        case fact_changes.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)
-        case facts.HealthReported() | facts.ConditionsChanged() | facts.TaintPolicyChanged() as change:
+        case (
+            fact_changes.HealthReported()
+            | fact_changes.ConditionsChanged()
+            | fact_changes.TaintPolicyChanged() as change
+        ):
             _touch_watches(shard, indexes, change, cause)
         case _:
             _touch_readers(shard, indexes, changed.change, cause)
 
 
-def _touch_readers(shard: ShardState, indexes: Indexes, change: facts.Change, cause: Cause) -> None:
+def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Change, cause: Cause) -> None:
     """Touch templates whose interpreter or override policy changed."""
     match change:
-        case facts.InterpreterChanged(api_version=api_version, kind=kind):
+        case fact_changes.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.templates.of_kind(api_version, kind):
                 intake.touch_by(shard, key, states.SPEC, cause)
-        case facts.OverrideChanged():
+        case fact_changes.OverrideChanged():
             for key in _override_keys(change, shard, indexes):
                 intake.touch_by(shard, key, states.OVERRIDE, cause)
         case _:
@@ -71,7 +77,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
             intake.touch_by(shard, key, states.CAPACITY, cause)
 
 
-def _cluster_keys(change: facts.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
+def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
     """Return bindings in the cluster, those whose affinity matches the old or new cluster, and blocked ones."""
     touched = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
     versions = [_fleet_of_one(manifest) for manifest in (change.old, change.new) if manifest]
@@ -88,13 +94,13 @@ def _fleet_of_one(manifest: manifests.ClusterManifest) -> fleet.Fleet:
     return single
 
 
-def _policy_keys(change: facts.PolicyChanged, indexes: Indexes) -> set[str]:
+def _policy_keys(change: fact_changes.PolicyChanged, indexes: Indexes) -> set[str]:
     """Return the bindings that the policy has claimed and the templates that it selects or selected."""
     selected = (indexes.templates.selected(selection) for selection in change.selections)
     return set(indexes.by_policy.get(change.policy, ())).union(*selected)
 
 
-def _override_keys(change: facts.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
+def _override_keys(change: fact_changes.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
     """Return the templates that the policy selects or selected and that are claimed or needed."""
     selected = set[str]().union(*map(indexes.templates.selected, change.selections))
     return {key for key in selected if shard.bindings[key].claim is not None or key in shard.needs}
@@ -103,7 +109,10 @@ def _override_keys(change: facts.OverrideChanged, shard: ShardState, indexes: In
 def _touch_watches(
     shard: ShardState,
     indexes: Indexes,
-    change: facts.ClusterChanged | facts.HealthReported | facts.ConditionsChanged | facts.TaintPolicyChanged,
+    change: fact_changes.ClusterChanged
+    | fact_changes.HealthReported
+    | fact_changes.ConditionsChanged
+    | fact_changes.TaintPolicyChanged,
     cause: Cause,
 ) -> None:
     """Touch the watches of clusters that changed or whose taint policies changed.
@@ -111,7 +120,7 @@ def _touch_watches(
     Delete that of a cluster that left.
     """
     match change:
-        case facts.ClusterChanged(name=name, new=new):
+        case fact_changes.ClusterChanged(name=name, new=new):
             key = keys.cluster_key(name)
             if new is None:
                 shard.watches.pop(key, None)
@@ -122,21 +131,21 @@ def _touch_watches(
                 indexes.crowd = cause
             elif _evicting_taints(change.old) != _evicting_taints(new):
                 indexes.emptied = cause
-        case facts.HealthReported():
+        case fact_changes.HealthReported():
             _apply_health_report(shard, indexes, change, cause)
-        case facts.ConditionsChanged(name=name):
+        case fact_changes.ConditionsChanged(name=name):
             key = keys.cluster_key(name)
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
                 intake.touch_by(shard, key, states.CLUSTER, cause)
             # The conditions may decide whether a cluster in trouble waits, and so which one is next.
             indexes.emptied = cause
-        case facts.TaintPolicyChanged():
+        case fact_changes.TaintPolicyChanged():
             for key in shard.watches:
                 intake.touch_by(shard, key, states.CLUSTER, cause)
 
 
-def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cause) -> None:
+def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cause: Cause) -> None:
     """Start or end the departure of a cluster; every shard takes part, also one without works there."""
     name = change.name
     if change.new is None:
@@ -152,7 +161,7 @@ def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cau
 
 
 def _apply_health_report(
-    shard: ShardState, indexes: Indexes, change: facts.HealthReported, cause: Cause
+    shard: ShardState, indexes: Indexes, change: fact_changes.HealthReported, cause: Cause
 ) -> None:
     """Update the watch of a cluster that this shard owns; touch keys only if the health status changed.
 
@@ -177,6 +186,30 @@ def _apply_health_report(
         if key in shard.watches or change.name in shard.departures:
             intake.touch_by(shard, key, states.CLUSTER, cause)
         indexes.crowd = cause
+
+
+def defer_limits(
+    shard: ShardState, indexes: Indexes, change: fact_changes.OverallChanged, cause: Cause
+) -> None:
+    """Note for the next step that the overall quotas of a namespace changed, if that concerns the shard."""
+    namespace = change.namespace
+    is_owner = keys.quota_key(namespace) in shard.ledgers
+    is_switch = change.is_switch and any(True for _ in indexes.templates.in_namespace(namespace))
+    if is_owner or is_switch:
+        before = indexes.limited.get(namespace)
+        indexes.limited[namespace] = cause, is_switch or (before is not None and before[1])
+
+
+def touch_limited(shard: ShardState, indexes: Indexes) -> None:
+    """Touch the ledgers of overall quotas that changed, and the bindings of namespaces that have or lost them."""
+    for namespace, (cause, is_switch) in indexes.limited.items():
+        if keys.quota_key(namespace) in shard.ledgers:
+            intake.touch_by(shard, keys.quota_key(namespace), states.QUOTA, cause)
+        if is_switch:
+            for key in indexes.templates.in_namespace(namespace):
+                if shard.bindings[key].declared is not None:
+                    intake.touch_by(shard, key, states.QUOTA, cause)
+    indexes.limited.clear()
 
 
 def touch_quotas(shard: ShardState, indexes: Indexes) -> None:

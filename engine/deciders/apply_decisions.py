@@ -9,7 +9,7 @@ from sys import intern
 
 import msgspec
 
-from engine.deciders import eviction_rules, needs
+from engine.deciders import eviction_rules, needs, quota_ledgers
 from engine.deciders.sharing import NOTHING
 from engine.deciders.state import (
     Binding,
@@ -21,7 +21,7 @@ from engine.deciders.state import (
 )
 from engine.domain import bindings, rebalancers
 from engine.objects import priorities
-from events import decisions, keys, shapes
+from events import decisions, keys, quota_decisions, shapes
 
 
 def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
@@ -53,6 +53,8 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             needs.forget_applied(shard, key)
         case decisions.DependenciesDistributed() | decisions.BindingRequired():
             _apply_dependencies(shard, data)
+        case quota_decisions.QuotaClaimed() | quota_decisions.QuotaDecided():
+            quota_ledgers.apply(shard, data)
         case decisions.RebalancerDecision():
             _apply_rebalance(shard, data)
         case decisions.ClusterDecision():

@@ -7,6 +7,7 @@ from engine.deciders import (
     application_failover,
     dependency_requests,
     dispatch,
+    overall_quotas,
     preemption,
     preemption_victims,
     priority_resolution,
@@ -27,6 +28,7 @@ from events import decisions
 _PROPAGATES = states.SPEC | states.POLICY
 _REQUIRES = _PROPAGATES | states.REQUIRED
 _RANKS = _PROPAGATES | states.PRIORITY
+_ADMITS = states.PRIORITY | states.QUOTA
 _STATUS = states.HEALTH | states.CLUSTER
 
 
@@ -36,7 +38,7 @@ def decide(
     """Emit all decisions that a binding needs now."""
     before = binding.generation
     preserved = False
-    if flags & _PROPAGATES or (flags & states.PRIORITY and binding.refused is not None):
+    if flags & _PROPAGATES or (flags & _ADMITS and binding.is_waiting):
         preserved = propagation.decide(binding, flags, facts, emit)
     if binding.suspending not in (None, binding.suspension) and binding.declared is not None:
         _suspend(binding, binding.suspending, emit)
@@ -55,6 +57,8 @@ def decide(
     # A cluster whose eviction ended is a candidate again and may be the one that was missing.
     is_changed = binding.generation != before or (is_freed and binding.condition != SUCCESS)
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
+    if emit.shard.quota_claims or facts.overall:
+        overall_quotas.settle(binding, facts.overall, emit)
     if binding.rank is not None:
         preemption.decide(binding, facts, placements, emit)
     dispatch.decide(binding, facts, placements, emit, preserved=preserved, left=left)

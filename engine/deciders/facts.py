@@ -9,121 +9,45 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import built_in_statuses, claims, interpretation, member_facts, quota_assignments
+from engine.deciders import (
+    built_in_statuses,
+    claims,
+    interpretation,
+    member_facts,
+    quota_amounts,
+    quota_assignments,
+)
+from engine.deciders.fact_changes import (
+    CapacityGrew,
+    Change,
+    Changed,
+    ClusterChanged,
+    ConditionsChanged,
+    FactRefused,
+    HealthReported,
+    InterpreterChanged,
+    OverrideChanged,
+    PolicyChanged,
+    PriorityClassChanged,
+    QuotaChanged,
+    TaintPolicyChanged,
+)
 from engine.deciders.quota_limits import QuotaAmounts, QuotaLimits
 from engine.domain import federated_quotas
 from engine.domain.clusters import Health, health_after
 from engine.objects import clusters as manifests
 from engine.objects import interpreters as interpreter_objects
 from engine.objects import policies as policy_objects
-from engine.objects import priorities, selector_index
+from engine.objects import priorities
 from engine.objects import taint_policies as taint_objects
 from engine.overrides import policies as override_objects
 from engine.overrides import selection
 from engine.placement import decision_cache, fleet
-from events import clusters, ids, objects, policies, shapes, topics, tracing, vocabulary
+from events import clusters, ids, objects, policies, shapes, topics, vocabulary
 from events.records import StoredRecord
 from events.shapes import PolicyRef
 from events.validation import known_kinds, verdicts
 from events.validation import manifests as validation_manifests
-
-
-class ClusterChanged(Struct, frozen=True, gc=False):
-    """A cluster joined, left or changed in anything but its capacity."""
-
-    name: str
-    old: manifests.ClusterManifest | None
-    new: manifests.ClusterManifest | None
-
-
-class CapacityGrew(Struct, frozen=True, gc=False):
-    """A cluster reported its capacity, which may have grown."""
-
-    name: str
-
-
-class PolicyChanged(Struct, frozen=True, gc=False):
-    """A policy was applied, changed or deleted."""
-
-    policy: PolicyRef
-    selections: tuple[selector_index.Selection, ...]
-    """Its selection before and after the change."""
-
-
-class InterpreterChanged(Struct, frozen=True, gc=False):
-    """The interpreter of a custom kind was applied, changed or deleted."""
-
-    api_version: str
-    kind: str
-
-
-class HealthReported(Struct, frozen=True, gc=False):
-    """A health report of a cluster; ``is_change``: its status differs from the previous one."""
-
-    name: str
-    health: Health
-    is_change: bool
-
-
-class ConditionsChanged(Struct, frozen=True, gc=False):
-    """The status of a condition that clients report of a cluster changed."""
-
-    name: str
-
-
-class TaintPolicyChanged(Struct, frozen=True, gc=False):
-    """A ClusterTaintPolicy was applied, changed or deleted."""
-
-
-class OverrideChanged(Struct, frozen=True, gc=False):
-    """An override policy was applied, changed or deleted."""
-
-    selections: tuple[selector_index.Selection, ...]
-    """Its selection before and after the change."""
-
-
-class QuotaChanged(Struct, frozen=True, gc=False):
-    """The ResourceQuotas with this binding key that are assigned to clusters changed."""
-
-    key: str
-
-
-class PriorityClassChanged(Struct, frozen=True, gc=False):
-    """A PriorityClass was applied, changed or deleted."""
-
-    name: str
-
-
-class FactRefused(Struct, frozen=True, gc=False):
-    """An input was refused; the owner shard of its key writes the rejection."""
-
-    refused: verdicts.Refused
-
-
-Change = (
-    ClusterChanged
-    | CapacityGrew
-    | PolicyChanged
-    | InterpreterChanged
-    | HealthReported
-    | ConditionsChanged
-    | TaintPolicyChanged
-    | OverrideChanged
-    | QuotaChanged
-    | PriorityClassChanged
-    | FactRefused
-)
-
-
-class Changed(Struct, frozen=True, gc=False):
-    """A change with the position, correlation id (``story``), trace and time of its input."""
-
-    change: Change
-    topic: str
-    offset: int
-    story: str
-    trace: tracing.Trace = tracing.NO_TRACE
-    at_ms: int = 0
 
 
 class KnownPolicy(Struct, frozen=True):
@@ -150,6 +74,7 @@ class FactsState(Struct):
     conditions: dict[str, dict[str, str]] = {}
     quotas: dict[str, quota_assignments.Assignments] = {}
     limits: QuotaAmounts = {}
+    overall: quota_amounts.Limits = {}
 
 
 class Facts:
@@ -158,7 +83,7 @@ class Facts:
     ``ends`` are the next offsets by topic. ``emptied`` is the time and name of the cluster that the engine
     last began to empty (time 0: none). ``conditions`` are those that clients report, by cluster: status by
     type. ``quotas`` are the assignments of FederatedResourceQuotas, by the key of the ResourceQuota's binding;
-    ``quota_limits`` are the quotas that clusters report.
+    ``quota_limits`` are the quotas that clusters report, ``overall`` the overall limits of FederatedResourceQuotas.
     ``leaving`` holds the leaving clusters, ``troubled`` those whose last known health is not ready.
     """
 
@@ -176,6 +101,7 @@ class Facts:
         self.conditions: dict[str, dict[str, str]] = {}
         self.quotas: dict[str, quota_assignments.Assignments] = {}
         self.quota_limits = QuotaLimits()
+        self.overall: quota_amounts.Limits = {}
         self.leaving: set[str] = set()
         self.troubled: set[str] = set()
         self._prioritizing: set[PolicyRef] = set()
@@ -208,6 +134,7 @@ class Facts:
             conditions=self.conditions,
             quotas=self.quotas,
             limits=self.quota_limits.free,
+            overall=self.overall,
         )
 
     def copy(self) -> "Facts":
@@ -300,6 +227,7 @@ class Facts:
         self.conditions = dict(state.conditions)
         self.quotas = dict(state.quotas)
         self.quota_limits = QuotaLimits(state.limits)
+        self.overall = dict(state.overall)
         for override in state.overrides:
             self.overrides.put(replace(override, policy=override_objects.with_own_buffers(override.policy)))
 
@@ -382,8 +310,7 @@ class Facts:
             self.overrides.put(selection.KnownOverride(policy, offset))
             return [OverrideChanged((selected, self.overrides.selection(ref)))]
         if manifest.kind == federated_quotas.KIND:
-            read = quota_assignments.read(manifest, raw, offset)
-            return [QuotaChanged(key) for key in quota_assignments.put(self.quotas, read)]
+            return self._put_quota(quota_assignments.read(manifest, raw, offset), quota_amounts.limits(raw))
         return []
 
     def _drop_configuration(self, ref: shapes.WorkloadRef) -> list[Change]:
@@ -394,12 +321,18 @@ class Facts:
             self._queue = member_facts.Queue()
             return [TaintPolicyChanged()]
         if ref.kind == federated_quotas.KIND:
-            dropped = quota_assignments.none(ref)
-            return [QuotaChanged(key) for key in quota_assignments.put(self.quotas, dropped)]
+            return self._put_quota(quota_assignments.none(ref), {})
         policy = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
         selected = self.overrides.selection(policy)
         self.overrides.remove(policy)
         return [OverrideChanged((selected,))]
+
+    def _put_quota(
+        self, assigned: quota_assignments.Assignments, overall: quota_amounts.Amounts
+    ) -> list[Change]:
+        keys = quota_assignments.put(self.quotas, assigned)
+        changed = quota_amounts.put(self.overall, assigned.ref.namespace, assigned.ref.name, overall)
+        return [*map(QuotaChanged, keys), *changed]
 
     def _apply_priority_class(self, event: shapes.Event) -> list[Change]:
         if not isinstance(event, policies.PriorityClassDeclared | policies.PriorityClassGone):

@@ -85,6 +85,11 @@ class Templates:
         """Return the keys of all templates of a kind."""
         return (key for group in self._groups.get((api_version, kind), {}).values() for key in group.keys)
 
+    def in_namespace(self, namespace: str) -> Iterator[str]:
+        """Return the keys of all templates in a namespace."""
+        groups = self._in_scope((namespace, selector_index.ANY, selector_index.ANY))
+        return (key for group in groups for key in group.keys)
+
     def selected(self, selection: selector_index.Selection) -> set[str]:
         """Return the keys of the templates that a policy selects."""
         selected: set[str] = set()
@@ -126,7 +131,8 @@ class Indexes:
     the shard's own clusters that are not ready. ``crowd`` is the newest fact that changed the number of
     clusters in trouble, ``emptied`` the newest that began or ended the emptying of a cluster; both are reset
     by ``affected_keys.touch_troubled``. ``quotas`` are the keys of ResourceQuotas whose assignments to
-    clusters changed, which the next step touches.
+    clusters changed, which the next step touches; ``limited`` are the namespaces whose overall quotas changed, with
+    ``OverallChanged.is_switch``.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
@@ -141,6 +147,7 @@ class Indexes:
         self.crowd: Cause | None = None
         self.emptied: Cause | None = None
         self.quotas: dict[str, Cause] = {}
+        self.limited: dict[str, tuple[Cause, bool]] = {}
         for binding in bindings:
             self.update(binding.key, binding)
         for watch in watches:

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from engine.deciders import apply_decisions, needs, sharing
+from engine.deciders import apply_decisions, needs, quota_ledgers, sharing
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
 from engine.domain import marks
@@ -294,6 +294,8 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
             _take_preemption_link(shard, taken, link)
         case links.ClusterCleared() as link:
             _take_clearance(shard, link)
+        case links.QuotaRequested() | links.QuotaAnswered() as link:
+            _take_quota_link(shard, taken, link)
         case _:
             message = f"{type(taken.data).__name__} is no input of a shard"
             raise TypeError(message)
@@ -364,6 +366,24 @@ def _take_preemption_link(
         case links.PreemptionRequested():
             shard.preemptions.setdefault(link.key, []).append(link)
             touch(shard, link.key, states.REQUESTED, taken)
+
+
+def _take_quota_link(
+    shard: ShardState, taken: verdicts.Taken, link: links.QuotaRequested | links.QuotaAnswered
+) -> None:
+    """Take a claim on overall quotas, or the answer to the newest claim of a binding."""
+    key = taken.record.key
+    if isinstance(link, links.QuotaRequested):
+        is_newest = quota_ledgers.take(shard, key, link)
+    else:
+        claim = shard.quota_claims.get(key)
+        is_newest = claim is not None and claim.number == link.number and not claim.is_granted
+        if claim is not None and is_newest:
+            claim.is_granted, claim.fault = not link.fault, link.fault
+    if is_newest:
+        touch(shard, key, states.QUOTA, taken)
+    else:
+        shard.counters.answers_ignored += 1
 
 
 def _take_clearance(shard: ShardState, cleared: links.ClusterCleared) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from engine.deciders import claims, needs, priority_classes, step_outputs
+from engine.deciders import claims, needs, overall_quotas, priority_classes, quota_amounts, step_outputs
 from engine.deciders import state as states
 from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Template
@@ -39,7 +39,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
         if binding.claim is not None:
             return False
         chosen = kept
-    is_written = flags & states.SPEC or binding.refused is not None
+    is_written = flags & states.SPEC or binding.refused is not None or flags & states.QUOTA
     if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
         if outcome in {claims.HELD, claims.PREEMPTED}:
             _mark(binding, chosen if outcome == claims.PREEMPTED else None, emit)
@@ -84,21 +84,37 @@ def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter
 def _is_refused(
     binding: Binding, template: Template, chosen: KnownPolicy, facts: Facts, emit: step_outputs.Emitter
 ) -> bool:
-    """Whether the policy can't be applied to the template; decides so unless that is known."""
-    source = schedule_priority(chosen.policy.spec)
-    found = None if source is None else priority_classes.resolve(source, template, facts)
-    if not isinstance(found, priority_classes.Missing):
-        return False
+    """Whether the policy can't be applied to the template, or not yet; decides the first unless that is known."""
+    fault = _fault(binding, template, chosen, facts, emit)
+    if not fault:
+        return fault is not None
     refused = decisions.ClaimRefused(
         key=binding.key,
         template=template.ref,
         uid=template.uid,
         policy=claims.reference(chosen.policy),
-        fault=found.reason,
+        fault=fault,
     )
     if refused != binding.refused:
         emit.decide(refused)
     return True
+
+
+def _fault(
+    binding: Binding, template: Template, chosen: KnownPolicy, facts: Facts, emit: step_outputs.Emitter
+) -> str | None:
+    """Return None if the policy can be applied, otherwise the reason; it is empty until overall quotas are known."""
+    source = schedule_priority(chosen.policy.spec)
+    found = None if source is None else priority_classes.resolve(source, template, facts)
+    if isinstance(found, priority_classes.Missing):
+        return found.reason
+    if not facts.overall or binding.declared is None:
+        return None
+    resource_requests = _size(template, facts).requests
+    if resource_requests == binding.declared.requests:
+        return None
+    amounts = quota_amounts.amounts(resource_requests, quota_amounts.replicas(binding.clusters))
+    return overall_quotas.admit(binding, amounts, facts.overall, emit)
 
 
 def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:

@@ -6,20 +6,18 @@ each failure. A binding whose policy names another scheduler gets no pass; it ta
 imported template. One whose scheduling a client suspends keeps its clusters until that ends.
 """
 
-import functools
 import operator
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from engine.deciders import preemption_victims, rebalance, step_outputs
+from engine.deciders import overall_quotas, preemption_victims, quota_amounts, rebalance, step_outputs
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, Declared, RescheduleRequest
 from engine.domain.bindings import Claim, Targets
-from engine.objects import workloads
 from engine.placement import requests, schedule, triggers
 from engine.placement.decisions import SUCCESS, Decision
 from events import decisions, imported_placements, links, shapes, times
@@ -28,8 +26,8 @@ _RETRY_MS: Final = 1_000
 _RETRY_MS_MAX: Final = times.MINUTE_MS
 _DOUBLINGS_MAX: Final = 7
 _IMPORTED: Final = "Imported"
+_FORCES_PASS: Final = states.CLUSTER | states.QUOTA
 _STEADY: Final = "Steady"
-_PARSED_MAX: Final = 4_096
 _NAME: Final = operator.itemgetter(0)
 _REPLICAS: Final = operator.itemgetter(1)
 
@@ -63,7 +61,7 @@ def decide(
     want = emit.shard.wants.get(binding.key) if emit.shard.wants else None
     is_due = want is not None and 0 < want.due_ms <= emit.time_ms
     is_needed = (
-        is_changed or reschedules or flags & states.CLUSTER or is_due or _may_retry(binding, emit.time_ms)
+        is_changed or reschedules or flags & _FORCES_PASS or is_due or _may_retry(binding, emit.time_ms)
     )
     if is_needed and not binding.suspension.scheduling:
         _run_pass(binding, binding.declared, binding.claim, facts, placements, emit)
@@ -76,7 +74,7 @@ def request_of(
 ) -> requests.Request:
     """Return the scheduling request of a binding, including its trigger."""
     ref = declared.ref
-    amounts = None if declared.requests is None else _parse_requests(declared.requests)
+    amounts = None if declared.requests is None else requests.parse_pairs(declared.requests)
     request = requests.Request(
         resource=requests.Resource(
             api_version=ref.api_version,
@@ -100,11 +98,6 @@ def request_of(
         # A cluster removed without a leaving phase is missing from the fleet; treat it as terminating.
         trigger = triggers.CLUSTER_TERMINATING
     return request if trigger == request.trigger else msgspec.structs.replace(request, trigger=trigger)
-
-
-@functools.lru_cache(maxsize=_PARSED_MAX)
-def _parse_requests(resource_requests: workloads.Requests) -> requests.Requests:
-    return requests.parse_requests(dict(resource_requests))
 
 
 def _may_retry(binding: Binding, time_ms: int) -> bool:
@@ -202,6 +195,18 @@ def _emit_decision(
         or not _is_unchanged(binding.clusters, names, replicas)
     )
     if not is_change:
+        return
+    amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, sum(replicas))
+    refusal = overall_quotas.admit(binding, amounts, facts.overall, emit)
+    if refusal is not None:
+        if refusal:
+            reason = overall_quotas.QUOTA_EXCEEDED
+            refused = msgspec.structs.replace(
+                decision, chosen=None, status="False", reason=reason, message=refusal, failed=()
+            )
+            if emit.explanations and binding.key == emit.explained:
+                emit.explanations[-1] = (request, refused)
+            _emit_failure(binding, request, refused, emit)
         return
     decided = decisions.ScheduleDecided(
         key=binding.key,

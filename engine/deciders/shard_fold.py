@@ -18,6 +18,7 @@ from engine.deciders import (
     cluster_departure,
     cluster_health,
     intake,
+    overall_quotas,
     preemption_victims,
     priority_resolution,
     rebalance,
@@ -25,7 +26,8 @@ from engine.deciders import (
     step_outputs,
 )
 from engine.deciders import state as states
-from engine.deciders.facts import Changed, FactRefused, Facts, HealthReported
+from engine.deciders.fact_changes import Changed, FactRefused, HealthReported, OverallChanged
+from engine.deciders.facts import Facts
 from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import ShardState, Waiting
@@ -139,6 +141,7 @@ class ShardFold:
         is_busy = (
             is_crowd
             or self.indexes.quotas
+            or self.indexes.limited
             or state.touched
             or state.waiting
             or state.reported
@@ -268,11 +271,14 @@ class ShardFold:
     def _begin(self, at_ms: int, facts: Facts) -> None:
         """Begin an ownership of the shard: give each watched cluster a full grace period again.
 
-        Assignments of quotas are looked at again, since the former owner may have been of a release without them.
+        Quotas are looked at again, since the former owner may have been of a release without them.
         """
         for key in facts.quotas:
             if keys.shard_of(key) == self.state.shard:
                 self.indexes.quotas.setdefault(key, states.Cause(at_ms=at_ms))
+        for namespace in facts.overall:
+            change = OverallChanged(namespace, is_switch=True)
+            affected_keys.defer_limits(self.state, self.indexes, change, states.Cause(at_ms=at_ms))
         self.state.began_ms = at_ms
         for watch in self.state.watches.values():
             cluster_health.begin(watch, at_ms)
@@ -284,6 +290,7 @@ class ShardFold:
         affected_keys.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
         if of_release not in _RELEASES_WITHOUT_QUOTAS:
             affected_keys.touch_quotas(self.state, self.indexes)
+            affected_keys.touch_limited(self.state, self.indexes)
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
             holder = self._holder(key)
@@ -312,6 +319,9 @@ class ShardFold:
             cluster_health.decide(watch, facts, emit)
         if self.state.questions and key == keys.capacity_key(self.state.shard):
             preemption_victims.answer(self.indexes, emit)
+        ledger = self.state.ledgers.get(key)
+        if ledger is not None:
+            overall_quotas.share(ledger, facts.overall, emit)
         binding = self.state.bindings.get(key)
         if waiting.flags & _ANNOUNCES and keys.priority_class_of(key):
             priority_resolution.announce(key, binding.template if binding else None, facts, emit)

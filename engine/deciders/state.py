@@ -30,6 +30,7 @@ CAPACITY: Final = 64
 OVERRIDE: Final = 128
 REQUIRED: Final = 256
 PRIORITY: Final = 512
+QUOTA: Final = 1024
 REPORTED: Final = HEALTH | CAPACITY
 """Flags set by reports of member clusters only: these keys yield to keys with other flags."""
 
@@ -191,6 +192,13 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
         return 0 if self.rank is None or self.rank.priority is None else self.rank.priority
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the template, or its newest version, waits to be admitted."""
+        template, declared = self.template, self.declared
+        is_newer = template is not None and declared is not None and template.digest != declared.digest
+        return self.refused is not None or is_newer
+
+    @property
     def preserves(self) -> bool:
         """Whether deleting the template leaves the workload in its clusters, by the last policy that claimed it."""
         claim = self.last_claim
@@ -221,6 +229,39 @@ class Want(Struct, gc=False):
     def due_ms(self) -> int:
         """Time at which to schedule the binding again after a preemption; 0 (never) if there are no victims."""
         return self.again_ms if self.has_victims else 0
+
+
+class QuotaClaim(Struct, gc=False):
+    """The amounts that a binding uses of its namespace's overall quotas, and that it ``wanted`` last (empty: none).
+
+    The binding's shard and the quotas' owner shard have one each. ``number`` is that of the last request. ``fault``
+    is the reason why it is not granted.
+    """
+
+    number: int
+    used: dict[str, int]
+    wanted: dict[str, int] = {}
+    is_granted: bool = False
+    fault: str = ""
+
+    @property
+    def reserved(self) -> dict[str, int]:
+        """The amounts that count as used."""
+        return self.wanted if self.is_granted else self.used
+
+
+class Ledger(Struct, gc=False):
+    """The claims on the overall quotas of a namespace, in the owner shard of its quotas, by the key of the binding.
+
+    ``totals`` sums what counts as used. ``open`` has the claims that are not granted, in the order of their arrival,
+    ``shown`` the ``used`` of the last decision.
+    """
+
+    namespace: str
+    claims: dict[str, QuotaClaim] = {}
+    totals: dict[str, int] = {}
+    open: dict[str, bool] = {}
+    shown: dict[str, dict[str, str]] = {}
 
 
 class Rebalancer(rebalancers.Rebalancer, kw_only=True, gc=False):
@@ -323,6 +364,8 @@ class ShardState(Struct):
     - ``preemptions``: evictions that other bindings ask of this shard's bindings.
     - ``removals``: removed works not confirmed as gone, by cluster and key, with the version of the removal.
     - ``departures``: leaving clusters.
+    - ``quota_claims``: claims of this shard's bindings on overall quotas; ``ledgers``: those on quotas that it owns,
+      by ``keys.quota_key``.
     - ``is_crowd``: too many clusters were in trouble at the last check (see ``cluster_health``).
     """
 
@@ -346,4 +389,6 @@ class ShardState(Struct):
     preemptions: dict[str, list[PreemptionRequested]] = {}
     removals: dict[str, dict[str, tuple[int, int]]] = {}
     departures: dict[str, Departure] = {}
+    quota_claims: dict[str, QuotaClaim] = {}
+    ledgers: dict[str, Ledger] = {}
     is_crowd: bool = False

@@ -18,6 +18,11 @@ NAMESPACE_LABEL: Final = "federatedresourcequota.karmada.io/namespace"
 NAME_LABEL: Final = "federatedresourcequota.karmada.io/name"
 """Labels of the Works of a FederatedResourceQuota."""
 
+CLAIMED: Final = "claimed"
+"""Part of a stored status: the use of the overall limits by bindings, by resource."""
+MEMBERS: Final = "members"
+"""Part of a stored status: reports of members."""
+
 _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -60,8 +65,21 @@ def object_key(key: str) -> str:
     return keys.object_key(KIND, namespace, name.removesuffix(f"-{QUOTA[1].lower()}"))
 
 
+def shown(stored: Json, overall: Json) -> Json:
+    """Return the status of a FederatedResourceQuota from its stored parts and the overall limits in its spec."""
+    known = {name: value for name, value in stored.items() if name not in {CLAIMED, MEMBERS}}
+    of_members = object_at(stored, MEMBERS)
+    used = {**object_at(of_members, "overallUsed"), **object_at(stored, CLAIMED)}
+    return {
+        **known,
+        **of_members,
+        **({"overallUsed": used} if used else {}),
+        **({"overall": overall} if overall else {}),
+    }
+
+
 def status(data: decisions.StatusAggregated) -> Json:
-    """Return the status of a FederatedResourceQuota but for its overall limits, which are those of its spec."""
+    """Return the part of the status that members report."""
     used = {"overallUsed": dict(data.fields)} if data.fields else {}
     aggregated = members(data.members)
     return {**used, **({"aggregatedStatus": aggregated} if aggregated else {})}

@@ -31,13 +31,6 @@ FIELDS: Final = {
 }
 """Missing behaviour, by field of the propagation policies."""
 
-_QUOTA: Final = "FederatedResourceQuota"
-_QUOTA_FIELD: Final = "spec.overall of FederatedResourceQuota"
-QUOTA_FIELDS: Final = {
-    _QUOTA_FIELD: "only the quotas that spec.staticAssignments names are enforced, in the members"
-}
-"""Missing behaviour of quotas, as in Karmada unless its feature gate FederatedQuotaEnforcement is on."""
-
 _CONDITIONS: Final = {"FederatedHPA": "ScalingActive", "MultiClusterService": "ServiceApplied"}
 """The condition of a kind that shows whether its controller acts."""
 
@@ -47,8 +40,6 @@ def warnings(value: Json) -> tuple[str, ...]:
     api_version, kind = str(value.get("apiVersion")), str(value.get("kind"))
     if (missing := KINDS.get((api_version, kind))) is not None:
         return (f"{kind} is stored without effect: {missing}",)
-    if (api_version, kind) == (known_kinds.POLICY_GROUP, _QUOTA):
-        return tuple(f"{field} is stored without effect: {text}" for field, text in QUOTA_FIELDS.items())
     if api_version != known_kinds.POLICY_GROUP or kind not in policies.KINDS:
         return ()
     missing_fields = [

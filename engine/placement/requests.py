@@ -3,6 +3,7 @@
 Values only; no decisions.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
@@ -10,6 +11,8 @@ import msgspec
 
 from engine.kubeapi.values import quantity
 from engine.objects import placements
+
+_PARSED_MAX: Final = 4_096
 
 AMOUNT_MAX: Final = 2**62
 """Upper bound of a requested amount: no cluster counts as having that much, and int64 columns can be divided by it."""
@@ -55,6 +58,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     def is_workload(self) -> bool:
         """Whether the template has replicas or resource requirements."""
         return self.replicas > 0 or self.requests is not None
+
+
+@functools.lru_cache(maxsize=_PARSED_MAX)
+def parse_pairs(quantities: tuple[tuple[str, str], ...]) -> Requests:
+    """Return the same as ``parse_requests``, for pairs of resource and quantity; the result is cached."""
+    return parse_requests(dict(quantities))
 
 
 def parse_requests(quantities: Mapping[str, quantity.Quantity]) -> Requests:

@@ -42,6 +42,18 @@ def check(data: shapes.Event) -> None:
         case links.ClusterCleared(cluster=cluster):
             _check_clusters((cluster,), "cluster")
         case _:
+            _check_quota(data)
+
+
+def _check_quota(data: shapes.Event) -> None:
+    match data:
+        case links.QuotaRequested(namespace=namespace, key=key):
+            _check_key(key, "key")
+            if not namespace or keys.split(key)[0] != namespace:
+                raise objects.Refusal("key", "names no binding of the namespace")
+        case links.QuotaAnswered(key=key):
+            _check_key(key, "key")
+        case _:
             return
 
 

@@ -71,8 +71,8 @@ def object_document(
     elif row.status:
         document["status"] = decoded(row.status)
     if row.kind == federated_quotas.KIND:
-        overall = _part(document, "spec").get("overall")
-        document["status"] = {**_part(document, "status"), **({"overall": overall} if overall else {})}
+        overall = _part(_part(document, "spec"), "overall")
+        document["status"] = federated_quotas.shown(_part(document, "status"), overall)
     if row.kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
         _overlay(document, metadata, binding)
     if managed:

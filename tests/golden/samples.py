@@ -24,7 +24,7 @@ from events import (
 from events.envelope import Envelope
 from events.objects import read
 from events.validation import verdicts
-from tests.golden import observation_samples
+from tests.golden import observation_samples, quota_samples
 
 AT_MS: Final = 1_716_630_591_120
 """2024-05-25T09:49:51.120Z."""
@@ -462,6 +462,7 @@ _WORKS: Final[tuple[shapes.Event, ...]] = (
 )
 _OTHERS: Final[tuple[shapes.Event, ...]] = (
     *observation_samples.SAMPLES,
+    *quota_samples.SAMPLES,
     rejections.InputRejected(
         verdict="late",
         reason="written for version 1, but version 2 stands",

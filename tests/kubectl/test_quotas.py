@@ -3,7 +3,7 @@
 import json
 
 from events.json_values import Json
-from tests.builders.manifests import manifest
+from tests.builders.manifests import deployment, manifest, on, policy
 from tests.kubectl.commands import Kubectl
 
 
@@ -15,7 +15,7 @@ def test_federated_quota_limits_the_clusters_that_it_assigns_to_and_shows_their_
     spec: Json = {"overall": {"pods": "9"}, "staticAssignments": assigned}
     quota = manifest("policy.karmada.io/v1alpha1", "FederatedResourceQuota", "all", spec=spec)
     kubectl("apply", "-f", "-", given=json.dumps(quota))
-    assert "spec.overall of FederatedResourceQuota is stored without effect" in kubectl.errors
+    assert "Warning" not in kubectl.errors
 
     def status() -> str:
         path = "{.status.aggregatedStatus[*].hard.pods}; {.status.overallUsed.pods} of {.status.overall.pods}"
@@ -33,6 +33,47 @@ def test_federated_quota_limits_the_clusters_that_it_assigns_to_and_shows_their_
     member("delete", "deployment", "web")
 
 
+def test_overall_quota_refuses_more_replicas_and_greater_requests_until_it_grows(kubectl: Kubectl) -> None:
+    quota = manifest(
+        "policy.karmada.io/v1alpha1", "FederatedResourceQuota", "all", spec={"overall": {"cpu": "10m"}}
+    )
+    web_policy = policy("web", on("member1"))
+    kubectl(
+        "apply",
+        "-f",
+        "-",
+        given=json.dumps({"apiVersion": "v1", "kind": "List", "items": [quota, web_policy]}),
+    )
+    web = deployment("web", requests={"cpu": "10m"})
+    kubectl("apply", "-f", "-", given=json.dumps(web))
+
+    def used() -> str:
+        path = "{.status.overallUsed.cpu} of {.status.overall.cpu}"
+        return kubectl("get", "federatedresourcequota", "all", "-o", f"jsonpath={path}")
+
+    def scheduled() -> str:
+        path = '{.spec.clusters[*].replicas} {.status.conditions[?(@.type=="Scheduled")].reason}'
+        return kubectl("get", "rb", "web-deployment", "-o", f"jsonpath={path}")
+
+    def described() -> str:
+        return kubectl("describe", "deployment", "web")
+
+    kubectl.until_true(lambda: used() == "10m of 10m", used)
+    kubectl("scale", "deployment", "web", "--replicas=2")
+    kubectl.until_true(lambda: scheduled() == "1 QuotaExceeded", scheduled)
+    denied = 'admission webhook "resourcebinding.karmada.io" denied the request'
+    kubectl.until_true(
+        lambda: f"{denied}: FederatedResourceQuota({kubectl.namespace}/all) exceeded" in described(),
+        described,
+    )
+    kubectl("set", "resources", "deployment", "web", "--requests=cpu=20m")
+    kubectl.until_true(lambda: "ApplyPolicyFailed" in described(), described)
+    kubectl(
+        "patch", "federatedresourcequota", "all", "--type=merge", "-p", '{"spec":{"overall":{"cpu":"1"}}}'
+    )
+    kubectl.until_true(lambda: (scheduled(), used()) == ("2 Success", "40m of 1"), scheduled)
+
+
 def test_workload_that_exceeds_the_quota_of_its_cluster_waits(kubectl: Kubectl) -> None:
     member = kubectl.on("member1")
     member.until_true(lambda: kubectl.namespace in member("get", "ns"), lambda: member("get", "ns"))
@@ -42,8 +83,8 @@ def test_workload_that_exceeds_the_quota_of_its_cluster_waits(kubectl: Kubectl) 
         "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
         "placement": {"clusterAffinity": {"clusterNames": ["member1"]}, "replicaScheduling": division},
     }
-    policy = manifest("policy.karmada.io/v1alpha1", "PropagationPolicy", "web", spec=spec)
-    kubectl("apply", "-f", "-", given=json.dumps(policy))
+    few = manifest("policy.karmada.io/v1alpha1", "PropagationPolicy", "web", spec=spec)
+    kubectl("apply", "-f", "-", given=json.dumps(few))
     kubectl("create", "deployment", "web", "--image=nginx", "--replicas=3")
     path = '{.status.conditions[?(@.type=="Scheduled")].reason}'
 

@@ -17,7 +17,7 @@ from events import clusters, codec, decisions, rejections, topics
 from events.keys import shard_of
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
-from tests.simulation import departures, dependencies, failover, overrides, preemption, views, world
+from tests.simulation import departures, dependencies, failover, overrides, preemption, quotas, views, world
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
 
@@ -59,6 +59,7 @@ async def check(played: world.World) -> list[str]:
     found += dependencies.check(played)
     found += failover.check(played, records, taken)
     found += preemption.check(records)
+    found += quotas.check(records)
     found += departures.check(records, taken)
     found += await views.check(played, taken)
     report = await verification.verify(log)

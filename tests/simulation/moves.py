@@ -8,7 +8,7 @@ from events import clusters, keys, policies, records, specs, topics
 from events.shapes import PolicyRef, WorkloadRef
 from tests.builders import inputs
 from tests.builders.manifests import POLICIES, manifest, raw
-from tests.simulation import classes
+from tests.simulation import classes, quotas
 from tests.simulation.world import START_MS, World
 
 FAULTS: tuple[faults.Kind, ...] = ("down", "slow", "losing")
@@ -475,6 +475,8 @@ WEIGHTS: dict[Move, int] = {
     keep_snapshot: 3,
     crash_without_the_newest_snapshot: 1,
     leap: 5,
+    quotas.apply_quota: 2,
+    quotas.delete_quota: 1,
 }
 
 

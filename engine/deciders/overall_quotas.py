@@ -1,0 +1,122 @@
+"""Overall quotas (``spec.overall``) of FederatedResourceQuotas: bindings claim shares, which the quotas' owner grants.
+
+A change that makes a binding use more than was granted to it waits until the owner shard of the namespace's quotas
+grants the new amounts. As in the reference, a new assignment that exceeds a quota fails with the reason
+QuotaExceeded, and a template with other requests is not applied. Changes that use no more are made at once and
+reported, as is what ran before the quota existed.
+
+The owner sums what the bindings use and grants what they want, first come, first served, as long as no quota is
+exceeded. A refused claim stays open until the quotas suffice or the binding wants something else.
+"""
+
+from typing import Final
+
+from engine.deciders import quota_amounts, step_outputs
+from engine.deciders.quota_amounts import Amounts, Limits
+from engine.deciders.state import Binding, Ledger, QuotaClaim
+from events import keys, links, quota_decisions
+
+QUOTA_EXCEEDED: Final = "QuotaExceeded"
+
+_VERDICTS_MAX: Final = 500
+"""Verdicts in one record, which bounds its size."""
+
+_DENIED: Final = 'admission webhook "resourcebinding.karmada.io" denied the request: '
+
+
+def admit(binding: Binding, wanted: Amounts, known: Limits, emit: step_outputs.Emitter) -> str | None:
+    """Return None if the binding may use these amounts, otherwise the reason; it is empty until the owner answers."""
+    namespace, _ = keys.split(binding.key)
+    limited = known.get(namespace) if namespace else None
+    if not limited:
+        return None
+    claim, used = emit.shard.quota_claims.get(binding.key), _used(binding)
+    reserved = claim.reserved if claim else {}
+    tracked = {resource for overall in limited.values() for resource in overall}
+    if all(
+        amount <= max(reserved.get(resource, 0), used.get(resource, 0))
+        for resource, amount in wanted.items()
+        if resource in tracked
+    ):
+        return None
+    if claim is None or claim.wanted != wanted:
+        _request(binding, claim, used, wanted, emit)
+        return ""
+    return claim.fault
+
+
+def settle(binding: Binding, known: Limits, emit: step_outputs.Emitter) -> None:
+    """Report what the binding uses, if its namespace has overall quotas and the owner does not know it."""
+    claim = emit.shard.quota_claims.get(binding.key)
+    if claim is None and not known.get(keys.split(binding.key)[0]):
+        return
+    used = _used(binding)
+    if used == (claim.reserved if claim else {}):
+        return
+    wanted = claim.wanted if claim and binding.declared is not None and not claim.is_granted else {}
+    if claim is None or (used, wanted) != (claim.used, claim.wanted):
+        _request(binding, claim, used, wanted, emit)
+
+
+def _used(binding: Binding) -> Amounts:
+    if binding.declared is None:
+        return {}
+    return quota_amounts.amounts(binding.declared.requests, quota_amounts.replicas(binding.clusters))
+
+
+def _request(
+    binding: Binding, claim: QuotaClaim | None, used: Amounts, wanted: Amounts, emit: step_outputs.Emitter
+) -> None:
+    # The step's number, so that a binding that is created again never repeats a number of the one before it.
+    number = max(emit.step, claim.number + 1 if claim else 0)
+    emit.decide(quota_decisions.QuotaClaimed(key=binding.key, number=number, used=used, wanted=wanted))
+    namespace, _ = keys.split(binding.key)
+    emit.send(
+        links.QuotaRequested(namespace=namespace, key=binding.key, number=number, used=used, wanted=wanted)
+    )
+
+
+def share(ledger: Ledger, known: Limits, emit: step_outputs.Emitter) -> None:
+    """Grant or refuse the open claims, and answer those for which that is new."""
+    limits = known.get(ledger.namespace, {})
+    totals = dict(ledger.totals)
+    verdicts: list[quota_decisions.QuotaVerdict] = []
+    for by in ledger.open:
+        claim = ledger.claims[by]
+        fault = _fault(ledger.namespace, limits, totals, claim)
+        if fault and claim.fault:
+            continue
+        if not fault:
+            quota_amounts.add(totals, claim.used, -1)
+            quota_amounts.add(totals, claim.wanted)
+        verdicts.append(quota_decisions.QuotaVerdict(by=by, number=claim.number, fault=fault))
+    used = {
+        name: {
+            resource: quota_amounts.shown(resource, totals[resource])
+            for resource in sorted(overall)
+            if resource in totals
+        }
+        for name, overall in sorted(limits.items())
+    }
+    if not verdicts and used == ledger.shown:
+        return
+    for start in range(0, max(len(verdicts), 1), _VERDICTS_MAX):
+        portion = tuple(verdicts[start : start + _VERDICTS_MAX])
+        emit.decide(quota_decisions.QuotaDecided(namespace=ledger.namespace, used=used, verdicts=portion))
+    for verdict in verdicts:
+        emit.send(links.QuotaAnswered(key=verdict.by, number=verdict.number, fault=verdict.fault))
+
+
+def _fault(namespace: str, limits: dict[str, Amounts], totals: Amounts, claim: QuotaClaim) -> str:
+    """Return which quota a claim exceeds, in the words of the reference; empty if none."""
+    for name, overall in sorted(limits.items()):
+        for resource, limit in sorted(overall.items()):
+            more = claim.wanted.get(resource, 0) - claim.used.get(resource, 0)
+            total = totals.get(resource, 0) + more
+            if more > 0 and total > limit:
+                return (
+                    f"{_DENIED}FederatedResourceQuota({namespace}/{name}) exceeded for resource {resource}: "
+                    f"requested sum {quota_amounts.shown(resource, total)}, "
+                    f"limit {quota_amounts.shown(resource, limit)}."
+                )
+    return ""

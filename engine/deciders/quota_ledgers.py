@@ -1,0 +1,46 @@
+"""State of overall quotas: the claim of each binding, and the ledger of each namespace in its quotas' owner shard."""
+
+from engine.deciders import quota_amounts
+from engine.deciders.state import Ledger, QuotaClaim, ShardState
+from events import links, quota_decisions
+
+
+def take(shard: ShardState, key: str, link: links.QuotaRequested) -> bool:
+    """Fold a claim into the ledger with this key; return False if a newer one is known."""
+    ledger = shard.ledgers.setdefault(key, Ledger(link.namespace))
+    previous = ledger.claims.pop(link.key, None)
+    if previous is not None:
+        if link.number <= previous.number:
+            ledger.claims[link.key] = previous
+            return False
+        quota_amounts.add(ledger.totals, previous.reserved, -1)
+    quota_amounts.add(ledger.totals, link.used)
+    if link.used or link.wanted:
+        ledger.claims[link.key] = QuotaClaim(link.number, link.used, link.wanted)
+    if link.wanted:
+        ledger.open[link.key] = True
+    else:
+        ledger.open.pop(link.key, None)
+    return True
+
+
+def apply(shard: ShardState, data: quota_decisions.QuotaClaimed | quota_decisions.QuotaDecided) -> None:
+    """Apply a claim of one of the shard's bindings, or verdicts on claims on the quotas that the shard owns."""
+    if isinstance(data, quota_decisions.QuotaClaimed):
+        if data.used or data.wanted:
+            shard.quota_claims[data.key] = QuotaClaim(data.number, data.used, data.wanted)
+        else:
+            shard.quota_claims.pop(data.key, None)
+        return
+    ledger = shard.ledgers[data.subject]
+    ledger.shown = data.used
+    for verdict in data.verdicts:
+        claim = ledger.claims[verdict.by]
+        claim.fault = verdict.fault
+        if not verdict.fault:
+            quota_amounts.add(ledger.totals, claim.used, -1)
+            quota_amounts.add(ledger.totals, claim.wanted)
+            claim.is_granted = True
+            del ledger.open[verdict.by]
+    if not ledger.claims and not data.used:
+        del shard.ledgers[data.subject]

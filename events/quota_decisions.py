@@ -1,0 +1,42 @@
+"""Topic ``decisions``: claims on the overall quotas of FederatedResourceQuotas."""
+
+from events import decisions, keys, shapes
+
+
+class QuotaClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
+    """The amounts that a binding uses of its namespace's overall quotas, and those that it needs for its next change.
+
+    Amounts are those of all replicas: cpu in millicores, others in whole units. ``wanted`` is empty if no change
+    waits. The owner shard of the quotas answers the newest ``number``.
+    """
+
+    number: shapes.Count
+    used: dict[str, shapes.Count] = {}
+    wanted: dict[str, shapes.Count] = {}
+
+
+class QuotaVerdict(shapes.Shape, frozen=True, kw_only=True):
+    """The answer to the claim ``number`` of the binding ``by``; without ``fault`` it is granted."""
+
+    by: str
+    number: shapes.Count
+    fault: str = ""
+
+
+class QuotaDecided(shapes.Event, frozen=True, kw_only=True):
+    """Claims on the overall quotas of a namespace that are granted or refused.
+
+    ``used`` has the sum of all that is granted, by FederatedResourceQuota and resource.
+    """
+
+    namespace: str
+    used: dict[str, dict[str, str]] = {}
+    verdicts: tuple[QuotaVerdict, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        return keys.quota_key(self.namespace)
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return tuple(verdict.by for verdict in self.verdicts)

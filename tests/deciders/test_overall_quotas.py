@@ -1,0 +1,108 @@
+"""Overall quotas of FederatedResourceQuotas bound what the bindings of a namespace use together."""
+
+from events import decisions, keys, policies, quota_decisions, shapes
+from tests.builders.inputs import capacity, deleted, deployment, joined, key, policy, quota, tainted
+from tests.builders.manifests import AGGREGATED, POLICIES, on, selector
+from tests.deciders.story import Story
+
+WEB, API = key("web"), key("api")
+LIMIT = "FederatedResourceQuota(default/all) exceeded for resource cpu: requested sum {}, limit {}."
+
+
+async def _begun(story: Story, cpu: str) -> None:
+    """Two clusters with capacity, a policy that divides Deployments over them, and a quota of CPU."""
+    await story.submit(
+        joined("member1"),
+        joined("member2"),
+        capacity("member1"),
+        capacity("member2"),
+        policy("p", on("member1", "member2", scheduling=AGGREGATED), selector()),
+    )
+    if cpu:
+        await story.submit(quota("all", cpu))
+
+
+def _web(replicas: int, cpu: str = "500m", name: str = "web") -> shapes.Event:
+    return deployment(name, replicas, cpu)
+
+
+async def _used(story: Story) -> dict[str, str]:
+    return (await story.recorded(quota_decisions.QuotaDecided))[-1].used["all"]
+
+
+async def _failures(story: Story, about: str) -> list[tuple[str, str]]:
+    failed = await story.recorded(decisions.ScheduleFailed, about)
+    return [(each.reason, each.message.rpartition("request: ")[2]) for each in failed]
+
+
+async def test_workload_beyond_the_quota_waits_until_another_leaves(story: Story) -> None:
+    await _begun(story, "1")
+    await story.submit(_web(2))
+    assert sum(story.placed(WEB).values()) == 2
+    assert await _used(story) == {"cpu": "1"}
+    await story.submit(_web(1, name="api"))
+    assert story.placed(API) == {}
+    assert await _failures(story, API) == [("QuotaExceeded", LIMIT.format("1500m", "1"))]
+    await story.restart()
+    await story.submit(deleted("web"))
+    assert sum(story.placed(API).values()) == 1
+    assert await _used(story) == {"cpu": "500m"}
+    assert WEB not in story.worker.folds[keys.shard_of(WEB)].state.quota_claims
+
+
+async def test_scaling_beyond_the_quota_keeps_the_replicas_until_the_quota_grows(story: Story) -> None:
+    await _begun(story, "1")
+    await story.submit(_web(1))
+    await story.submit(_web(3))
+    assert sum(story.placed(WEB).values()) == 1
+    assert await _failures(story, WEB) == [("QuotaExceeded", LIMIT.format("1500m", "1"))]
+    await story.submit(quota("all", "1400m"))
+    assert sum(story.placed(WEB).values()) == 1
+    await story.submit(_web(2))
+    assert sum(story.placed(WEB).values()) == 2
+    await story.submit(_web(3), quota("all", "2"))
+    assert sum(story.placed(WEB).values()) == 3
+    assert await _used(story) == {"cpu": "1500m"}
+    await story.submit(_web(1))
+    assert await _used(story) == {"cpu": "500m"}
+
+
+async def test_template_with_requests_beyond_the_quota_is_not_applied(story: Story) -> None:
+    await _begun(story, "1")
+    await story.submit(_web(1))
+    await story.submit(_web(1, cpu="2"))
+    assert [
+        each.fault.rpartition("request: ")[2] for each in await story.recorded(decisions.ClaimRefused)
+    ] == [LIMIT.format("2", "1")]
+    assert (await story.recorded(decisions.BindingDeclared, WEB))[-1].requests == {"cpu": "500m"}
+    await story.submit(quota("all", "2"))
+    assert (await story.recorded(decisions.BindingDeclared, WEB))[-1].requests == {"cpu": "2"}
+    assert await _used(story) == {"cpu": "2"}
+
+
+async def test_quota_counts_what_ran_before_it_and_ends_with_its_deletion(story: Story) -> None:
+    await _begun(story, "")
+    await story.submit(_web(4))
+    await story.submit(quota("all", "1"))
+    await story.submit(_web(4, cpu="501m"))
+    assert await _used(story) == {"cpu": "2"}
+    await story.submit(_web(5))
+    assert sum(story.placed(WEB).values()) == 4
+    ref = shapes.WorkloadRef(
+        api_version=POLICIES, kind="FederatedResourceQuota", name="all", namespace="default"
+    )
+    await story.submit(policies.ConfigurationDeleted(object=ref))
+    assert sum(story.placed(WEB).values()) == 5
+
+
+async def test_each_of_two_workloads_decided_at_once_counts(story: Story) -> None:
+    await _begun(story, "1")
+    await story.submit(_web(2), _web(2, name="api"))
+    assert sorted(sum(story.placed(each).values()) for each in (WEB, API)) == [0, 2]
+
+
+async def test_eviction_gives_back_what_no_other_cluster_takes(story: Story) -> None:
+    await _begun(story, "1")
+    await story.submit(_web(2))
+    await story.submit(tainted("member1", "NoExecute"), tainted("member2", "NoExecute"))
+    assert await _used(story) == {"cpu": "0"}
