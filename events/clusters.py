@@ -224,9 +224,13 @@ class MemberObjectApplied(ClusterEvent, frozen=True, kw_only=True):
 
 
 class MemberObjectDeleted(ClusterEvent, frozen=True, kw_only=True):
-    """A client of a simulated member's API deleted an object there; with a namespace, all that is in it."""
+    """A client of a simulated member's API deleted an object there; with a namespace, all that is in it.
+
+    ``orphans``: the pods and ReplicaSets that the object owns stay.
+    """
 
     object: shapes.WorkloadRef
+    orphans: bool = False
 
 
 class MemberPodDeleted(ClusterEvent, frozen=True, kw_only=True):

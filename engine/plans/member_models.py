@@ -19,7 +19,7 @@ from engine.kubeapi.values import quantity
 from engine.log import port, reading
 from engine.objects import clusters as manifests
 from engine.simulation import log_reading as simulated_reading
-from engine.simulation import member_fleet, recovery, specs
+from engine.simulation import member_fleet, member_history, specs
 from events import chain, clusters, health, topics, works
 
 _ASSUMED: Final = (
@@ -47,7 +47,7 @@ class _Known(Struct, frozen=True, gc=False):
     shard: int
     at_ms: int
 
-    def history(self, cluster: str, key: str) -> recovery.WorkloadHistory:
+    def history(self, cluster: str, key: str) -> member_history.WorkloadHistory:
         declared, work, report = self.declared, self.work, self.report
         # A suspended work leaves the one before it running, which is the reported one.
         version = (report.term, report.step) if work.suspended and report else (work.term, work.step)
@@ -67,7 +67,7 @@ class _Known(Struct, frozen=True, gc=False):
             overwrites=work.overwrites,
             completions=work.completions,
         )
-        past = recovery.WorkloadHistory(
+        past = member_history.WorkloadHistory(
             (work.term, work.step), applied=applied, created_ms=self.at_ms, suspended=work.suspended
         )
         if report is not None and report.fault:
@@ -182,7 +182,7 @@ def _chain(state: ShardState) -> chain.Chain:
     return chain.Chain(state.shard, state.number, state.term, state.digest, is_open=True)
 
 
-def _take_works(histories: Mapping[str, recovery.History], shard: ShardState) -> None:
+def _take_works(histories: Mapping[str, member_history.History], shard: ShardState) -> None:
     """Add the works of a shard's bindings, and its removals that are not confirmed yet."""
     for key, binding in shard.bindings.items():
         for cluster, work in binding.works.items():
@@ -195,10 +195,10 @@ def _take_works(histories: Mapping[str, recovery.History], shard: ShardState) ->
     for cluster, removals in shard.removals.items():
         if (history := histories.get(cluster)) is not None:
             for key, version in removals.items():
-                history.workloads[key] = recovery.WorkloadHistory(version, removed=True)
+                history.workloads[key] = member_history.WorkloadHistory(version, removed=True)
 
 
-def _take(history: recovery.History, cluster: str, key: str, known: _Known) -> None:
+def _take(history: member_history.History, cluster: str, key: str, known: _Known) -> None:
     """Add what is known about a workload, unless a newer report has been read."""
     if history.capacity is not None and key not in history.reports and known.rests():
         history.resting[key] = known
@@ -208,10 +208,10 @@ def _take(history: recovery.History, cluster: str, key: str, known: _Known) -> N
         history.reports[key] = report
 
 
-def _history(spec: specs.MemberSpec, models: Models, facts: Facts) -> recovery.History:
+def _history(spec: specs.MemberSpec, models: Models, facts: Facts) -> member_history.History:
     known = facts.health.get(spec.name)
     is_ready = None if known is None else known.status == member_facts.READY
-    return recovery.History(
+    return member_history.History(
         joined=True,
         was_joined=True,
         ready=is_ready,

@@ -11,7 +11,17 @@ from msgspec import structs
 
 from engine.domain import marks
 from engine.objects import workloads
-from engine.simulation import addresses, cron_jobs, lists, nodes, pod_priorities, statuses, unmanaged
+from engine.simulation import (
+    addresses,
+    cron_jobs,
+    lists,
+    nodes,
+    pod_priorities,
+    replica_sets,
+    statuses,
+    uids,
+    unmanaged,
+)
 from engine.simulation.specs import uid
 from engine.simulation.state import MemberState, Revision, Unmanaged, Workload
 from engine.works import templates
@@ -21,8 +31,6 @@ from events.json_values import Json, as_object, object_at, objects_at
 
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
-_REVISION: Final = "deployment.kubernetes.io/revision"
-_HASH: Final = "pod-template-hash"
 
 
 def workload_object(
@@ -41,7 +49,7 @@ def workload_object(
     metadata: Json = {
         "name": ref.name,
         **({"namespace": ref.namespace} if ref.namespace else {}),
-        "uid": uid_of(state, workload),
+        "uid": uids.of_object(state.spec.name, workload),
         "generation": max(workload.generation, 1),
         "creationTimestamp": times.to_seconds_text(workload.created_ms),
     }
@@ -75,7 +83,7 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
         workload.template = templates.read(item.manifest)
     metadata: Json = {
         **object_at(value, "metadata"),
-        "uid": uid_of(state, workload),
+        "uid": uids.of_object(state.spec.name, workload),
         "generation": item.generation,
         "creationTimestamp": times.to_seconds_text(item.created_ms),
     }
@@ -83,7 +91,7 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> Json:
         labels = {_NAME_LABEL: ref.name, **object_at(metadata, "labels")}
         metadata["labels"] = labels
     if item.revisions and ref.kind == "Deployment":
-        revision = {_REVISION: str(item.revisions[-1].number)}
+        revision = {replica_sets.REVISION: str(item.revisions[-1].number)}
         metadata["annotations"] = {**object_at(metadata, "annotations"), **revision}
     result: Json = {**value, "metadata": metadata}
     status = {**object_at(value, "status"), **statuses.status(state, workload)}
@@ -103,15 +111,17 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
     places = nodes.Places(state, workload)
     rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
     priority: Json = {} if rank is None else {"priority": rank.value}
-    hash_label: Json = {_HASH: workload.template.digest} if workload.ref.kind == "Deployment" else {}
+    hash_label: Json = (
+        {templates.HASH_LABEL: workload.template.digest} if workload.ref.kind == "Deployment" else {}
+    )
     unschedulable = nodes.unschedulable(state, workload) if workload.pending else ""
-    for pod in lists.pods_of(state, workload):
+    for pod in lists.pods_of(state.spec.name, workload):
         created = times.to_seconds_text(pod.created_ms)
         since = times.to_seconds_text(pod.ready_ms) if pod.ready_ms and pod.ready else created
         metadata: Json = {
             "name": pod.name,
             "namespace": pod.namespace,
-            "uid": _uid(state, pod.name, str(pod.created_ms)),
+            "uid": uids.of_pod(state.spec.name, pod.name, pod.created_ms),
             "creationTimestamp": created,
             "labels": {**pod.labels, **hash_label},
             "ownerReferences": [owner_of_pods(state, workload)],
@@ -219,7 +229,7 @@ def template_of(manifest: bytes) -> Json:
     return object_at(value, "spec", "template")
 
 
-def replica_sets(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
+def sets(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
     """Yield the ReplicaSets of a Deployment: the one that owns its pods, and those of earlier revisions."""
     item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
     revisions = () if item is None else item.revisions
@@ -234,7 +244,7 @@ def replica_sets(state: MemberState, workload: Workload, manifest: bytes) -> Ite
             cohorts=[],
             pending=0,
             created_ms=revision.created_ms,
-            uid=uid_of(state, workload),
+            uid=uids.of_object(state.spec.name, workload),
         )
         yield _with_revision(_replica_set(state, old, msgspec.json.encode(earlier)), revision)
     yield _with_revision(current, revisions[-1]) if revisions else current
@@ -242,39 +252,25 @@ def replica_sets(state: MemberState, workload: Workload, manifest: bytes) -> Ite
 
 def _with_revision(value: Json, revision: Revision) -> Json:
     metadata = object_at(value, "metadata")
-    annotations = {**object_at(metadata, "annotations"), _REVISION: str(revision.number)}
+    annotations = {**object_at(metadata, "annotations"), replica_sets.REVISION: str(revision.number)}
     created = times.to_seconds_text(revision.created_ms)
     return {**value, "metadata": {**metadata, "annotations": annotations, "creationTimestamp": created}}
 
 
 def _replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Json:
     owner = workload_object(state, workload, manifest)
-    deployment = object_at(owner, "spec")
-    template = object_at(deployment, "template")
-    hash_label: Json = {_HASH: workload.template.digest}
-    metadata = object_at(template, "metadata")
-    labels = {**object_at(metadata, "labels"), **hash_label}
-    selector = object_at(deployment, "selector")
-    matched = {**object_at(selector, "matchLabels"), **hash_label}
+    template = object_at(owner, "spec", "template")
+    value = replica_sets.manifest(owner, template, workload.template.digest, workload.replicas or 0, 1)
     status = object_at(owner, "status")
     fields = ("replicas", "readyReplicas", "availableReplicas")
     return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
+        **value,
         "metadata": {
-            "name": _set_name(workload),
-            "namespace": workload.ref.namespace,
-            "uid": _uid(state, workload.object_key, "replicaset", workload.template.digest),
+            **object_at(value, "metadata"),
+            "uid": uids.of_replica_set(state.spec.name, workload.object_key, workload.template.digest),
             "generation": 1,
             "creationTimestamp": times.to_seconds_text(workload.created_ms),
-            "labels": labels,
-            "annotations": {_REVISION: "1"},
             "ownerReferences": [_owned_by(state, workload)],
-        },
-        "spec": {
-            "replicas": workload.replicas,
-            "selector": {**selector, "matchLabels": matched},
-            "template": {**template, "metadata": {**metadata, "labels": labels}},
         },
         "status": {
             "observedGeneration": 1,
@@ -338,10 +334,6 @@ def controller_revisions(state: MemberState, workload: Workload, manifest: bytes
         }
 
 
-def _set_name(workload: Workload) -> str:
-    return f"{workload.ref.name}-{workload.template.digest}"
-
-
 def owner_of_pods(state: MemberState, workload: Workload) -> Json:
     """Return the owner reference of a pod: its workload, or the ReplicaSet of a Deployment."""
     if workload.ref.kind != "Deployment":
@@ -349,8 +341,8 @@ def owner_of_pods(state: MemberState, workload: Workload) -> Json:
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
-        "name": _set_name(workload),
-        "uid": _uid(state, workload.object_key, "replicaset", workload.template.digest),
+        "name": replica_sets.name(workload.ref.name, workload.template.digest),
+        "uid": uids.of_replica_set(state.spec.name, workload.object_key, workload.template.digest),
         "controller": True,
         "blockOwnerDeletion": True,
     }
@@ -362,14 +354,9 @@ def _owned_by(state: MemberState, workload: Workload) -> Json:
         "apiVersion": ref.api_version,
         "kind": ref.kind,
         "name": ref.name,
-        "uid": uid_of(state, workload),
+        "uid": uids.of_object(state.spec.name, workload),
         "controller": True,
     }
-
-
-def uid_of(state: MemberState, workload: Workload) -> str:
-    """Return the uid of a workload's object."""
-    return workload.uid or _uid(state, workload.object_key, str(workload.created_ms))
 
 
 def _uid(state: MemberState, *parts: str) -> str:

@@ -14,7 +14,7 @@ from events.json_values import Json, at, object_at, objects_at
 def claims(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
     """Yield the claims of a StatefulSet's pods, by its volumeClaimTemplates."""
     templates = objects_at(msgspec.json.decode(manifest), "spec", "volumeClaimTemplates")
-    for pod in lists.pods_of(state, workload) if templates else ():
+    for pod in lists.pods_of(state.spec.name, workload) if templates else ():
         for template in templates:
             metadata = object_at(template, "metadata")
             name = f"{metadata.get('name')}-{pod.name}"

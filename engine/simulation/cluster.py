@@ -14,6 +14,7 @@ from engine.simulation import (
     capacity,
     cron_jobs,
     disruption_budgets,
+    owner_index,
     pod_priorities,
     quotas,
     replicas,
@@ -29,11 +30,12 @@ from engine.simulation.state import (
     Gone,
     MemberState,
     ReportCause,
+    Unmanaged,
     Version,
     Workload,
 )
 from engine.works.templates import EMPTY, PRIORITY_CLASS, Template
-from events import shapes, works
+from events import clusters, shapes, works
 
 Work = works.WorkApplied | works.WorkRemoved | works.WorkSuspended
 
@@ -95,9 +97,9 @@ def apply_object(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> N
     unmanaged.apply(state, manifest, uid, at_ms)
 
 
-def delete_object(state: MemberState, ref: shapes.WorkloadRef, at_ms: int) -> None:
+def delete_object(state: MemberState, write: clusters.MemberObjectDeleted, at_ms: int) -> None:
     """Delete an object for a client of the member; a work that was in conflict with it is applied now."""
-    for conflict in unmanaged.delete(state, ref, at_ms):
+    for conflict in unmanaged.delete(state, write.object, at_ms, keeps_pods=write.orphans):
         apply_work(state, conflict.work, at_ms, template=conflict.template, cause=conflict.cause)
 
 
@@ -140,8 +142,11 @@ def _apply(
 ) -> None:
     version = (work.term, work.step)
     workload = state.workloads.get(work.key)
+    pods: list[Unmanaged] = []
     if workload is None:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
+        pods = unmanaged.orphans_of(state, work.key)
+        unmanaged.take_orphans(state, workload)
         state.workloads[work.key] = workload
         quotas.touch(state, work.template.namespace)
     count = replicas.desired(state, work.template, work.replicas, template)
@@ -162,6 +167,7 @@ def _apply(
     state.tombstones.pop(work.key, None)
     state.gone.pop(work.key, None)
     replicas.run(state, workload, workload.replicas or 0, template, at_ms)
+    unmanaged.resume_orphans(state, workload, pods)
     record_priority_class(state, workload)
     served_kinds.record(state, workload)
     state.dirty[work.key] = None
@@ -203,6 +209,7 @@ def _remove(state: MemberState, key: str, version: Version, cause: ReportCause, 
             state.definitions.pop(key, None)
             disruption_budgets.forget(state, workload)
             autoscaler_index.forget(state, key)
+            owner_index.touch(state, key)
             quotas.forget(state, key, workload.ref.namespace)
             quotas.touch(state, workload.ref.namespace)
             if workload.ref.kind == PRIORITY_CLASS:

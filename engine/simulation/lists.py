@@ -67,18 +67,18 @@ class WorkloadStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     preserved: bool
 
 
-def pods_of(state: MemberState, workload: Workload) -> Iterator[Pod]:
-    """Yield the pods of a workload, oldest first."""
+def pods_of(cluster: str, workload: Workload) -> Iterator[Pod]:
+    """Yield the pods of a workload in a cluster, oldest first."""
     count = workload.succeeded + workload.admitted + workload.pending
     slots = iter(replicas.slots(workload.replaced, count))
     for slot in itertools.islice(slots, workload.succeeded):
-        pod = _pod(state, workload, slot, workload.created_ms, None, running=False)
+        pod = _pod(cluster, workload, slot, workload.created_ms, None, running=False)
         yield structs.replace(pod, phase=SUCCEEDED)
     for cohort in workload.cohorts:
         for slot in itertools.islice(slots, cohort.count):
-            yield _pod(state, workload, slot, cohort.created_ms, cohort.ready_ms, running=cohort.running)
+            yield _pod(cluster, workload, slot, cohort.created_ms, cohort.ready_ms, running=cohort.running)
     for slot in slots:
-        yield _pod(state, workload, slot, workload.pending_since_ms, None, running=False)
+        yield _pod(cluster, workload, slot, workload.pending_since_ms, None, running=False)
 
 
 def find_pod(state: MemberState, namespace: str, name: str) -> FoundPod | None:
@@ -86,7 +86,7 @@ def find_pod(state: MemberState, namespace: str, name: str) -> FoundPod | None:
     for workload in state.workloads.values():
         if workload.ref.namespace != namespace or not name.startswith(workload.ref.name):
             continue
-        for pod in pods_of(state, workload):
+        for pod in pods_of(state.spec.name, workload):
             if pod.name == name and pod.phase != SUCCEEDED:
                 return FoundPod(workload, pod.slot)
     return None
@@ -100,7 +100,7 @@ def pods(
         pod
         for state, workload in _selected(states, namespace)
         if selector.matches(workload.template.labels)
-        for pod in pods_of(state, workload)
+        for pod in pods_of(state.spec.name, workload)
     )
     return list(itertools.islice(selected, min(limit, LISTED_MAX)))
 
@@ -143,13 +143,13 @@ def pod_name(cluster: str, workload: Workload, slot: int) -> str:
     if workload.ref.kind == "StatefulSet":
         return f"{name}-{slot}"
     replaced = workload.replaced.get(slot, 0)
-    seed = f"{cluster}\0{workload.object_key}\0{digest}\0{slot}"
+    seed = f"{cluster}\0{workload.origin or workload.object_key}\0{digest}\0{slot}"
     suffix = templates.letters(f"{seed}\0{replaced}" if replaced else seed, _SUFFIX_LETTERS)
     return f"{name}-{digest}-{suffix}" if workload.ref.kind == "Deployment" else f"{name}-{suffix}"
 
 
 def _pod(
-    state: MemberState,
+    cluster: str,
     workload: Workload,
     slot: int,
     created_ms: int,
@@ -159,9 +159,9 @@ def _pod(
 ) -> Pod:
     lacks_image = ready_ms == NEVER_MS
     return Pod(
-        cluster=state.spec.name,
+        cluster=cluster,
         namespace=workload.ref.namespace,
-        name=pod_name(state.spec.name, workload, slot),
+        name=pod_name(cluster, workload, slot),
         owner=f"{workload.ref.kind}/{workload.ref.name}",
         labels=workload.template.labels,
         phase="Running" if running else "Pending",

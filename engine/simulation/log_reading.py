@@ -1,6 +1,6 @@
 """Read a log to rebuild members: their clusters, works, reports and templates.
 
-``recovery`` folds the records; this module reads them in batches and lets other tasks run in between.
+``member_history`` folds the records; this module reads them in batches and lets other tasks run in between.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from engine.log import port, reading
-from engine.simulation import recovery, specs, state
+from engine.simulation import member_history, recovery, specs, state
 from engine.simulation.cluster import Work
 from engine.simulation.counted_works import CountingWorks
 from engine.simulation.state import MemberState, ReportCause
@@ -44,14 +44,14 @@ async def rebuild(
     ends: port.Ends,
     counting: CountingWorks,
     clock_ms: Callable[[], int],
-    known: Mapping[str, recovery.History],
+    known: Mapping[str, member_history.History],
 ) -> tuple[dict[str, MemberState], dict[str, int], frozenset[str]]:
     """Return the members as of ``ends``.
 
     The result is their states; for each member that is down the offset of its first work not applied; and the
     names of members that have never joined. The histories of ``known`` members are not read.
     """
-    read = {spec.name: recovery.History() for spec in members if spec.name not in known}
+    read = {spec.name: member_history.History() for spec in members if spec.name not in known}
     behind = await _read(log, read, ends, counting) if read else {}
     histories = {**known, **read}
     for name, history in known.items():
@@ -59,16 +59,16 @@ async def rebuild(
             behind[name] = ends.get((topics.WORKS, keys.shard_of(name)), 0)
     overridden: dict[str, dict[str, Template]] = {}
     for name, history in histories.items():
-        recovery.take_writes(history, sys.maxsize)
+        member_history.take_writes(history, sys.maxsize)
         overridden[name] = await _settle_overridden(contents.renderer, history)
     # Together, since members share most templates.
     loaded = await contents.loader.load(
-        {position for history in histories.values() for _, position in recovery.positions(history)}
+        {position for history in histories.values() for _, position in member_history.positions(history)}
     )
     states: dict[str, MemberState] = {}
     for spec in members:
         history = histories[spec.name]
-        templates = {key: loaded[position] for key, position in recovery.positions(history)}
+        templates = {key: loaded[position] for key, position in member_history.positions(history)}
         member = states[spec.name] = state.initial_state(spec)
         recovery.restore(member, history, templates | overridden[spec.name], clock_ms())
         await asyncio.sleep(0)
@@ -86,7 +86,7 @@ def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
             return None
 
 
-def write_in(record: StoredRecord, decoded: codec.Decoded) -> recovery.ObjectWrite | None:
+def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.ObjectWrite | None:
     """Return the write of a client of the member in a record of ``clusters``; None for others and invalid ones."""
     data = decoded.data
     if not isinstance(data, clusters.MemberWrite):
@@ -96,12 +96,12 @@ def write_in(record: StoredRecord, decoded: codec.Decoded) -> recovery.ObjectWri
     except objects.Refusal:
         return None  # the shard that reads the record rejects it
     head = decoded.envelope
-    return recovery.ObjectWrite(
+    return member_history.ObjectWrite(
         record.number, data, ids.object_uid(head.source, head.id, record.key), _time_of(head)
     )
 
 
-def undecoded_write_in(record: StoredRecord) -> recovery.ObjectWrite | None:
+def undecoded_write_in(record: StoredRecord) -> member_history.ObjectWrite | None:
     """Return ``write_in`` of a record; other types of events are not decoded."""
     if record.headers.get("ce_type") not in _WRITES:
         return None
@@ -115,13 +115,13 @@ def cause_of(record: StoredRecord, head: envelope.Envelope) -> ReportCause:
 
 
 async def _read(
-    log: port.Log, histories: Mapping[str, recovery.History], ends: port.Ends, counting: CountingWorks
+    log: port.Log, histories: Mapping[str, member_history.History], ends: port.Ends, counting: CountingWorks
 ) -> dict[str, int]:
     """Fold the records of members; return for each that is down the offset of its first work not applied."""
     async for record in reading.of_partition(log, topics.CLUSTERS, 0, end=ends.get((topics.CLUSTERS, 0), 0)):
         history = histories.get(record.key)
         if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
-            recovery.take_cluster(history, decoded.data, record.number, decoded.envelope.source)
+            member_history.take_cluster(history, decoded.data, record.number, decoded.envelope.source)
             if (write := write_in(record, decoded)) is not None:
                 history.writes.append(write)
     behind = await _take_works(log, histories, ends, counting)
@@ -134,7 +134,7 @@ async def _read(
 
 
 async def _take_works(
-    log: port.Log, histories: Mapping[str, recovery.History], ends: port.Ends, counting: CountingWorks
+    log: port.Log, histories: Mapping[str, member_history.History], ends: port.Ends, counting: CountingWorks
 ) -> dict[str, int]:
     behind: dict[str, int] = {}
     await counting.follow(ends)
@@ -150,26 +150,28 @@ async def _take_works(
                 behind.setdefault(record.key, record.offset)
                 continue
             work, head = work_read
-            recovery.take_writes(history, record.number)
-            recovery.take_work(history, work, _time_of(head), cause_of(record, head))
+            member_history.take_writes(history, record.number)
+            member_history.take_work(history, work, _time_of(head), cause_of(record, head))
     for name, history in histories.items():
         if history.down_since:
             behind.setdefault(name, ends.get((topics.WORKS, keys.shard_of(name)), 0))
     return behind
 
 
-def take_report(histories: Mapping[str, recovery.History], record: StoredRecord) -> None:
+def take_report(histories: Mapping[str, member_history.History], record: StoredRecord) -> None:
     """Fold a record of ``health`` into the history of the member that reported it, if it has one."""
     decoded = codec.decode(record)
     match decoded:
         case codec.Decoded(data=health.WorkloadReported() | health.WorkloadGone() as report):
             if (history := histories.get(report.cluster)) is not None:
-                recovery.take_report(history, report, record.number)
+                member_history.take_report(history, report, record.number)
         case _:
             pass
 
 
-async def _settle_overridden(renderer: manifests.Renderer, history: recovery.History) -> dict[str, Template]:
+async def _settle_overridden(
+    renderer: manifests.Renderer, history: member_history.History
+) -> dict[str, Template]:
     """Decide which work of each workload runs if the newest has overrides; return the rendered templates."""
     templates: dict[str, Template] = {}
     overridden = [
@@ -194,7 +196,7 @@ async def _settle_overridden(renderer: manifests.Renderer, history: recovery.His
                 templates[key] = rendered.template
                 break
             fault = fault or rendered.fault
-        recovery.choose_work(workload, newest, running_work, fault)
+        member_history.choose_work(workload, newest, running_work, fault)
     return templates
 
 

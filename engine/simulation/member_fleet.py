@@ -17,13 +17,13 @@ from engine import diagnostics
 from engine.kubeapi.values import selectors
 from engine.log import port
 from engine.simulation import (
-    autoscaling,
     cluster,
+    controllers,
     counted_works,
     faults,
     lists,
     log_reading,
-    recovery,
+    member_history,
     reports,
     resting,
     specs,
@@ -54,7 +54,7 @@ _log = diagnostics.logger(__name__)
 class Past(Struct, frozen=True, kw_only=True):
     """Members whose histories are known otherwise than from the log, and the chains of the shards at its end."""
 
-    histories: dict[str, recovery.History]
+    histories: dict[str, member_history.History]
     chains: dict[int, Chain]
 
 
@@ -86,7 +86,7 @@ class Members:
         self._taken: dict[int, int] = {}
         self._counting = counted_works.CountingWorks(log)
         self._clusters_taken = 0
-        self._writes: dict[str, deque[recovery.ObjectWrite]] = {}
+        self._writes: dict[str, deque[member_history.ObjectWrite]] = {}
         self._behind: dict[str, int] = {}
         self._unseen: frozenset[str] = frozenset()
         self._touched: dict[str, None] = {}
@@ -166,8 +166,8 @@ class Members:
             self._touched[name] = None
             await self._turn()
 
-    async def write(self, name: str, data: clusters.MemberWrite) -> None:
-        """Record the write of a client in a member and carry it out.
+    async def write(self, name: str, *data: clusters.MemberWrite) -> None:
+        """Record writes of a client in a member, all or none, and carry them out.
 
         Raises UnknownMemberError, and LogError if the append failed.
         """
@@ -177,7 +177,10 @@ class Members:
             # Rebuilt from the log if it stays open whether the write was stored.
             self._is_stale = True
             await self._log.append(
-                [self._record(name, reports.Report(data, name, reports.NO_WORK), self._clock_ms())]
+                [
+                    self._record(name, reports.Report(each, name, reports.NO_WORK), self._clock_ms())
+                    for each in data
+                ]
             )
             self._is_stale = False
             await self._turn()
@@ -293,15 +296,10 @@ class Members:
     def _advance(self, name: str, now_ms: int) -> list[records.Record]:
         state = self._states[name]
         batch = [self._record(name, report, now_ms) for report in cluster.advance(state, now_ms)]
-        if (
-            state.to_scale
-            and not state.faults.cut_off
-            and not state.spec.modelled
-            and name not in self._writes
-        ):
+        if name not in self._writes:
             batch += [
                 self._record(name, reports.Report(write, name, reports.NO_WORK), now_ms)
-                for write in autoscaling.writes(state, now_ms)
+                for write in controllers.writes(state, now_ms)
             ]
         due_ms = cluster.due_ms(state)
         if due_ms is not None and due_ms != self._due_of.get(name):
@@ -459,8 +457,8 @@ class Members:
             match write.data:
                 case clusters.MemberObjectApplied(manifest=manifest):
                     cluster.apply_object(state, bytes(manifest), write.uid, write.at_ms)
-                case clusters.MemberObjectDeleted(object=ref):
-                    cluster.delete_object(state, ref, write.at_ms)
+                case clusters.MemberObjectDeleted() as deletion:
+                    cluster.delete_object(state, deletion, write.at_ms)
                 case clusters.MemberPodDeleted(owner=owner, slot=slot):
                     cluster.delete_pod(state, owner, slot, write.at_ms)
             self._touched[name] = None

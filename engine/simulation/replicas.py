@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from engine.simulation import autoscaler_index, capacity, cron_jobs, disruption_budgets, quotas
+from engine.simulation import autoscaler_index, capacity, cron_jobs, disruption_budgets, owner_index, quotas
 from engine.simulation.state import NEVER_MS, Cohort, MemberState, Workload
 from engine.works.templates import COUNTED_BY_MEMBERS, Template
 from events import shapes
@@ -27,6 +27,7 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
     autoscaler_index.record(state, workload.object_key, workload.ref.namespace, template.scaler)
     quotas.record(state, workload.object_key, workload.ref, template.quota)
     autoscaler_index.touch(state, workload.object_key)
+    owner_index.touch(state, workload.object_key)
     cron_jobs.follow(state, workload, at_ms)
     replicas = min(replicas, still_to_run(workload, replicas))
     missing = replicas - workload.admitted - workload.pending
@@ -107,6 +108,7 @@ def replace(state: MemberState, workload: Workload, slot: int, at_ms: int) -> No
     if place < 0:
         return
     count_replacement(workload.replaced, slot)
+    owner_index.touch(state, workload.object_key)
     if place >= workload.admitted:
         workload.pending_since_ms = at_ms
         return
@@ -156,6 +158,23 @@ def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
     if workload.template.run_ms and cohort.ready_ms < NEVER_MS:
         heapq.heappush(state.starts, (cohort.ready_ms + workload.template.run_ms, workload.key))
     state.capacity_changed = True
+
+
+def resume(state: MemberState, workload: Workload, ages: list[tuple[int, int]], ready: int) -> None:
+    """Let pending replicas run that ran before, by (count, created_ms), oldest first.
+
+    Admit the oldest ``ready`` replicas of a workload, as far as they fit; in a modelled cluster all of them.
+    """
+    ready = min(ready, workload.pending)
+    if not state.spec.modelled:
+        ready = capacity.replicas_that_fit(state.capacity, workload.template.amounts, ready)
+    started = [*ages, (ready - sum(count for count, _ in ages), workload.created_ms)]
+    for count, created_ms in started:
+        running = min(count, ready)
+        ready -= running
+        if running > 0:
+            ready_ms = created_ms + (state.spec.startup_ms if workload.template.run_ms else 0)
+            admit(state, workload, Cohort(running, created_ms, ready_ms, running=True))
 
 
 def schedule_start(state: MemberState, key: str, cohort: Cohort) -> None:

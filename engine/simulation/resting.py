@@ -7,7 +7,7 @@ workloads of the cluster, such as quotas or priorities, all are restored at once
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from engine.simulation import pod_priorities, recovery
+from engine.simulation import member_history, pod_priorities, recovery
 from engine.simulation.state import MemberState
 from engine.works.template_loading import TemplateLoader, TemplatePosition
 from engine.works.templates import EMPTY, Template
@@ -23,21 +23,21 @@ class Called(NamedTuple):
 class RestingWorkloads:
     """The resting workloads of all members."""
 
-    def __init__(self, loader: TemplateLoader, histories: Mapping[str, recovery.History]) -> None:
+    def __init__(self, loader: TemplateLoader, histories: Mapping[str, member_history.History]) -> None:
         self._loader = loader
         self._resting = {name: history.resting for name, history in histories.items() if history.resting}
 
     async def wake(self, states: Mapping[str, MemberState], called: Iterable[Called], at_ms: int) -> None:
         """Restore the workloads for which works came."""
-        found: dict[str, recovery.History] = {}
+        found: dict[str, member_history.History] = {}
         for member, key in called:
             resting = self._resting.get(member, {}).pop(key, None)
             if resting is not None:
-                history = found.setdefault(member, recovery.History())
+                history = found.setdefault(member, member_history.History())
                 history.workloads[key] = resting.history(member, key)
                 if (report := resting.reported(member, key)) is not None:
                     history.reports[key] = report
-        positions = {name: dict(recovery.positions(history)) for name, history in found.items()}
+        positions = {name: dict(member_history.positions(history)) for name, history in found.items()}
         loaded = await self._loader.load(each for needed in positions.values() for each in needed.values())
         for name, history in found.items():
             _restore(states[name], history, positions[name], loaded, at_ms)
@@ -85,7 +85,7 @@ def _has_such(state: MemberState) -> bool:
 
 def _restore(
     state: MemberState,
-    history: recovery.History,
+    history: member_history.History,
     positions: Mapping[str, TemplatePosition],
     loaded: Mapping[TemplatePosition, Template],
     at_ms: int,

@@ -66,12 +66,20 @@ class Revision(Struct, frozen=True, gc=False):
     created_ms: int
 
 
+class Origin(Struct, frozen=True, gc=False):
+    """The former owner of an object that outlived it: its key, and the digest of its pod template."""
+
+    key: str
+    digest: str
+
+
 class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
     """An object that clients of the member wrote and the control plane does not manage.
 
     ``manifest`` is the object as written, with its status if a client wrote one; ``digest`` that of its spec,
     whose changes ``generation`` counts and whose last change was at ``changed_ms``.
-    ``revisions`` are the last pod templates of a Deployment, the current one last.
+    ``revisions`` are the last pod templates of a Deployment, the current one last; of a ReplicaSet with an ``origin``
+    the one that it runs. An object with an ``origin`` belongs to an owner of that key that is created again.
     """
 
     ref: shapes.WorkloadRef
@@ -82,6 +90,7 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
     generation: int = 1
     changed_ms: int = 0
     revisions: tuple[Revision, ...] = ()
+    origin: Origin | None = None
 
 
 class Workload(Struct, kw_only=True):
@@ -97,6 +106,7 @@ class Workload(Struct, kw_only=True):
     share, ``succeeded`` the number of pods that have ended, the last one at ``ended_ms``. The last Job of a CronJob
     began at ``scheduled_ms``, and the next change comes at ``change_ms``.
     ``replaced`` counts, by slot, the pods that clients deleted; the slot replaced last comes last.
+    ``origin`` is the key of the deleted Deployment whose ReplicaSet this is.
     """
 
     key: str
@@ -131,6 +141,7 @@ class Workload(Struct, kw_only=True):
     scheduled_ms: int = 0
     change_ms: int = 0
     replaced: dict[int, int] = {}
+    origin: str = ""
 
     @property
     def object_key(self) -> str:
@@ -201,6 +212,9 @@ class MemberState(Struct, kw_only=True):
     """State of a member.
 
     - ``unmanaged``: objects of its own clients, by binding key; ``conflicts``: works for such objects.
+    - ``orphans``: the keys of unmanaged objects by the key of their ``origin``.
+    - ``owned``: the keys of unmanaged objects with owners, by the key of each owner; ``owners``: the reverse;
+      ``to_collect``: those whose owners may be gone, and objects that wait for the deletion of what they own.
     - ``definitions``: the kinds of its CustomResourceDefinitions, by the definition's key.
     - ``budgets``: its PodDisruptionBudgets; None before the first one.
     - ``scalers``: its HorizontalPodAutoscalers with the keys of their targets; ``scaled``: autoscalers by target;
@@ -223,6 +237,10 @@ class MemberState(Struct, kw_only=True):
     workloads: dict[str, Workload] = {}
     unmanaged: dict[str, Unmanaged] = {}
     conflicts: dict[str, Conflict] = {}
+    orphans: dict[str, dict[str, None]] = {}
+    owned: dict[str, dict[str, None]] = {}
+    owners: dict[str, dict[str, None]] = {}
+    to_collect: dict[str, None] = {}
     definitions: dict[str, tuple[Resource, ...]] = {}
     budgets: BudgetIndex | None = None
     scalers: dict[str, tuple[str, Scaler]] = {}

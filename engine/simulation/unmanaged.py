@@ -14,7 +14,16 @@ from msgspec import structs
 from engine.domain import marks, namespaces
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
-from engine.simulation import autoscaler_index, disruption_budgets, quotas, replicas, served_kinds
+from engine.simulation import (
+    autoscaler_index,
+    disruption_budgets,
+    garbage_collection,
+    orphans,
+    owner_index,
+    quotas,
+    replicas,
+    served_kinds,
+)
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Revision, Unmanaged, Workload
 from engine.works import budgets, templates
 from events import keys, objects, shapes, works
@@ -47,6 +56,7 @@ def running(state: MemberState, key: str) -> Workload | None:
 def workload_of(key: str, item: Unmanaged) -> Workload:
     """Return a workload for an unmanaged object, which runs nothing yet."""
     return Workload(
+        origin="" if item.origin is None else item.origin.key,
         key=UNMANAGED + key,
         ref=item.ref,
         version=(0, 0),
@@ -67,26 +77,43 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
         _keep(state, workload, kept_in(manifest), at_ms)
         return
     old = state.unmanaged.get(key)
-    item = revised(old or _released(state, key), manifest, uid, at_ms)
+    kept = orphans_of(state, key) if old is None else []
+    item = revised(old or _released(state, key), manifest, uid, at_ms, orphans.revisions_of(kept))
     if old is None:
         _count_pod(state, item, 1)
         quotas.touch(state, ref.namespace)
     state.unmanaged[key] = item
+    garbage_collection.record(state, key, item)
     served_kinds.record_manifest(state, key, ref.kind, manifest)
-    run(state, key, item, at_ms)
+    if kept:
+        take_orphans(state, workload_of(key, item))
+    workload = run(state, key, item, at_ms)
+    if workload is not None and kept:
+        resume_orphans(state, workload, kept)
 
 
-def delete(state: MemberState, ref: shapes.WorkloadRef, at_ms: int) -> list[Conflict]:
-    """Delete an object, and with a namespace what it contains; return the works that waited for that."""
+def delete(
+    state: MemberState, ref: shapes.WorkloadRef, at_ms: int, *, keeps_pods: bool = False
+) -> list[Conflict]:
+    """Delete an object, and with a namespace what it contains; return the works that waited for that.
+
+    ``keeps_pods``: the ReplicaSets of a Deployment and the pods of others stay (``orphans``).
+    """
     key = key_of(ref)
     workload = managed(state, key)
     if workload is not None:
+        owner_index.touch(state, key)
         workload.created_ms, workload.uid = at_ms, ""
         workload.replicas = workload.desired
         workload.kept = retained(workload, Kept(), workload.template)
-        replicas.restart(state, workload, workload.desired or 0, at_ms)
+        if keeps_pods and workload.replicas is not None:
+            replicas.run(state, workload, workload.replicas, workload.template, at_ms)
+        else:
+            replicas.restart(state, workload, workload.desired or 0, at_ms)
         state.dirty[key] = None
         return []
+    if keeps_pods:
+        _orphan(state, key, at_ms)
     waiting: list[Conflict] = []
     for each in (key, *contained(state.unmanaged, ref)):
         _forget(state, each)
@@ -96,8 +123,17 @@ def delete(state: MemberState, ref: shapes.WorkloadRef, at_ms: int) -> list[Conf
     return waiting
 
 
-def revised(old: Unmanaged | None, manifest: bytes, uid: str, at_ms: int) -> Unmanaged:
-    """Return an object as written; ``uid`` and time are those of a new one, ``old`` the object before."""
+def revised(
+    old: Unmanaged | None,
+    manifest: bytes,
+    uid: str,
+    at_ms: int,
+    revisions: tuple[Revision, ...] = (),
+) -> Unmanaged:
+    """Return an object as written; ``old`` is the object before.
+
+    ``uid``, time and ``revisions`` are those of a new one.
+    """
     raw = msgspec.Raw(manifest)
     digest = objects.spec_digest(raw)
     new = Unmanaged(
@@ -108,16 +144,21 @@ def revised(old: Unmanaged | None, manifest: bytes, uid: str, at_ms: int) -> Unm
         digest=digest,
         changed_ms=at_ms,
     )
+    earlier = revisions if old is None else old.revisions
     if new.ref.kind in _REVISED:
-        new = structs.replace(
-            new, revisions=_revisions(() if old is None else old.revisions, manifest, at_ms)
-        )
+        earlier = _revisions(earlier, manifest, at_ms)
+    new = structs.replace(new, revisions=earlier)
     if old is None:
         return new
     generation = old.generation + (digest != old.digest and bool(old.digest))
     changed_ms = old.changed_ms if digest == old.digest else at_ms
     return structs.replace(
-        new, uid=old.uid, created_ms=old.created_ms, generation=generation, changed_ms=changed_ms
+        new,
+        uid=old.uid,
+        created_ms=old.created_ms,
+        generation=generation,
+        changed_ms=changed_ms,
+        origin=old.origin,
     )
 
 
@@ -270,6 +311,8 @@ def _forget(state: MemberState, key: str) -> None:
     item = state.unmanaged.pop(key, None)
     if item is not None:
         _count_pod(state, item, -1)
+        orphans.forget(state.orphans, key, item)
+        owner_index.forget(state, key)
         quotas.forget(state, key, item.ref.namespace)
         quotas.touch(state, item.ref.namespace)
         if item.ref.kind == _BUDGET:
@@ -283,6 +326,59 @@ def _forget(state: MemberState, key: str) -> None:
             del state.workloads[each]
 
 
+def _orphan(state: MemberState, key: str, at_ms: int) -> None:
+    """Keep the ReplicaSets or pods of an object that is about to be deleted."""
+    item, workload = state.unmanaged.get(key), running(state, key)
+    if item is None or workload is None:
+        return
+    if item.ref.kind == orphans.DEPLOYMENT:
+        found = orphans.replica_sets_of(state.spec.name, key, item, workload.replicas or 0)
+        last = next(reversed(found))
+        _hand_over(state, workload, workload_of(last, found[last]))
+    else:
+        found = orphans.pods_of(state.spec.name, workload, item.manifest)
+    for each, orphan in found.items():
+        state.unmanaged[each] = orphan
+        orphans.record(state.orphans, each, orphan)
+        _count_pod(state, orphan, 1)
+        run(state, each, orphan, at_ms)
+
+
+def orphans_of(state: MemberState, key: str) -> list[Unmanaged]:
+    """Return the ReplicaSets or pods that outlived an object."""
+    return [state.unmanaged[each] for each in state.orphans.get(key, ())]
+
+
+def take_orphans(state: MemberState, owner: Workload) -> None:
+    """Delete what outlived a workload that is created again; the pods of the newest ReplicaSet become its own."""
+    found = list(state.orphans.get(owner.object_key, ()))
+    workload = running(state, found[-1]) if found else None
+    if workload is not None:
+        _hand_over(state, workload, owner)
+    for key in found:
+        _forget(state, key)
+
+
+def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]) -> None:
+    """Let replicas of a workload run in the pods that outlived its predecessor."""
+    adoption = orphans.adopted(state.spec.name, workload, workload.replicas or 0, pods)
+    if adoption.ages:
+        workload.replaced = adoption.replaced
+        replicas.resume(state, workload, adoption.ages, sum(count for count, _ in adoption.ages))
+
+
+def _hand_over(state: MemberState, source: Workload, target: Workload) -> None:
+    """Let the replicas of a workload belong to another one, which replaces it."""
+    del state.workloads[source.key]
+    state.workloads[target.key] = target
+    target.template, target.replicas, target.cohorts = source.template, source.replicas, source.cohorts
+    target.pending, target.pending_since_ms = source.pending, source.pending_since_ms
+    target.replaced = source.replaced
+    _follow_key(state, source.key, target)
+    autoscaler_index.forget(state, source.object_key)
+    disruption_budgets.record(state, target)
+
+
 def _count_pod(state: MemberState, item: Unmanaged, count: int) -> None:
     """Count a bare Pod that was created (1) or deleted (-1); pods of workloads are counted with their replicas."""
     if workloads.is_single(item.ref.api_version, item.ref.kind):
@@ -290,13 +386,18 @@ def _count_pod(state: MemberState, item: Unmanaged, count: int) -> None:
 
 
 def _rename(state: MemberState, workload: Workload, key: str) -> None:
-    """Give a workload another key, also where it waits for capacity or for its start."""
+    """Give a workload another key."""
+    disruption_budgets.forget(state, workload)
+    former, workload.key = workload.key, key
+    _follow_key(state, former, workload)
+    disruption_budgets.record(state, workload)
+
+
+def _follow_key(state: MemberState, former: str, workload: Workload) -> None:
+    """Let a workload wait for capacity or for its start, as under its former key."""
     for waiting in (state.unplaced, state.waiting):
-        if waiting.pop(workload.key, False) is None:
-            waiting[key] = None
+        if waiting.pop(former, False) is None:
+            waiting[workload.key] = None
     for cohort in workload.cohorts:
         if not cohort.running:
-            replicas.schedule_start(state, key, cohort)
-    disruption_budgets.forget(state, workload)
-    workload.key = key
-    disruption_budgets.record(state, workload)
+            replicas.schedule_start(state, workload.key, cohort)

@@ -29,7 +29,7 @@ def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: i
     containers = [
         {"name": str(container.get("name", "")), "usage": _usage(container) | equal} for container in specs
     ]
-    for pod in lists.pods_of(state, workload):
+    for pod in lists.pods_of(state.spec.name, workload):
         if pod.ready:
             base = _metrics_object(state, "PodMetrics", pod.name, now_ms)
             metadata = object_at(base, "metadata")

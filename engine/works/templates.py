@@ -29,6 +29,8 @@ DEFINITION: Final = "CustomResourceDefinition"
 _LIMITS: Final = b'"limits"'
 _NEVER: Final = "Never"
 _POD: Final = "Pod"
+_REPLICA_SET: Final = "ReplicaSet"
+HASH_LABEL: Final = "pod-template-hash"
 _SERVICE: Final = ("v1", "Service")
 _INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
 _BALANCED: Final = b'"LoadBalancer"'
@@ -221,7 +223,9 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         own = _POD_TEMPLATE.decode(manifest).spec if decoded.kind == _POD else pod.spec
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
-    digest = letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
+    # The ReplicaSet of a Deployment has its digest as a label.
+    own_digest = pod.metadata.labels.get(HASH_LABEL) if decoded.kind == _REPLICA_SET else None
+    digest = own_digest or letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
     annotations, is_job = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind) == _JOB
     spec = decoded.spec
     count = workloads.job_replicas(spec.parallelism, spec.completions) if is_job else spec.replicas

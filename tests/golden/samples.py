@@ -200,7 +200,7 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
             b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"local","namespace":"default"}}'
         ),
     ),
-    clusters.MemberObjectDeleted(name="member1", object=_TEMPLATE),
+    clusters.MemberObjectDeleted(name="member1", object=_TEMPLATE, orphans=True),
     clusters.MemberPodDeleted(name="member1", owner=_TEMPLATE, slot=1),
 )
 _HEALTH: Final[tuple[shapes.Event, ...]] = (

@@ -30,8 +30,8 @@ async def _write(stage: examples.Stage, manifest: bytes) -> None:
     )
 
 
-async def _delete(stage: examples.Stage) -> None:
-    deleted = clusters.MemberObjectDeleted(name="member1", object=examples.ref("nginx"))
+async def _delete(stage: examples.Stage, *, orphans: bool = False) -> None:
+    deleted = clusters.MemberObjectDeleted(name="member1", object=examples.ref("nginx"), orphans=orphans)
     await stage.members.write("member1", deleted)
 
 
@@ -265,13 +265,25 @@ def _workload(state: MemberState, workload: Workload) -> object:
         workload.fault,
         workload.preserved,
         workload.is_unmanaged,
-        [pod.name for pod in lists.pods_of(state, workload)],
+        [pod.name for pod in lists.pods_of(state.spec.name, workload)],
     )
 
 
 _STEPS: Final = st.lists(
     st.sampled_from(
-        ["write", "edit", "label", "delete", "work", "retain", "overwrite", "remove", "preserve", "pod"]
+        [
+            "write",
+            "edit",
+            "label",
+            "delete",
+            "work",
+            "retain",
+            "overwrite",
+            "remove",
+            "preserve",
+            "pod",
+            "orphan",
+        ]
     ),
     min_size=1,
     max_size=12,
@@ -299,8 +311,8 @@ async def test_rebuilt_member_equals_the_live_one(steps: list[str]) -> None:
                 await _write(stage, _edited(stage, number % 3))
             case "label":
                 await _write(stage, _edited(stage, 2, {"step": str(number)}))
-            case "delete":
-                await _delete(stage)
+            case "delete" | "orphan":
+                await _delete(stage, orphans=step == "orphan")
             case "work" | "overwrite":
                 work = examples.applied("nginx", 2, step=number, offset=offset)
                 await stage.work(structs.replace(work, overwrites=step == "overwrite"))
@@ -317,6 +329,32 @@ async def test_rebuilt_member_equals_the_live_one(steps: list[str]) -> None:
     rebuilt = stage.restarted()
     await rebuilt.settle()
     assert _described(_state(rebuilt)) == _described(_state(stage))
+
+
+async def test_orphaned_pods_and_their_adoption_survive_restarts() -> None:
+    stage = await _run_by_client("StatefulSet", {"replicas": 3})
+    await stage.settle()
+    manifest = next(iter(_state(stage).unmanaged.values())).manifest
+    ref = examples.ref("nginx", "StatefulSet")
+    await stage.members.write(
+        "member1", clusters.MemberObjectDeleted(name="member1", object=ref, orphans=True)
+    )
+    pod = clusters.MemberObjectDeleted(name="member1", object=examples.ref("nginx-0", "Pod"))
+    await stage.members.write("member1", pod)
+    await stage.settle()
+    assert [item.ref.name for item in _state(stage).unmanaged.values()] == ["nginx-1", "nginx-2"]
+    assert _state(stage).capacity.running.get("pods", 0) == 0
+    rebuilt = stage.restarted()
+    await rebuilt.settle()
+    assert _described(_state(rebuilt)) == _described(_state(stage))
+    await _write(rebuilt, manifest)
+    workload = unmanaged.running(_state(rebuilt), examples.key_of("nginx", "StatefulSet"))
+    assert workload is not None
+    assert (workload.ready, workload.pending + workload.admitted) == (2, 3)
+    await rebuilt.settle()
+    last = rebuilt.restarted()
+    await last.settle()
+    assert _described(_state(last)) == _described(_state(rebuilt))
 
 
 def test_reference_of_an_object_gives_the_key_of_its_binding() -> None:

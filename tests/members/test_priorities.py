@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.simulation import cluster, recovery, state
+from engine.simulation import cluster, member_history, recovery, state
 from engine.works import templates
 from engine.works.templates import Template
 from tests.members import examples
@@ -136,20 +136,20 @@ def test_no_lower_priority_replica_runs_while_a_higher_one_waits(
 
 
 def test_preemptions_survive_a_restart(member: state.MemberState) -> None:
-    history = recovery.History(joined=True)
+    history = member_history.History(joined=True)
     found: dict[str, Template] = {}
     for step, (name, replicas, kind) in enumerate((("plain", 4, ""), ("vital", 3, "high")), 1):
         work = examples.applied(name, replicas, step=step)
-        recovery.take_work(history, work, step, state.ReportCause())
+        member_history.take_work(history, work, step, state.ReportCause())
         found[work.key] = of_class(kind)
         asked(member, name, replicas, found[work.key], step)
     for each in member.workloads.values():
         if each.reported is not None:
-            recovery.take_report(history, each.reported, 1)
+            member_history.take_report(history, each.reported, 1)
     for name, value in CLASSES.items():
         if name:
             work = examples.applied(name, None, kind="PriorityClass")
-            recovery.take_work(history, work, 0, state.ReportCause())
+            member_history.take_work(history, work, 0, state.ReportCause())
             found[work.key] = Template((), {}, "", rank=templates.Rank(value))
 
     again = examples.new_state(startup_ms=0, cpu="4")

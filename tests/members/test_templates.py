@@ -14,7 +14,9 @@ def test_pods_of_a_deployment_are_named_as_by_kubernetes() -> None:
     member = examples.new_state()
     cluster.apply_work(member, examples.applied("nginx", 2), 0, template=examples.template())
     cluster.advance(member, 0)
-    names = [each.name for each in lists.pods_of(member, member.workloads[examples.key_of("nginx")])]
+    names = [
+        each.name for each in lists.pods_of(member.spec.name, member.workloads[examples.key_of("nginx")])
+    ]
     assert len(set(names)) == 2
     for name in names:
         assert re.fullmatch(r"nginx-[bcdfghjklmnpqrstvwxz2-9]{10}-[bcdfghjklmnpqrstvwxz2-9]{5}", name)
@@ -25,7 +27,7 @@ def test_pods_of_a_stateful_set_are_numbered() -> None:
     work = examples.applied("db", 2, kind="StatefulSet")
     cluster.apply_work(member, work, 0)
     cluster.advance(member, 0)
-    pods = lists.pods_of(member, member.workloads[work.key])
+    pods = lists.pods_of(member.spec.name, member.workloads[work.key])
     assert [each.name for each in pods] == ["db-0", "db-1"]
 
 
@@ -33,7 +35,7 @@ def test_pod_without_capacity_is_pending() -> None:
     member = examples.new_state(pods="1", startup_ms=0)
     cluster.apply_work(member, examples.applied("nginx", 2), 70)
     cluster.advance(member, 70)
-    first, second = lists.pods_of(member, member.workloads[examples.key_of("nginx")])
+    first, second = lists.pods_of(member.spec.name, member.workloads[examples.key_of("nginx")])
     assert (first.phase, first.ready_ms) == ("Running", 70)
     assert (second.phase, second.ready_ms) == ("Pending", None)
 

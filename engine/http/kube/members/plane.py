@@ -58,8 +58,8 @@ _Answer = TypeVar("_Answer")
 class Members(Protocol):
     """Access to the simulated members."""
 
-    async def write(self, name: str, data: clusters.MemberWrite) -> None:
-        """Record the write of a client in a member and carry it out; raises LookupError, and LogError."""
+    async def write(self, name: str, *data: clusters.MemberWrite) -> None:
+        """Record writes of a client in a member and carry them out; raises LookupError, and LogError."""
         ...
 
     def state_of(self, name: str) -> MemberState:
@@ -320,7 +320,7 @@ class MemberPlane:
             built_in_defaults.with_defaults(value)
             for workload in list(state.workloads.values())
             if workload.ref.kind == "Deployment" and workload.replicas is not None
-            for value in api_objects.replica_sets(state, workload, await self._manifest(workload))
+            for value in api_objects.sets(state, workload, await self._manifest(workload))
         ]
 
     async def _controller_revisions(self, state: MemberState) -> list[Json]:

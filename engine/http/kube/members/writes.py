@@ -14,7 +14,7 @@ from engine.http.kube import bootstrap_objects, rendering, requests
 from engine.http.kube.edits.authorized import Permission
 from engine.http.kube.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.http.kube.edits.writer import STATUS, RequestedEdit
-from engine.http.kube.members import object_edits
+from engine.http.kube.members import deletions, object_edits
 from engine.http.kube.members.plane import MemberPlane, Members
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.write_parsing import Parsing, WriteRequest
@@ -29,7 +29,7 @@ from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.mutations import Edited
 from events import clusters, shapes
-from events.json_values import Json, as_list, object_at
+from events.json_values import Json, object_at
 from projections import object_tables
 
 _PLAIN: Final = rendering.Form()
@@ -37,7 +37,6 @@ _DERIVED: Final = frozenset({"nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
 _NAMESPACES: Final = "namespaces"
 _NODES: Final = "nodes"
 _PODS: Final = "pods"
-_ORPHANS: Final = "simulated members keep no orphans: pods and ReplicaSets are deleted with their owner"
 _IDENTITY: Final = ("resourceVersion", "uid", "generation")
 
 
@@ -79,13 +78,11 @@ class MemberWrites:
         """Handle DELETE of an object."""
         options = await requests.options(request)
         dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
-        conditions = object_at(options, "preconditions")
         async with self._lock:
-            removed = await self._remove(
-                resource, api_path.namespace, api_path.name, conditions, dry_run=dry_run
+            removed, warning = await self._remove(
+                resource, api_path.namespace, api_path.name, options, dry_run=dry_run
             )
-        is_orphaning = options.get("propagationPolicy") == "Orphan" or options.get("orphanDependents") is True
-        return rendering.answer(removed, warnings=(_ORPHANS,) if is_orphaning else ())
+        return rendering.answer(removed, warnings=(warning,) if warning else ())
 
     async def delete_all(
         self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[Json]
@@ -98,7 +95,8 @@ class MemberWrites:
             for value in fitting:
                 metadata = object_at(value, "metadata")
                 namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name"))
-                await self._remove(resource, namespace, name, {}, dry_run=dry_run)
+                own: Json = {**options, "preconditions": {}}
+                await self._remove(resource, namespace, name, own, dry_run=dry_run)
         listed: Json = {"resourceVersion": str(self._plane.last_number())}
         return rendering.answer(rendering.many(resource, fitting, _PLAIN, self._clock_ms(), listed))
 
@@ -162,9 +160,10 @@ class MemberWrites:
         await self._record(event)
 
     async def _remove(
-        self, resource: Resource, namespace: str, name: str, conditions: Json, *, dry_run: bool
-    ) -> Json:
-        """Delete an object; return the body of the response."""
+        self, resource: Resource, namespace: str, name: str, options: Json, *, dry_run: bool
+    ) -> tuple[Json, str]:
+        """Delete an object as the DeleteOptions say; return the body of the response, and a warning if any."""
+        conditions = object_at(options, "preconditions")
         live = await self._plane.get(resource, namespace, name)
         if live is None:
             raise status_objects.not_found(resource, name)
@@ -173,28 +172,25 @@ class MemberWrites:
             object_changes.Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
             if not dry_run:
                 await self._record(replica)
-            return live
+            return live, ""
         self._check_writable(resource, namespace, name, None if resource.qualified == _NODES else live)
         if resource.qualified == _NAMESPACES and name in BUILT_IN_NAMESPACES:
             message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
             raise StatusError(403, "Forbidden", message, {"name": name, "kind": _NAMESPACES})
         uid, version = (str(conditions.get(field) or "") for field in ("uid", "resourceVersion"))
         object_changes.Preconditions(resource=resource, uid=uid, resource_version=version).check(live)
-        metadata = object_at(live, "metadata")
         ref = _reference(resource, namespace, name)
-        state, key = self._plane.state(), unmanaged.key_of(ref)
-        if as_list(metadata.get("finalizers")) and unmanaged.managed(state, key) is None:
-            if "deletionTimestamp" not in metadata and not dry_run:
-                value = object_changes.marked(versions.kept(resource, live), self._clock_ms())
-                await self._record(
-                    object_edits.written(self._name, state.unmanaged.get(key), value, has_status=False)
-                )
-            return await self._plane.get(resource, namespace, name) or live
-        if not dry_run:
-            await self._record(clusters.MemberObjectDeleted(name=self._name, object=ref))
-            if _is_built_in(resource, name) and unmanaged.managed(state, key) is None:
-                await self._create_built_in(resource, namespace)
-        return status_objects.deleted(resource, name, str(metadata.get("uid", "")))
+        deletion = deletions.of(
+            self._plane.state(), ref, versions.kept(resource, live), options, self._clock_ms()
+        )
+        if deletion.writes and not dry_run:
+            await self._record(*deletion.writes)
+        if not deletion.is_final:
+            return await self._plane.get(resource, namespace, name) or live, deletion.warning
+        if not dry_run and _is_built_in(resource, name) and not deletion.is_managed:
+            await self._create_built_in(resource, namespace)
+        uid = str(object_at(live, "metadata").get("uid", ""))
+        return status_objects.deleted(resource, name, uid), deletion.warning
 
     async def _create_built_in(self, resource: Resource, namespace: str) -> None:
         """Create an object that a namespace always contains again, as a new one."""
@@ -202,10 +198,10 @@ class MemberWrites:
             if object_at(value, "metadata")["namespace"] == namespace:
                 await self._record(object_edits.written(self._name, None, value, has_status=False))
 
-    async def _record(self, data: clusters.MemberWrite) -> None:
+    async def _record(self, *data: clusters.MemberWrite) -> None:
         if not self._plane.state().joined:
             raise status_objects.unavailable(f"cluster {self._name} has not joined")
-        await self._members.write(self._name, data)
+        await self._members.write(self._name, *data)
 
     def _replica(self, namespace: str, name: str) -> clusters.MemberPodDeleted | None:
         """Return the event that deletes a running or waiting pod of a workload; None for other pods."""

@@ -1,0 +1,59 @@
+"""Deletion of objects in a member under a propagation policy: pure functions from the state to the writes."""
+
+from typing import Final, NamedTuple
+
+from engine.http.kube.members import object_edits
+from engine.simulation import garbage_collection, unmanaged
+from engine.simulation.state import MemberState
+from engine.writing import object_changes
+from events import clusters, shapes
+from events.json_values import Json, list_at, object_at
+
+_ORPHAN: Final = "Orphan"
+_CRON_JOB: Final = "CronJob"
+_LOST: Final = (
+    "the simulation of {} keeps no pods and Jobs of a CronJob, of an object with finalizers, or of one that the"
+    " control plane left behind: those of {} are deleted with it"
+)
+_FOREGROUND: Final = "Foreground"
+
+
+class Deletion(NamedTuple):
+    """The writes of a deletion; ``is_final``: the object goes at once, it does not wait for finalizers.
+
+    ``warning`` says what is deleted although it should stay.
+    """
+
+    writes: list[clusters.MemberWrite]
+    is_final: bool
+    is_managed: bool
+    warning: str = ""
+
+
+def of(state: MemberState, ref: shapes.WorkloadRef, live: Json, options: Json, now_ms: int) -> Deletion:
+    """Return the deletion of an object: what it owns is kept with Orphan, and goes first with Foreground."""
+    cluster, metadata = state.spec.name, object_at(live, "metadata")
+    key, uid = unmanaged.key_of(ref), str(metadata.get("uid"))
+    policy = options.get("propagationPolicy")
+    is_orphaning = policy == _ORPHAN or options.get("orphanDependents") is True
+    is_managed = unmanaged.managed(state, key) is not None
+    owned = garbage_collection.dependents(state, key, uid)
+    found: list[clusters.MemberWrite] = []
+    if is_orphaning:
+        found += [garbage_collection.without(cluster, each, uid) for each in owned]
+    finalizers = list_at(metadata, "finalizers")
+    if owned and policy == _FOREGROUND and garbage_collection.FOREGROUND not in finalizers:
+        finalizers = [*finalizers, garbage_collection.FOREGROUND]
+    warning = ""
+    if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or key in state.workloads):
+        warning = _LOST.format(cluster, f"{ref.kind} {ref.name}")
+    if finalizers and not is_managed:
+        if "deletionTimestamp" not in metadata:
+            marked = object_changes.marked(
+                {**live, "metadata": {**metadata, "finalizers": finalizers}}, now_ms
+            )
+            item = state.unmanaged.get(key)
+            found.append(object_edits.written(cluster, item, marked, has_status=False))
+        return Deletion(found, is_final=False, is_managed=False, warning=warning)
+    found.append(clusters.MemberObjectDeleted(name=cluster, object=ref, orphans=is_orphaning))
+    return Deletion(found, is_final=True, is_managed=is_managed, warning=warning)

@@ -1,0 +1,195 @@
+"""The garbage collector of a member: it deletes objects whose owners are gone, by writes as clients make them.
+
+Only objects that clients wrote have owners here; those that controllers derive go with what they are derived from.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from engine.simulation import lists, owner_index, uids
+from engine.simulation.state import UNMANAGED, MemberState, Unmanaged, Workload
+from events import clusters, keys, times
+from events.json_values import Json, list_at, object_at, objects_at
+
+FOREGROUND: Final = "foregroundDeletion"
+"""Finalizer of an object that is deleted after the objects that it owns."""
+
+_POD: Final = "Pod"
+_CLAIM: Final = "PersistentVolumeClaim"
+_BUILT_IN: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
+_OWNERS: Final = "ownerReferences"
+_FINALIZERS: Final = "finalizers"
+_DELETED: Final = "deletionTimestamp"
+_MARKS: Final = (_OWNERS.encode(), FOREGROUND.encode())
+_KEPT: Final = frozenset({"ControllerRevision", "EndpointSlice", "Endpoints", "Event", "Namespace", "Node"})
+"""Kinds that a member derives from others; an owner of such a kind is taken to exist."""
+
+_SOURCES: Final = {"Job": "CronJob", "ReplicaSet": "Deployment"}
+"""Kinds of workloads by the kind that is derived from them under their name and a suffix."""
+
+_WRITES_MAX: Final = 1_000
+"""Writes after which the other objects are left to the next turn."""
+
+
+def record(state: MemberState, key: str, item: Unmanaged) -> None:
+    """Record the owners of an object as written."""
+    if key in state.owners or any(mark in item.manifest for mark in _MARKS):
+        owner_index.record(state, key, _owner_keys(state, item))
+
+
+def dependents(state: MemberState, key: str, uid: str) -> list[Unmanaged]:
+    """Return the objects that refer to an object as their owner."""
+    found = (state.unmanaged[each] for each in state.owned.get(key, ()))
+    return [item for item in found if any(owner.get("uid") == uid for owner in _owners(_value(item)))]
+
+
+def without(cluster: str, item: Unmanaged, uid: str) -> clusters.MemberObjectApplied:
+    """Return the write of an object that no longer has an owner."""
+    return _written(cluster, _value(item), [each for each in _owners(_value(item)) if each.get("uid") != uid])
+
+
+def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
+    """Return the writes for the objects that are to be checked."""
+    found: list[clusters.MemberWrite] = []
+    while state.to_collect and len(found) < _WRITES_MAX:
+        key = next(iter(state.to_collect))
+        del state.to_collect[key]
+        if (item := state.unmanaged.get(key)) is not None:
+            found += _collected(state, item, at_ms)
+            found += _released(state, key, item)
+    return found
+
+
+def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clusters.MemberWrite]:
+    """Delete an object if all its owners are gone; else remove its references to those that are."""
+    value = _value(item)
+    owners = _owners(value)
+    kept = [each for each in owners if _exists(state, item.ref.namespace, each)]
+    if len(kept) == len(owners):
+        return
+    cluster, metadata = state.spec.name, object_at(value, "metadata")
+    if kept:
+        yield _written(cluster, value, kept)
+    elif not list_at(metadata, _FINALIZERS):
+        yield clusters.MemberObjectDeleted(name=cluster, object=item.ref)
+    elif _DELETED not in metadata:
+        marked = {**metadata, _DELETED: times.to_seconds_text(at_ms), "deletionGracePeriodSeconds": 0}
+        yield clusters.MemberObjectApplied(name=cluster, manifest=_raw({**value, "metadata": marked}))
+
+
+def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
+    """Delete what an object owns that is deleted in the foreground; the object goes with the last that blocks it."""
+    value = _value(item)
+    metadata = object_at(value, "metadata")
+    finalizers = list_at(metadata, _FINALIZERS)
+    if _DELETED not in metadata or FOREGROUND not in finalizers:
+        return
+    cluster, is_blocked = state.spec.name, False
+    for each in dependents(state, key, item.uid):
+        named = object_at(_value(each), "metadata")
+        blocking = any(
+            owner.get("blockOwnerDeletion") is True
+            for owner in _owners(_value(each))
+            if owner.get("uid") == item.uid
+        )
+        is_blocked = is_blocked or blocking
+        if not list_at(named, _FINALIZERS):
+            yield clusters.MemberObjectDeleted(name=cluster, object=each.ref)
+        elif _DELETED not in named:
+            marked = {**named, _DELETED: metadata[_DELETED], "deletionGracePeriodSeconds": 0}
+            yield clusters.MemberObjectApplied(
+                name=cluster, manifest=_raw({**_value(each), "metadata": marked})
+            )
+    if is_blocked:
+        return
+    others = [each for each in finalizers if each != FOREGROUND]
+    if others:
+        yield clusters.MemberObjectApplied(
+            name=cluster, manifest=_raw({**value, "metadata": {**metadata, _FINALIZERS: others}})
+        )
+    else:
+        yield clusters.MemberObjectDeleted(name=cluster, object=item.ref)
+
+
+def _owner_keys(state: MemberState, item: Unmanaged) -> Iterator[str]:
+    for owner in _owners(_value(item)):
+        kind, name = str(owner.get("kind")), str(owner.get("name"))
+        yield from _keys(kind, item.ref.namespace, name)
+        derived = _source(state, kind, item.ref.namespace, name)
+        if derived is not None:
+            yield derived
+
+
+def _keys(kind: str, namespace: str, name: str) -> tuple[str, str]:
+    """Return the keys that an owner may have: as an object of the namespace, or of the cluster."""
+    return keys.binding_key(kind, namespace, name), keys.binding_key(kind, "", name)
+
+
+def _source(state: MemberState, kind: str, namespace: str, name: str) -> str | None:
+    """Return the key of the workload from which a pod, a ReplicaSet or a Job is derived."""
+    if kind == _POD:
+        found = lists.find_pod(state, namespace, name)
+        return None if found is None else found.workload.object_key
+    if kind in _SOURCES:
+        return keys.binding_key(_SOURCES[kind], namespace, name.rpartition("-")[0])
+    return None
+
+
+def _exists(state: MemberState, namespace: str, owner: Json) -> bool:
+    kind, name, uid = (str(owner.get(field)) for field in ("kind", "name", "uid"))
+    for key in _keys(kind, namespace, name):
+        item, workload = state.unmanaged.get(key), state.workloads.get(key)
+        if item is not None and item.uid == uid:
+            return True
+        if workload is not None and uids.of_object(state.spec.name, workload) == uid:
+            return True
+    return kind in _KEPT or (kind, name) in _BUILT_IN or _is_derived(state, namespace, kind, name, uid)
+
+
+def _is_derived(state: MemberState, namespace: str, kind: str, name: str, uid: str) -> bool:
+    cluster = state.spec.name
+    if kind == _POD and (found := lists.find_pod(state, namespace, name)) is not None:
+        pods = lists.pods_of(cluster, found.workload)
+        return any(uids.of_pod(cluster, pod.name, pod.created_ms) == uid for pod in pods if pod.name == name)
+    source = _source(state, kind, namespace, name)
+    if kind not in _SOURCES or source is None:
+        return kind == _CLAIM and _is_claimed(state, namespace, name)
+    workload, item = _workload(state, source), state.unmanaged.get(source)
+    if kind == "Job":
+        return workload is not None or item is not None
+    digests = {each.digest for each in item.revisions} if item is not None else set[str]()
+    digests |= {workload.template.digest} if workload is not None else set()
+    return any(uids.of_replica_set(cluster, source, digest) == uid for digest in digests)
+
+
+def _workload(state: MemberState, key: str) -> Workload | None:
+    return state.workloads.get(UNMANAGED + key) or state.workloads.get(key)
+
+
+def _is_claimed(state: MemberState, namespace: str, name: str) -> bool:
+    """Whether a PersistentVolumeClaim may be that of a StatefulSet's pod."""
+    return any(
+        f"-{each.ref.name}-" in name
+        for each in state.workloads.values()
+        if each.ref.kind == "StatefulSet" and each.ref.namespace == namespace
+    )
+
+
+def _value(item: Unmanaged) -> Json:
+    return msgspec.json.decode(item.manifest, type=dict[str, object])
+
+
+def _owners(value: Json) -> list[Json]:
+    return objects_at(value, "metadata", _OWNERS)
+
+
+def _raw(value: Json) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def _written(cluster: str, value: Json, owners: list[Json]) -> clusters.MemberObjectApplied:
+    metadata = {name: each for name, each in object_at(value, "metadata").items() if name != _OWNERS}
+    metadata |= {_OWNERS: owners} if owners else {}
+    return clusters.MemberObjectApplied(name=cluster, manifest=_raw({**value, "metadata": metadata}))

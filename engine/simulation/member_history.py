@@ -1,0 +1,349 @@
+"""A member according to the log: works, writes of its clients and its own reports, folded one by one.
+
+Exact ages of replicas survive scaling, but not a change of the pod template.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain import marks
+from engine.simulation import (
+    cluster,
+    faults,
+    orphans,
+    replicas,
+    reports,
+    unmanaged,
+)
+from engine.simulation.orphans import Index
+from engine.simulation.state import (
+    Cohort,
+    Kept,
+    ReportCause,
+    Unmanaged,
+    Version,
+    Workload,
+)
+from engine.works import template_loading, templates
+from events import clusters, health, objects, works
+
+Report = health.WorkloadReported | health.WorkloadGone
+
+
+EARLIER_MAX: Final = 16
+"""Number of earlier works kept per workload, in case newer ones could not be applied."""
+
+
+class WorkloadHistory(Struct):
+    """One workload according to the log: its newest work that may run, and the ages of its replicas.
+
+    ``earlier`` holds the works before it, newest first, while it is unknown whether it could be applied.
+    ``settle`` decides that before the workload is restored: then ``applied`` is the work that runs, if any,
+    ``newest`` the last one, and ``fault`` the reason why that could not be applied. ``first`` is the version that
+    created the object, ``edited`` the number of the last edit of it by a client of the member.
+    """
+
+    known: Version
+    first: Version = (0, 0)
+    applied: works.WorkApplied | None = None
+    earlier: list[works.WorkApplied] = []
+    newest: works.WorkApplied | None = None
+    fault: str = ""
+    created_ms: int = 0
+    ages: list[tuple[int, int]] = []
+    suspended: bool = False
+    removed: bool = False
+    preserved: bool = False
+    cause: ReportCause = ReportCause()
+    conflict: works.WorkApplied | None = None
+    uid: str = ""
+    kept: Kept = Kept()
+    edited: int = 0
+
+
+class ObjectWrite(NamedTuple):
+    """A write of a client of the member: the number of its record, the event, the uid of a new object, the time."""
+
+    number: int
+    data: clusters.MemberWrite
+    uid: str
+    at_ms: int
+
+
+class Resting(Protocol):
+    """A workload that has the replicas of its newest work, and has been reported with them."""
+
+    def history(self, cluster: str, key: str) -> WorkloadHistory:
+        """Return its history in a cluster."""
+        ...
+
+    def reported(self, cluster: str, key: str) -> health.WorkloadReported | None:
+        """Return the last report on it."""
+        ...
+
+
+class History(Struct):
+    """One member according to the log.
+
+    ``down_since`` is the number of the record that reported it as down (0: it is up). ``writes`` are not folded
+    yet; ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
+    ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in ``MemberState``.
+    ``reports`` are the last reports of workloads, ``running`` the last ones of what ran,
+    with the numbers of their records. ``resting`` workloads are restored when a work comes for them.
+    """
+
+    workloads: dict[str, WorkloadHistory] = {}
+    writes: deque[ObjectWrite] = msgspec.field(default_factory=deque)
+    unmanaged: dict[str, Unmanaged] = {}
+    orphans: Index = {}
+    ages: dict[str, list[tuple[int, int]]] = {}
+    replaced: dict[str, dict[int, int]] = {}
+    reports: dict[str, Report] = {}
+    running: dict[str, tuple[int, health.WorkloadReported]] = {}
+    resting: dict[str, Resting] = {}
+    joined: bool = False
+    was_joined: bool = False
+    ready: bool | None = None
+    down_since: int = 0
+    is_reachable: bool = True
+    capacity: clusters.CapacityReported | None = None
+    apis: tuple[clusters.ApiKind, ...] | None = None
+
+
+def take_cluster(history: History, data: object, number: int, source: str) -> None:
+    """Fold an event about the member's own cluster; only its own report shows that it is down."""
+    match data:
+        case clusters.ClusterJoined():
+            history.joined = history.was_joined = True
+            history.is_reachable = faults.is_reachable(data)
+        case clusters.ClusterLeft():
+            history.joined = False
+            history.capacity = history.ready = history.apis = None
+        case clusters.ClusterApisReported(apis=apis):
+            history.apis = apis
+        case clusters.CapacityReported() as report:
+            history.capacity = report
+        case clusters.ClusterHealthChanged(ready=ready):
+            history.ready = ready
+            if source.startswith(reports.SOURCE):
+                history.down_since = 0 if ready else number
+        case _:
+            pass
+
+
+def take_writes(history: History, before: int) -> None:
+    """Fold the clients' writes whose records have lower numbers than ``before``."""
+    while history.writes and history.writes[0].number < before:
+        write = history.writes.popleft()
+        match write.data:
+            case clusters.MemberObjectApplied(manifest=manifest):
+                _take_object(history, bytes(manifest), write)
+            case clusters.MemberObjectDeleted() as deletion:
+                _take_deletion(history, deletion, write.at_ms)
+            case clusters.MemberPodDeleted(owner=owner, slot=slot):
+                _take_pod_deletion(history, unmanaged.key_of(owner), slot, write.at_ms)
+
+
+def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCause) -> None:
+    """Fold one work of the member; earlier writes have been folded (``take_writes``)."""
+    version = (work.term, work.step)
+    past = history.workloads.get(work.key)
+    if past is not None and version < past.known:
+        return
+    if past is None:
+        past = history.workloads[work.key] = WorkloadHistory(version)
+    past.known = version
+    match work:
+        case works.WorkApplied() if work.key in history.unmanaged and not work.overwrites:
+            past.conflict = past.newest = work
+            past.fault = marks.conflict(work.template, work.cluster)
+            past.suspended = past.removed = False
+            past.cause = cause
+        case works.WorkApplied():
+            if past.applied is None:
+                past.created_ms, past.uid, past.kept = at_ms, "", Kept()
+                past.first = version
+                _adopt(history, work.key, work.cluster)
+                past.ages = history.ages.pop(work.key, [])
+            if own := history.unmanaged.pop(work.key, None):
+                past.created_ms, past.uid = own.created_ms, own.uid
+                past.kept = unmanaged.taken_over(own)
+                past.ages = history.ages.pop(work.key, [])
+            past.conflict = past.newest = None
+            past.fault = ""
+            if not work.overrides:
+                past.earlier = []  # A work without overrides can always be applied.
+            elif past.applied is not None:
+                past.earlier = [past.applied, *past.earlier][:EARLIER_MAX]
+            past.applied = work
+            past.suspended = past.removed = past.preserved = False
+            past.cause = cause
+            _scale(past.ages, work.replicas or 0, at_ms)
+        case works.WorkRemoved(preserved=preserved):
+            past.removed, past.preserved = True, preserved
+            past.cause = cause
+            past.conflict = None
+            if not preserved:
+                _forget_slots(history, work.key)
+                past.applied = None
+                past.earlier = []
+                past.ages = []
+        case works.WorkSuspended():
+            past.suspended = True
+
+
+def choose_work(
+    past: WorkloadHistory, newest: works.WorkApplied, running_work: works.WorkApplied | None, fault: str
+) -> None:
+    """Set which work of a workload runs, and the fault of the newest one."""
+    past.newest, past.applied, past.fault = newest, running_work, fault
+    _scale(past.ages, (running_work.replicas or 0) if running_work else 0, past.created_ms)
+
+
+def take_report(history: History, report: Report, number: int) -> None:
+    """Fold one report of the member; the last one of a workload counts."""
+    history.reports[report.key] = report
+    if isinstance(report, health.WorkloadReported):
+        history.running[report.key] = number, report
+
+
+def positions(history: History) -> Iterator[tuple[str, template_loading.TemplatePosition]]:
+    """Return the keys of the workloads whose templates are needed, with the templates' positions."""
+    for key, workload in history.workloads.items():
+        applied = workload.applied or workload.conflict
+        if applied is not None and template_loading.needs_template(applied):
+            yield key, (applied.shard, applied.offset)
+
+
+def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
+    ref = objects.read(msgspec.Raw(manifest)).reference
+    key = unmanaged.key_of(ref)
+    past = history.workloads.get(key)
+    if past is not None and past.applied is not None and not past.preserved:
+        past.kept, past.edited = unmanaged.kept_in(manifest), write.number
+        if past.kept.replicas is not None:
+            _scale(past.ages, past.kept.replicas, write.at_ms)
+        return
+    old = history.unmanaged.get(key)
+    if old is None and past is not None and past.applied is not None:
+        old = Unmanaged(ref=ref, manifest=b"{}", uid=past.uid, created_ms=past.created_ms, digest="")
+        history.ages[key], past.applied, past.preserved = past.ages, None, False
+        past.uid, past.kept = "", Kept()
+    kept = [history.unmanaged[each] for each in history.orphans.get(key, ())] if old is None else []
+    history.unmanaged[key] = unmanaged.revised(
+        old, manifest, write.uid, write.at_ms, orphans.revisions_of(kept)
+    )
+    _adopt(history, key, write.data.name)
+    _scale(history.ages.setdefault(key, []), unmanaged.replicas_of(ref, manifest) or 0, write.at_ms)
+
+
+def _take_deletion(history: History, deletion: clusters.MemberObjectDeleted, at_ms: int) -> None:
+    ref, key = deletion.object, unmanaged.key_of(deletion.object)
+    past = history.workloads.get(key)
+    if past is not None and past.applied is not None and not past.preserved:
+        past.created_ms, past.uid, past.kept = at_ms, "", Kept()
+        if deletion.orphans:
+            _scale(past.ages, past.applied.replicas or 0, at_ms)
+        else:
+            past.ages = [(past.applied.replicas or 0, at_ms)]
+        return
+    if past is not None and past.preserved:
+        past.applied, past.preserved = None, False
+    if deletion.orphans:
+        _orphan(history, key, deletion.name)
+    for each in (key, *unmanaged.contained(history.unmanaged, ref)):
+        _forget(history, each)
+        waiting = history.workloads.get(each)
+        if waiting is not None and waiting.conflict is not None:
+            take_work(history, waiting.conflict, at_ms, waiting.cause)
+
+
+def _forget(history: History, key: str) -> None:
+    item = history.unmanaged.pop(key, None)
+    if item is not None:
+        orphans.forget(history.orphans, key, item)
+    history.replaced.pop(key, None)
+    history.ages.pop(key, None)
+
+
+def _orphan(history: History, key: str, cluster: str) -> None:
+    """Keep the ReplicaSets or pods of an object that is about to be deleted."""
+    item, ages = history.unmanaged.get(key), history.ages.get(key, [])
+    if item is None or not (ages or item.ref.kind == orphans.DEPLOYMENT):
+        return
+    count, replaced = sum(number for number, _ in ages), history.replaced.get(key, {})
+    if item.ref.kind == orphans.DEPLOYMENT:
+        found = orphans.replica_sets_of(cluster, key, item, count)
+        last = next(reversed(found))
+        history.ages[last], history.replaced[last] = ages, replaced
+    else:
+        workload = _workload(key, item, ages, replaced)
+        found = orphans.pods_of(cluster, workload, item.manifest)
+    for each, orphan in found.items():
+        history.unmanaged[each] = orphan
+        orphans.record(history.orphans, each, orphan)
+
+
+def _adopt(history: History, key: str, cluster: str) -> None:
+    """Give an object that is created again the replicas that outlived its predecessor."""
+    found = {each: history.unmanaged[each] for each in history.orphans.get(key, ())}
+    if not found:
+        return
+    last = next(reversed(found))
+    ages, replaced = history.ages.get(last, []), history.replaced.get(last, {})
+    pods = [item for item in found.values() if item.ref.kind == orphans.POD]
+    if pods and (own := history.unmanaged.get(key)) is not None:
+        count = unmanaged.replicas_of(own.ref, own.manifest) or 0
+        ages, replaced = orphans.adopted(cluster, _workload(key, own, [], {}), count, pods)
+    elif pods:
+        # The template of a managed object is unknown here; take it for that of the pods.
+        ages, replaced = [(1, created_ms) for created_ms in sorted(pod.created_ms for pod in pods)], {}
+    history.ages[key], history.replaced[key] = ages, replaced
+    for each in found:
+        _forget(history, each)
+
+
+def _workload(key: str, item: Unmanaged, ages: list[tuple[int, int]], replaced: dict[int, int]) -> Workload:
+    workload = unmanaged.workload_of(key, item)
+    workload.template = templates.read(item.manifest)
+    workload.cohorts = [Cohort(count, created_ms, created_ms, running=True) for count, created_ms in ages]
+    workload.replaced = replaced
+    return workload
+
+
+def _forget_slots(history: History, key: str) -> None:
+    """Forget the slots of a removed workload; an unmanaged object of its key keeps its own."""
+    if key not in history.unmanaged:
+        history.replaced.pop(key, None)
+
+
+def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> None:
+    past = history.workloads.get(key)
+    ages = history.ages.get(key, past.ages if past is not None else [])
+    replaced = history.replaced.setdefault(key, {})
+    order = list(replicas.slots(replaced, sum(count for count, _ in ages)))
+    replicas.count_replacement(replaced, slot)
+    place = order.index(slot) if slot in order else len(order)
+    for index, (count, created_ms) in enumerate(ages):
+        if place < count:
+            ages[index] = count - 1, created_ms
+            ages.append((1, at_ms))
+            return
+        place -= count
+
+
+def _scale(ages: list[tuple[int, int]], replicas: int, at_ms: int) -> None:
+    """Bring groups of (count, created_ms) to a total; the youngest are removed first."""
+    total = sum(count for count, _ in ages)
+    if replicas > total:
+        ages.append((replicas - total, at_ms))
+    while total > replicas:
+        count, created_ms = ages.pop()
+        remaining = max(count - (total - replicas), 0)
+        total -= count - remaining
+        if remaining:
+            ages.append((remaining, created_ms))

@@ -1,0 +1,116 @@
+"""Objects that outlive their owner: ReplicaSets of a deleted Deployment, and pods of other workloads.
+
+They become unmanaged objects with an ``origin``. An owner of the same key that is created again adopts them. Members
+and their recovery share these functions.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from engine.simulation import lists, replica_sets, uids
+from engine.simulation.state import Origin, Revision, Unmanaged, Workload
+from events import keys, shapes
+from events.json_values import Json, object_at
+
+DEPLOYMENT: Final = "Deployment"
+POD: Final = "Pod"
+_REPLICA_SET: Final = "ReplicaSet"
+
+Index = dict[str, dict[str, None]]
+"""Keys of objects by the key of their origin."""
+
+
+class Adoption(NamedTuple):
+    """The replicas that a new owner takes over: groups of (count, created_ms), oldest first, and the order of its slots."""
+
+    ages: list[tuple[int, int]]
+    replaced: dict[int, int]
+
+
+def record(index: Index, key: str, item: Unmanaged) -> None:
+    """Record an object in an index if it has an origin."""
+    if item.origin is not None:
+        index.setdefault(item.origin.key, {})[key] = None
+
+
+def forget(index: Index, key: str, item: Unmanaged) -> None:
+    """Forget an object."""
+    if item.origin is not None and (found := index.get(item.origin.key)) is not None:
+        found.pop(key, None)
+        if not found:
+            del index[item.origin.key]
+
+
+def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int) -> dict[str, Unmanaged]:
+    """Return the ReplicaSets of a deleted Deployment by key: those of earlier revisions, last the one with the pods."""
+    value: Json = msgspec.json.decode(deployment.manifest, type=dict[str, object])
+    found: dict[str, Unmanaged] = {}
+    for each in deployment.revisions:
+        count = replicas if each is deployment.revisions[-1] else 0
+        template: Json = msgspec.json.decode(each.template, type=dict[str, object])
+        manifest = replica_sets.manifest(value, template, each.digest, count, each.number)
+        ref = shapes.WorkloadRef(
+            api_version="apps/v1",
+            kind=_REPLICA_SET,
+            name=replica_sets.name(deployment.ref.name, each.digest),
+            namespace=deployment.ref.namespace,
+        )
+        found[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
+            ref=ref,
+            manifest=msgspec.json.encode(manifest),
+            uid=uids.of_replica_set(cluster, key, each.digest),
+            created_ms=each.created_ms,
+            digest="",
+            revisions=(each,),
+            origin=Origin(key, each.digest),
+        )
+    return found
+
+
+def pods_of(cluster: str, workload: Workload, manifest: bytes) -> dict[str, Unmanaged]:
+    """Return the pods of a deleted workload by key; those that have ended are deleted with it."""
+    template = object_at(msgspec.json.decode(manifest, type=dict[str, object]), "spec", "template")
+    metadata = object_at(template, "metadata")
+    found: dict[str, Unmanaged] = {}
+    for pod in lists.pods_of(cluster, workload):
+        if pod.phase == lists.SUCCEEDED:
+            continue
+        ref = shapes.WorkloadRef(api_version="v1", kind=POD, name=pod.name, namespace=pod.namespace)
+        named = {**metadata, "name": pod.name, "namespace": pod.namespace}
+        value = {"apiVersion": "v1", "kind": POD, "metadata": named, "spec": object_at(template, "spec")}
+        found[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
+            ref=ref,
+            manifest=msgspec.json.encode(value),
+            uid=uids.of_pod(cluster, pod.name, pod.created_ms),
+            created_ms=pod.created_ms,
+            digest="",
+            origin=Origin(workload.object_key, workload.template.digest),
+        )
+    return found
+
+
+def adopted(cluster: str, workload: Workload, count: int, pods: Iterable[Unmanaged]) -> Adoption:
+    """Return which of ``count`` replicas of a new workload exist already as pods of its name and pod template."""
+    digest = workload.template.digest
+    created = {
+        pod.ref.name: pod.created_ms
+        for pod in pods
+        if pod.ref.kind == POD and pod.origin is not None and pod.origin.digest == digest
+    }
+    if not created:
+        return Adoption([], {})
+    names = {slot: lists.pod_name(cluster, workload, slot) for slot in range(count)}
+    found = {slot: created[name] for slot, name in names.items() if name in created}
+    order = sorted(found, key=lambda slot: (found[slot], slot))
+    is_plain = order == list(range(len(order)))
+    return Adoption(
+        [(1, found[slot]) for slot in order],
+        {} if is_plain else dict.fromkeys((*order, *(slot for slot in names if slot not in found)), 0),
+    )
+
+
+def revisions_of(sets: Iterable[Unmanaged]) -> tuple[Revision, ...]:
+    """Return the revisions of a Deployment that is created again, from the ReplicaSets that it adopts."""
+    return tuple(sorted((each for item in sets for each in item.revisions), key=lambda each: each.number))

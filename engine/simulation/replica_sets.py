@@ -1,0 +1,36 @@
+"""Manifests of the ReplicaSets of Deployments."""
+
+from typing import Final
+
+from engine.works.templates import HASH_LABEL
+from events.json_values import Json, object_at
+
+REVISION: Final = "deployment.kubernetes.io/revision"
+
+
+def name(deployment: str, digest: str) -> str:
+    """Return the name of the ReplicaSet of a Deployment with the pod template of this digest."""
+    return f"{deployment}-{digest}"
+
+
+def manifest(deployment: Json, template: Json, digest: str, replicas: int, revision: int) -> Json:
+    """Return the ReplicaSet of a Deployment for one of its pod templates."""
+    owner, spec = object_at(deployment, "metadata"), object_at(deployment, "spec")
+    metadata, selector = object_at(template, "metadata"), object_at(spec, "selector")
+    labels = {**object_at(metadata, "labels"), HASH_LABEL: digest}
+    matched = {**object_at(selector, "matchLabels"), HASH_LABEL: digest}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": name(str(owner.get("name")), digest),
+            "namespace": owner.get("namespace"),
+            "labels": labels,
+            "annotations": {REVISION: str(revision)},
+        },
+        "spec": {
+            "replicas": replicas,
+            "selector": {**selector, "matchLabels": matched},
+            "template": {**template, "metadata": {**metadata, "labels": labels}},
+        },
+    }
