@@ -23,7 +23,7 @@ Index = dict[str, dict[str, None]]
 
 
 class Adoption(NamedTuple):
-    """The replicas that a new owner takes over: groups of (count, created_ms), oldest first, and the order of its slots."""
+    """The replicas that a new owner takes over: groups of (count, created_ms), oldest first, and its slots."""
 
     ages: list[tuple[int, int]]
     replaced: dict[int, int]
