@@ -29,6 +29,7 @@ from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.apis import MemberApis, elsewhere
 from engine.http.kube.members.plane import Members
+from engine.http.kube.members.proxying import Proxying
 from engine.http.kube.members.search import Search
 from engine.http.kube.namespace_deletion import GRACE_MS, Namespaces
 from engine.http.kube.paths import ApiPath
@@ -104,6 +105,7 @@ def create_app(
 
     proxied = MemberApis(members, services, clock_ms, plane.shown, guard_member, reviews, authorizer.rights)
     search = Search(plane, proxied, guard_member, clock_ms)
+    proxying = Proxying(plane, proxied, guard_member, services, clock_ms)
     plane.figures, known.member_plane = proxied.figures, proxied.plane
     authorizer.member_rights = proxied.rights
 
@@ -120,12 +122,14 @@ def create_app(
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
             **{("search.search.karmada.io", part): search.answer for part in ("api", "apis")},
+            ("proxying.search.karmada.io", "proxy"): proxying.answer,
             ("serviceaccounts", "token"): AccountTokens(plane, plane.shown.key, clock_ms).answer,
             **{("pods", part): elsewhere for part in ("log", "exec", "eviction")},
         },
         reviews=reviews,
         guard=guard,
     )
+    proxying.elsewhere = api.answer
 
     async def answer(request: Request) -> Response:
         # The path below this application's root, since it may be mounted in another application.

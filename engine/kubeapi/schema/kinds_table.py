@@ -26,6 +26,12 @@ PARTS: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
         "Cluster",
         ("create", "delete", "get", "patch", "update"),
     ),
+    "proxying.proxy": (
+        "search.karmada.io",
+        "v1alpha1",
+        "Proxying",
+        ("create", "delete", "get", "patch", "update"),
+    ),
 }
 """Subresources other than status and scale: group, version and kind of the body, and verbs."""
 
@@ -128,6 +134,7 @@ propagationpolicies PropagationPolicy pp karmada-io -
 group remedy.karmada.io/v1alpha1 remedy.karmada
 remedies Remedy remedy karmada-io global
 group search.karmada.io/v1alpha1 search.karmada
+proxying Proxying - - global,figures,proxying.proxy
 resourceregistries ResourceRegistry - - global,status
 search Search - - global,figures
 group work.karmada.io/v1alpha2 work.karmada

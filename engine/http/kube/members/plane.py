@@ -1,8 +1,4 @@
-"""The objects of a simulated member: what the control plane propagated, and what clients of the member wrote.
-
-A member has no log. Each read of a kind is kept as a numbered snapshot; a watch reports the differences
-between snapshots.
-"""
+"""The objects of a simulated member: what the control plane propagated, and what clients of the member wrote."""
 
 import itertools
 from collections import OrderedDict
@@ -10,14 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeVar
 
 import anyio.to_thread
-import msgspec
 
 from engine.domain import marks
 from engine.http import overridden_namespaces
 from engine.http.kube import bootstrap_objects
-from engine.http.kube.control_plane import Listed
 from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
-from engine.http.kube.list_filters import Fitting
+from engine.http.kube.members.snapshots import SnapshotPlane
 from engine.http.kube.paths import ApiPath
 from engine.http.services import Services
 from engine.kubeapi.admission import built_in_defaults
@@ -30,14 +24,12 @@ from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from engine.writing.stored_objects import StoredViews
 from events import clusters, codec, specs, times, topics
-from events.json_values import Json, at, object_at
+from events.json_values import Json, at
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import agent_queries, object_tables
 from projections.port import Rows
 
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
-_LOOK_SECONDS: Final = 0.25
-_LOOKS_KEPT: Final = 512
 _MANIFESTS_KEPT: Final = 4_096
 _PARTLY_DERIVED: Final = frozenset(
     {
@@ -51,7 +43,6 @@ _PARTLY_DERIVED: Final = frozenset(
     }
 )
 
-Name = tuple[str, str]
 _Answer = TypeVar("_Answer")
 
 
@@ -71,13 +62,7 @@ class Members(Protocol):
         ...
 
 
-class Snapshot(msgspec.Struct, frozen=True):
-    """Snapshot of a kind's objects; each comes with the number of the snapshot in which it last changed."""
-
-    items: dict[Name, tuple[int, Json]]
-
-
-class MemberPlane:
+class MemberPlane(SnapshotPlane):
     """The objects of one member."""
 
     def __init__(
@@ -88,18 +73,16 @@ class MemberPlane:
         clock_ms: Callable[[], int],
         showing: Showing,
     ) -> None:
+        super().__init__()
         self._showing = showing
         self._members = members
         self._clock_ms = clock_ms
         self._name = name
         self._services = services
-        self._last_number = 0
         self._defined: tuple[tuple[Resource, ...], ...] = ()
         self._catalogue = built_in()
         self._manifests: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._maker = manifests.Renderer(services.log)
-        self._last: dict[str, Snapshot] = {}
-        self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
 
     async def catalogue(self) -> Catalogue:
         """The kinds that every cluster serves, and those of the member's definitions."""
@@ -114,68 +97,6 @@ class MemberPlane:
     async def resource(self, api_path: ApiPath) -> Resource | None:
         """The kind that a path names; None if it is unknown."""
         return (await self.catalogue()).resource(api_path.group, api_path.version, api_path.plural)
-
-    async def get(
-        self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
-    ) -> Json | None:
-        del is_fresh  # members run in this process, so every read is fresh
-        _number, look = await self.snapshot(resource)
-        entry = look.items.get((namespace, name))
-        return None if entry is None else entry[1]
-
-    async def listed(
-        self,
-        resource: Resource,
-        namespace: str,
-        fits: Fitting,
-        *,
-        limit: int = 0,
-        after: str = "",
-        brief: bool = False,
-        is_fresh: bool = True,
-    ) -> Listed:
-        """A page of the objects that fit; raises ValueError if ``after`` is not a continue token."""
-        del brief, is_fresh  # all data are in memory
-        number, look = await self.snapshot(resource)
-        names = [name for name in sorted(look.items) if not namespace or name[0] == namespace]
-        if after:
-            behind = msgspec.json.decode(after, type=tuple[str, str])
-            names = [name for name in names if name > behind]
-        items: list[Json] = []
-        for name in names:
-            value = look.items[name][1]
-            if not fits(value):
-                continue
-            if limit and len(items) == limit:
-                last = object_at(items[-1], "metadata")
-                mark = msgspec.json.encode((last.get("namespace", ""), last["name"])).decode()
-                return Listed(items, mark, number)
-            items.append(value)
-        return Listed(items, "", number)
-
-    async def snapshot(self, resource: Resource) -> tuple[int, Snapshot]:
-        """Take a snapshot of a kind under a new number."""
-        self._last_number += 1
-        number = self._last_number
-        kind = f"{resource.qualified} {resource.version}"
-        before = self._last.get(kind, Snapshot({}))
-        items: dict[Name, tuple[int, Json]] = {}
-        for value in await self._objects(resource):
-            metadata = object_at(value, "metadata")
-            name = (str(metadata.get("namespace", "")), str(metadata.get("name", "")))
-            old = before.items.get(name)
-            changed = number if old is None or _without_version(old[1]) != value else old[0]
-            items[name] = (changed, {**value, "metadata": {**metadata, "resourceVersion": str(changed)}})
-        look = Snapshot(items)
-        self._last[kind] = look
-        self._snapshots[kind, number] = look
-        while len(self._snapshots) > _LOOKS_KEPT:
-            self._snapshots.popitem(last=False)
-        return number, look
-
-    def remembered(self, resource: Resource, number: int) -> Snapshot | None:
-        """The snapshot of a kind under a number; None if it has been dropped."""
-        return self._snapshots.get((f"{resource.qualified} {resource.version}", number))
 
     async def _objects(self, resource: Resource) -> Iterable[Json]:
         state = self.state()
@@ -401,10 +322,6 @@ class MemberPlane:
             self._manifests.popitem(last=False)
         return manifest
 
-    def last_number(self) -> int:
-        """The highest resourceVersion that this API has returned."""
-        return self._last_number
-
     def state(self) -> MemberState:
         """The member's state; raises StatusError (503) if it does not answer."""
         try:
@@ -414,11 +331,3 @@ class MemberPlane:
         if state.faults.down:
             raise status_objects.unavailable(f"cluster {self._name} does not answer")
         return state
-
-
-def _without_version(value: Json) -> Json:
-    metadata = object_at(value, "metadata")
-    return {
-        **value,
-        "metadata": {name: item for name, item in metadata.items() if name != "resourceVersion"},
-    }

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from engine.http.kube import rendering
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import Fitting
-from engine.http.kube.members.plane import MemberPlane, Snapshot
+from engine.http.kube.members.snapshots import Snapshot, SnapshotPlane
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.requests import Query
 from engine.http.services import Services
@@ -25,7 +25,7 @@ _WATCHERS_MAX: Final = 256
 class MemberWatches:
     """Serve watches of a member's objects by taking snapshots repeatedly."""
 
-    def __init__(self, plane: MemberPlane, clock_ms: Callable[[], int], services: Services) -> None:
+    def __init__(self, plane: SnapshotPlane, clock_ms: Callable[[], int], services: Services) -> None:
         self._plane = plane
         self._clock_ms = clock_ms
         self._services = services

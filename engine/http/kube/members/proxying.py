@@ -1,0 +1,140 @@
+"""One API over all members: ``proxying/karmada/proxy`` followed by an API path.
+
+Kinds that ResourceRegistries name are read from all simulated members that they select, each object with its cluster in
+an annotation; a write goes to the cluster of its object. Other paths are those of the control plane.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message
+
+from engine.http.kube import paths, requests
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.members.apis import MemberApis
+from engine.http.kube.members.registries import SOURCE, Registries
+from engine.http.kube.members.snapshots import Name, SnapshotPlane, without_version
+from engine.http.kube.members.watches import MemberWatches
+from engine.http.kube.paths import ApiPath
+from engine.http.kube.routing import Guard, KubeApi
+from engine.http.services import Services
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.schema.resources import Catalogue, Resource
+from events.json_values import Json, object_at
+
+_NAME = "karmada"
+
+
+class _Found(SnapshotPlane):
+    """The objects that registries name. Those of several clusters may have one name."""
+
+    def __init__(self, plane: ControlPlane, members: MemberApis) -> None:
+        super().__init__()
+        self._plane = plane
+        self._members = members
+        self._versions: dict[str, dict[Name, str]] = {}
+
+    async def catalogue(self) -> Catalogue:
+        return await self._plane.catalogue()
+
+    async def resource(self, api_path: ApiPath) -> Resource | None:
+        """The kind at a path if a registry names it."""
+        return await (await self._plane.read(Registries)).kind(self._members, api_path)
+
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
+    ) -> Json | None:
+        """One object; of several of that name that of the first cluster."""
+        del is_fresh
+        _number, found = await self.snapshot(resource)
+        named = sorted(key for key in found.items if key[:2] == (namespace, name))
+        return found.items[named[0]][1] if named else None
+
+    async def _objects(self, resource: Resource) -> Iterable[Json]:
+        registries = await self._plane.read(Registries)
+        api_path = ApiPath(group=resource.group, version=resource.version, plural=resource.plural)
+        found = [value for _, value in await registries.found(self._members, api_path, lambda _: True)]
+        self._versions[resource.qualified] = {self._key(value): _version(value) for value in found}
+        return [without_version(value) for value in found]
+
+    def version(self, resource: Resource, value: Json) -> str:
+        """The resourceVersion in its cluster of an object that was just read."""
+        return self._versions[resource.qualified][self._key(value)]
+
+    def _key(self, value: Json) -> Name:
+        return (*super()._key(value), cluster_of(value))
+
+
+class Proxying:
+    """Handle requests for ``proxying``; ``guard`` checks the rights, ``elsewhere`` answers for the control plane."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        members: MemberApis,
+        guard: Guard,
+        services: Services,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._members = members
+        self._guard = guard
+        self._found = _Found(plane, members)
+        self._api = KubeApi(self._found, MemberWatches(self._found, clock_ms, services), None, clock_ms)
+        self.elsewhere: Callable[[Request, str], Awaitable[Response]] | None = None
+
+    async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle a request for the path after ``proxy``; raises StatusError."""
+        if api_path.name != _NAME:
+            raise status_objects.not_found(resource, api_path.name)
+        path = f"/{api_path.rest}"
+        inner = paths.parse(path)
+        kind = None if inner is None else await self._found.resource(inner)
+        if inner is None or kind is None:
+            if self.elsewhere is None:
+                raise status_objects.no_such_path()
+            return await self.elsewhere(request, path)
+        await self._guard(request, inner, path)
+        if request.method in ("GET", "HEAD") and not inner.part:
+            return await self._api.answer(request, path)
+        if not inner.name:
+            raise status_objects.method_not_allowed()
+        value = await self._found.get(kind, inner.namespace, inner.name)
+        if value is None:
+            raise status_objects.not_found(kind, inner.name)
+        if request.method == "PUT" and not inner.part:
+            request = await _replacement(request, kind, value, self._found.version(kind, value))
+        target = msgspec.structs.replace(api_path, name=cluster_of(value))
+        return await self._members.answer(request, kind, target)
+
+
+async def _replacement(request: Request, kind: Resource, current: Json, version: str) -> Request:
+    """Return the request as the cluster of the object takes it: without the annotation, and with its own ``version``.
+
+    Raises StatusError (409) if the client has seen another version of the object than the current one.
+    """
+    value = await requests.body(request, kind)
+    metadata = object_at(value, "metadata")
+    if (seen := _version(value)) and seen != _version(current):
+        raise status_objects.conflict(kind, str(metadata.get("name", "")))
+    annotations = {name: text for name, text in object_at(metadata, "annotations").items() if name != SOURCE}
+    own: Json = {**metadata, "annotations": annotations, **({"resourceVersion": version} if seen else {})}
+    body = msgspec.json.encode({**value, "metadata": own})
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    replaced = (b"content-type", b"content-length", b"content-encoding")
+    headers = [each for each in request.scope["headers"] if each[0] not in replaced]
+    headers += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    return Request({**request.scope, "headers": headers}, receive)
+
+
+def _version(value: Json) -> str:
+    return str(object_at(value, "metadata").get("resourceVersion", ""))
+
+
+def cluster_of(value: Json) -> str:
+    """Return the cluster of an object that was found."""
+    return str(object_at(value, "metadata", "annotations").get(SOURCE, ""))

@@ -1,0 +1,96 @@
+"""ResourceRegistries: which objects of which members are found by ``search/cache`` and ``proxying``."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.http.kube.members.apis import MemberApis
+from engine.http.kube.paths import ApiPath
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.schema.resources import Resource
+from engine.objects import clusters, placements
+from engine.placement import fleet
+from events.json_values import Json, object_at
+from events.validation.known_kinds import CLUSTER_GROUP, SEARCH_GROUP
+from projections import object_tables
+from projections.port import Rows
+
+SOURCE: Final = "resource.karmada.io/cached-from-cluster"
+"""Annotation that names the cluster of a found object."""
+
+_REGISTRIES: Final = object_tables.Wanted(kind=object_tables.Kind(SEARCH_GROUP, "ResourceRegistry"))
+_CLUSTERS: Final = object_tables.Wanted(kind=object_tables.Kind(CLUSTER_GROUP, "Cluster"))
+
+
+class _Selector(Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    namespace: str = ""
+
+
+class _Registry(Struct, frozen=True, rename="camel"):
+    target_cluster: placements.ClusterAffinity
+    resource_selectors: tuple[_Selector, ...]
+
+
+class Registries:
+    """All ResourceRegistries, with the clusters that they may name."""
+
+    def __init__(self, rows: Rows) -> None:
+        specs = (each.get("spec") for each in object_tables.page(rows, _REGISTRIES).items)
+        self._registries = [msgspec.convert(spec, _Registry) for spec in specs]
+        self._clusters = fleet.Fleet()
+        for cluster in object_tables.page(rows, _CLUSTERS).items if self._registries else ():
+            self._clusters.put(msgspec.convert(cluster, clusters.ClusterManifest))
+
+    async def kind(self, members: MemberApis, api_path: ApiPath) -> Resource | None:
+        """Return the kind at a path if a registry names it in a simulated member that serves it."""
+        for cluster in self._clusters.names():
+            plane = members.plane(cluster)
+            resource = None if plane is None else await plane.resource(api_path)
+            if resource is not None and self._scopes(cluster, resource):
+                return resource
+        return None
+
+    async def found(
+        self, members: MemberApis, api_path: ApiPath, fits: Callable[[Json], bool]
+    ) -> list[tuple[str, Json]]:
+        """Return the objects of a kind that fit, each with its cluster, in the order of the clusters.
+
+        Members that do not answer are left out.
+        """
+        found: list[tuple[str, Json]] = []
+        for cluster in self._clusters.names():
+            plane = members.plane(cluster)
+            resource = None if plane is None else await plane.resource(api_path)
+            scopes = set[str]() if resource is None else self._scopes(cluster, resource)
+            if plane is None or resource is None or not scopes:
+                continue
+            try:
+                items = (await plane.listed(resource, api_path.namespace, fits)).items
+            except StatusError:
+                continue
+            found += [(cluster, _from(cluster, each)) for each in items if _is_in(each, scopes)]
+        return found
+
+    def _scopes(self, cluster: str, resource: Resource) -> set[str]:
+        """Return the namespaces of a cluster in which objects of a kind are found; an empty text means all."""
+        return {
+            selector.namespace
+            for registry in self._registries
+            if self._clusters.matches(registry.target_cluster, cluster)
+            for selector in registry.resource_selectors
+            if (selector.api_version, selector.kind) == (resource.api_version, resource.kind)
+        }
+
+
+def _is_in(value: Json, scopes: set[str]) -> bool:
+    return "" in scopes or object_at(value, "metadata").get("namespace", "") in scopes
+
+
+def _from(cluster: str, value: Json) -> Json:
+    metadata = object_at(value, "metadata")
+    annotations = {**object_at(metadata, "annotations"), SOURCE: cluster}
+    return {**value, "metadata": {**metadata, "annotations": annotations}}

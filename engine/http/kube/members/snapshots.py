@@ -1,0 +1,113 @@
+"""Objects of members as numbered snapshots, since members have no log: a watch reports the differences between two."""
+
+import abc
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
+
+import msgspec
+
+from engine.http.kube.control_plane import Listed
+from engine.kubeapi.schema.resources import Resource
+from events.json_values import Json, object_at
+
+_SNAPSHOTS_KEPT: Final = 512
+
+Name: TypeAlias = tuple[str, ...]
+"""Namespace and name, and the cluster if the objects are those of several."""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """Snapshot of a kind's objects; each comes with the number of the snapshot in which it last changed."""
+
+    items: dict[Name, tuple[int, Json]]
+
+
+class SnapshotPlane(abc.ABC):
+    """Reads of objects, each of which takes a snapshot of their kind."""
+
+    def __init__(self) -> None:
+        self._last_number = 0
+        self._last: dict[str, Snapshot] = {}
+        self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
+
+    @abc.abstractmethod
+    async def _objects(self, resource: Resource) -> Iterable[Json]:
+        """Return all objects of a kind, without resourceVersion."""
+
+    def _key(self, value: Json) -> Name:
+        metadata = object_at(value, "metadata")
+        return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
+    ) -> Json | None:
+        """One object; None if there is none."""
+        del is_fresh  # members run in this process, so every read is fresh
+        _number, look = await self.snapshot(resource)
+        entry = look.items.get((namespace, name))
+        return None if entry is None else entry[1]
+
+    async def listed(
+        self,
+        resource: Resource,
+        namespace: str,
+        fits: Callable[[Json], bool],
+        *,
+        limit: int = 0,
+        after: str = "",
+        brief: bool = False,
+        is_fresh: bool = True,
+    ) -> Listed:
+        """A page of the objects that fit; raises ValueError if ``after`` is not a continue token."""
+        del brief, is_fresh  # all data are in memory
+        number, look = await self.snapshot(resource)
+        names = [name for name in sorted(look.items) if not namespace or name[0] == namespace]
+        if after:
+            behind = msgspec.json.decode(after, type=Name)
+            names = [name for name in names if name > behind]
+        items: list[Json] = []
+        mark: Name = ()
+        for name in names:
+            value = look.items[name][1]
+            if not fits(value):
+                continue
+            if limit and len(items) == limit:
+                return Listed(items, msgspec.json.encode(mark).decode(), number)
+            items.append(value)
+            mark = name
+        return Listed(items, "", number)
+
+    async def snapshot(self, resource: Resource) -> tuple[int, Snapshot]:
+        """Take a snapshot of a kind under a new number."""
+        values = await self._objects(resource)
+        self._last_number += 1
+        number = self._last_number
+        kind = f"{resource.qualified} {resource.version}"
+        before = self._last.get(kind, Snapshot({}))
+        items: dict[Name, tuple[int, Json]] = {}
+        for value in values:
+            metadata, name = object_at(value, "metadata"), self._key(value)
+            old = before.items.get(name)
+            changed = number if old is None or without_version(old[1]) != value else old[0]
+            items[name] = (changed, {**value, "metadata": {**metadata, "resourceVersion": str(changed)}})
+        look = Snapshot(items)
+        self._last[kind] = look
+        self._snapshots[kind, number] = look
+        while len(self._snapshots) > _SNAPSHOTS_KEPT:
+            self._snapshots.popitem(last=False)
+        return number, look
+
+    def remembered(self, resource: Resource, number: int) -> Snapshot | None:
+        """The snapshot of a kind under a number; None if it has been dropped."""
+        return self._snapshots.get((f"{resource.qualified} {resource.version}", number))
+
+    def last_number(self) -> int:
+        """The highest resourceVersion that this API has returned."""
+        return self._last_number
+
+
+def without_version(value: Json) -> Json:
+    """Return an object without its resourceVersion."""
+    metadata = {key: item for key, item in object_at(value, "metadata").items() if key != "resourceVersion"}
+    return {**value, "metadata": metadata}
