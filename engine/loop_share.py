@@ -33,9 +33,14 @@ class LoopShare:
     def __init__(self) -> None:
         self._since_s = time.monotonic()
 
+    @property
+    def is_used(self) -> bool:
+        """Whether this task has held the loop for a portion."""
+        return time.monotonic() - self._since_s >= PORTION_S
+
     async def pause(self) -> None:
         """Let other tasks run if this one has held the loop for a portion."""
-        if time.monotonic() - self._since_s >= PORTION_S:
+        if self.is_used:
             await self.yield_loop()
 
     async def yield_loop(self) -> None:

@@ -10,10 +10,11 @@ before 0.5 declare only the number of outputs, which are identified by their ids
 
 import base64
 import hashlib
+from typing import Final
 
 from msgspec import Struct
 
-from events import decisions, ids, records, shapes
+from events import catalogue, decisions, envelope, ids, records, shapes
 
 _DIGEST_BYTES = 16
 _MARK_BYTES = 12
@@ -34,6 +35,15 @@ def mark_of(output: records.Record | records.StoredRecord) -> str:
 def mark_at(declared: str, index: int) -> str:
     """Return the mark of a step's output with this index (from 1); empty if there is none."""
     return declared[(index - 1) * MARK_CHARS : index * MARK_CHARS]
+
+
+def may_be_step(record: records.StoredRecord) -> bool:
+    """Whether a decision has to be decoded: in structured content mode only the value contains the event type."""
+    is_binary = not record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED)
+    return not is_binary or record.headers.get("ce_type") == _STEP
+
+
+_STEP: Final = catalogue.BY_STRUCT[decisions.StepTaken].type
 
 
 class Chain(Struct):

@@ -55,7 +55,19 @@ def behind(batch: Sequence[StoredRecord], end: int) -> int:
     return batch[-1].offset + 1 if batch else end
 
 
-class Log(Protocol):
+class Partitions(Protocol):
+    """The records of partitions, to be read."""
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """Return at most ``limit`` records of a partition from offset ``start`` on, in order.
+
+        Offsets have gaps, so the result may be empty although the partition ends further on (see ``behind``).
+        Raises LogCutError if the records at ``start`` have been deleted.
+        """
+        ...
+
+
+class Log(Partitions, Protocol):
     """An append-only log of records in partitions, as far as this process follows it."""
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
@@ -63,14 +75,6 @@ class Log(Protocol):
 
         Consecutive records of one key are appended atomically. Raises OutcomeUnknownError if some of the
         records may not have been appended; the SQLite log appends all of them or none.
-        """
-        ...
-
-    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """Return at most ``limit`` records of a partition from offset ``start`` on, in order.
-
-        Offsets have gaps, so the result may be empty although the partition ends further on (see ``behind``).
-        Raises LogCutError if the records at ``start`` have been deleted.
         """
         ...
 

@@ -10,12 +10,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from events import chain, codec, decisions, envelope, ids, records, rejections, release, topics
+from events import chain, codec, decisions, ids, records, rejections, release, topics
 from events.records import StoredRecord
 
 _INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)
 _ANY_OFFSET: Final = 2**63
-_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
 
 
 Place = tuple[str, int, int]
@@ -100,7 +99,11 @@ class RecordOrigins:
         self._seen[record.topic, record.partition] = record.offset + 1
         if record.topic == topics.REJECTIONS:
             self._take_rejection(record)
-        if record.topic == topics.DECISIONS and record.partition in self._shards and _may_be_step(record):
+        if (
+            record.topic == topics.DECISIONS
+            and record.partition in self._shards
+            and chain.may_be_step(record)
+        ):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
                 self._take_step(record, decoded.data)
@@ -245,12 +248,6 @@ class RecordOrigins:
             else:
                 message = f"output {output} has a smaller number than its step, {where}"
                 self.findings.append(Finding(kind="order", where=position, message=message))
-
-
-def _may_be_step(record: StoredRecord) -> bool:
-    """Whether a decision has to be decoded: in structured content mode only the value contains the event type."""
-    is_binary = not record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED)
-    return not is_binary or record.headers.get("ce_type") == _STEP
 
 
 def _has_own_envelope(record: records.StoredRecord, step: decisions.StepTaken) -> bool:

@@ -1,5 +1,6 @@
 """Read the log for the fold of a shard: its recorded steps, the facts and its own inputs."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -9,7 +10,7 @@ from engine import loop_share
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
-from engine.log import port, reading
+from engine.log import port
 from events import chain, codec, decisions, shapes, topics
 from events.records import StoredRecord
 from events.validation import verdicts
@@ -35,31 +36,43 @@ def new_fold(shard: int) -> shard_fold.ShardFold:
 
 
 async def steps(
-    log: port.Log, shard: int, shard_chain: chain.Chain | None = None, start: int = 0
+    log: port.Partitions,
+    shard: int,
+    shard_chain: chain.Chain | None = None,
+    start: int = 0,
+    *,
+    outputs: bool = True,
 ) -> AsyncIterator[RecordedStep]:
     """Yield the steps of a shard that count, in order, after the last step of ``shard_chain`` (default: all).
 
-    ``start`` is an offset behind that last step; its remaining outputs are skipped.
+    ``start`` is an offset behind that last step; its remaining outputs are skipped. Without ``outputs`` the
+    steps have none.
     """
     shard_chain = shard_chain or chain.Chain(shard)
     current: RecordedStep | None = None
-    async for record in reading.of_partition(log, topics.DECISIONS, shard, start):
-        decoded = codec.decode(record)
-        if not isinstance(decoded, codec.Decoded) or not shard_chain.take(record, decoded.data):
-            continue
-        if isinstance(decoded.data, decisions.StepTaken):
-            if current is not None:
-                yield current
-            current = RecordedStep(record, decoded.data, [], [])
-        elif current is not None:
-            current.outputs.append(record)
-            current.data.append(decoded.data)
+    while batch := await log.read(topics.DECISIONS, shard, start, _READ):
+        start = batch[-1].offset + 1
+        for record in batch:
+            if not (outputs or chain.may_be_step(record)):
+                continue
+            decoded = codec.decode(record)
+            if not isinstance(decoded, codec.Decoded) or not shard_chain.take(record, decoded.data):
+                continue
+            if isinstance(decoded.data, decisions.StepTaken):
+                if current is not None:
+                    yield current
+                current = RecordedStep(record, decoded.data, [], [])
+            elif outputs and current is not None:
+                current.outputs.append(record)
+                current.data.append(decoded.data)
+        # A log in memory returns at once; other tasks get their turn between batches.
+        await asyncio.sleep(0)
     if current is not None:
         yield current
 
 
 async def follow_facts(
-    log: port.Log,
+    log: port.Partitions,
     shards: list[shard_fold.ShardFold],
     facts: Facts,
     topic: str,
@@ -75,22 +88,30 @@ async def follow_facts(
             changes = await loop_share.apart(len(record.value), facts.take, record)
             for shard in shards:
                 shard.follow(record, changes)
-                await share.pause()
+                if share.is_used:
+                    await share.yield_loop()
 
 
-async def take_own(log: port.Log, fold: shard_fold.ShardFold, topic: str, end: int, most: int = _ALL) -> None:
+async def take_own(
+    log: port.Partitions, fold: shard_fold.ShardFold, topic: str, end: int, most: int = _ALL
+) -> None:
     """Fold at most ``most`` own inputs of a shard from a topic, up to an end."""
     share = loop_share.LoopShare()
     while fold.ends[topic] < end and most > 0:
         batch = await _up_to(log, topic, fold.state.shard, fold.ends[topic], end, most)
         most -= len(batch)
         for record in batch:
-            await loop_share.apart(len(record.value), fold.take, record)
-            await share.pause()
+            # Awaiting costs as much as taking a small record.
+            if len(record.value) > loop_share.LARGE_BYTES:
+                await loop_share.apart(len(record.value), fold.take, record)
+            else:
+                fold.take(record)
+            if share.is_used:
+                await share.yield_loop()
 
 
 async def _up_to(
-    log: port.Log, topic: str, partition: int, start: int, end: int, most: int
+    log: port.Partitions, topic: str, partition: int, start: int, end: int, most: int
 ) -> list[StoredRecord]:
     batch = await log.read(topic, partition, start, min(_READ, end - start, most))
     # Offsets may have gaps, so a batch of ``end - start`` records can reach beyond the end.

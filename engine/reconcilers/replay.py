@@ -4,7 +4,9 @@ Shards are replayed together, in an order in which their facts only grow, so tha
 for all of them and not once for each.
 """
 
+import operator
 from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -12,7 +14,7 @@ from engine import loop_share
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.log import port
-from engine.reconcilers import quarantine, recovery, snapshots
+from engine.reconcilers import quarantine, read_ahead, recovery, snapshots
 from events import topics
 
 
@@ -56,7 +58,7 @@ class Replay:
     """Replays shards from the beginning of the log, or from a snapshot.
 
     A shard with unreadable records is left out; any other LogError ends the replay. With ``doubled`` each shard
-    has a second fold, from the beginning of the log.
+    has a second fold, from the beginning of the log. Without ``outputs`` the recorded steps have none.
     """
 
     def __init__(
@@ -66,11 +68,13 @@ class Replay:
         snapshot: snapshots.Snapshot | None = None,
         *,
         doubled: bool = False,
+        outputs: bool = True,
     ) -> None:
         self.unreadable: dict[int, port.LogError] = {}
         """Shards whose steps or inputs could not be read, which were left out from there on."""
-        self._log = log
+        self._log = read_ahead.ReadAhead(log)
         self._snapshot = snapshot
+        self._outputs = outputs
         self._doubled = doubled
         self._groups = [
             _Group(Facts() if snapshot is None else snapshot.facts, [self._open(shard) for shard in shards])
@@ -79,10 +83,11 @@ class Replay:
     def _open(self, shard: int) -> _Replayed:
         if self._snapshot is None:
             second = recovery.new_fold(shard) if self._doubled else None
-            return _Replayed(recovery.new_fold(shard), recovery.steps(self._log, shard), second=second)
+            steps = recovery.steps(self._log, shard, outputs=self._outputs)
+            return _Replayed(recovery.new_fold(shard), steps, second=second)
         fold, start = self._snapshot.shard(shard)
         shard_chain = self._snapshot.chain(shard)
-        return _Replayed(fold, recovery.steps(self._log, shard, shard_chain, start))
+        return _Replayed(fold, recovery.steps(self._log, shard, shard_chain, start, outputs=self._outputs))
 
     @property
     def shards(self) -> dict[int, tuple[shard_fold.ShardFold, Facts]]:
@@ -132,7 +137,7 @@ class Replay:
         waiting = [(shard.fact_ends, shard.step.record.number, shard) for shard in group.shards if shard.step]
         if not waiting:
             return None
-        least, _, earliest = min(waiting, key=lambda candidate: candidate[:2])
+        least, _, earliest = min(waiting, key=_ORDER)
         apart = [
             shard
             for ends, _, shard in waiting
@@ -153,14 +158,16 @@ class Replay:
 
     async def _take_inputs(self, group: _Group, shard: _Replayed, step: recovery.RecordedStep) -> bool:
         """Fold the inputs of a step in the fixed order; return whether they are readable."""
-        folds = [fold for each in group.shards for fold in each.folds]
         ends = step.taken.ends
         try:
             for topic in topics.FACT_TOPICS:
-                await recovery.follow_facts(self._log, folds, group.facts, topic, ends.get(topic, 0))
+                if group.facts.ends[topic] < ends.get(topic, 0):
+                    folds = [fold for each in group.shards for fold in each.folds]
+                    await recovery.follow_facts(self._log, folds, group.facts, topic, ends[topic])
             for topic in topics.OWN_TOPICS:
                 for fold in shard.folds:
-                    await recovery.take_own(self._log, fold, topic, ends.get(topic, 0))
+                    if fold.ends[topic] < ends.get(topic, 0):
+                        await recovery.take_own(self._log, fold, topic, ends[topic])
         except quarantine.UNREADABLE as error:
             self._fail(shard, error)
             return False
@@ -169,6 +176,9 @@ class Replay:
     def _fail(self, shard: _Replayed, error: port.LogError) -> None:
         self.unreadable[shard.fold.state.shard] = error
         self.leave_out(shard.fold.state.shard)
+
+
+_ORDER: Final = operator.itemgetter(0, 1)
 
 
 def _fact_ends(step: recovery.RecordedStep) -> tuple[int, ...]:
