@@ -64,7 +64,8 @@ def _nothing_blocks_the_loop() -> Iterator[None]:
             function.can_block_in("engine/http/kube/control_plane.py", {"_at_once"})
             function.can_block_in("engine/log/kafka/extents.py", {"around", "rows"})
             # A reader has an event loop of its own, in a thread or a process.
-            function.can_block_in("engine/log/sqlite_reading.py", {"__init__", "read", "read_all", "aclose"})
+            reading = {"__init__", "read", "read_all", "read_share", "aclose"}
+            function.can_block_in("engine/log/sqlite_reading.py", reading)
         yield
 
 

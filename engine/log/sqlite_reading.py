@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.log import end_signal, port, sqlite_table
+from engine.log import end_signal, port, sqlite_share, sqlite_table
 from events.records import Record, StoredRecord
 
 
@@ -42,6 +42,11 @@ class SqliteReader:
         if limit <= 0:
             return []
         return sqlite_table.by_number(self._connection, after, limit)
+
+    def read_share(self, share: sqlite_share.Share, after: int, limit: int) -> sqlite_share.Portion:
+        """Read a share of the records after a number; raises as ``read_all``."""
+        limit = max(0, min(limit, self._number - after))
+        return share.of(sqlite_table.rows_by_number(self._connection, after, limit), after)
 
     def ends(self) -> port.Ends:
         """Return the ends as of construction."""

@@ -61,6 +61,7 @@ Row = tuple[int, int, int, str, bytes, bytes, bytes]
 """number, slot, offset, key, headers, value, checksum."""
 
 _HEADERS: Final = 4
+_VALUE: Final = 5
 
 
 def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
@@ -189,6 +190,11 @@ def slot_of(topic: str, partition: int) -> int:
     return index * _PARTITIONS_MAX + partition
 
 
+def place_of(slot: int) -> tuple[str, int]:
+    """Return the topic and the partition of a number in the table."""
+    return _NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX
+
+
 def last_number(connection: sqlite3.Connection) -> int:
     """Return the number of the last record; 0 if there is none."""
     (number,) = connection.execute(_LAST_NUMBER).fetchone()
@@ -217,7 +223,7 @@ def by_position(
 
     Raises LogCorruptedError if a record's checksum differs, LogCutError if one is missing in the file.
     """
-    batch = _select(connection, _BY_POSITION, (slot_of(topic, partition), start, limit))
+    batch = stored(_select(connection, _BY_POSITION, (slot_of(topic, partition), start, limit)))
     # The embedded log has no gaps in offsets or numbers, so a gap means deleted rows.
     if batch and batch[-1].offset != start + len(batch) - 1:
         offset = next(start + index for index, record in enumerate(batch) if record.offset != start + index)
@@ -227,28 +233,29 @@ def by_position(
 
 def by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[StoredRecord]:
     """Return existing records after a number; raises as ``by_position``."""
-    batch = _select(connection, _BY_NUMBER, (after, limit))
-    if limit > 0 and (not batch or batch[-1].number != after + len(batch)):
-        number = next(
-            (after + index for index, record in enumerate(batch, 1) if record.number != after + index), 0
-        )
+    return stored(rows_by_number(connection, after, limit))
+
+
+def rows_by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[Row]:
+    """Return the rows of existing records after a number, unchecked; raises LogCutError if one is missing."""
+    rows = _select(connection, _BY_NUMBER, (after, limit))
+    if limit > 0 and (not rows or rows[-1][0] != after + len(rows)):
+        number = next((after + index for index, row in enumerate(rows, 1) if row[0] != after + index), 0)
         raise port.LogCutError(f"the log no longer has number {number or after + 1}; {_CUT_REMEDY}")
-    return batch
+    return rows
 
 
 def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     """Return the end of each partition."""
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
-    return {(_NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX): end for slot, end in rows}
+    return {place_of(slot): end for slot, end in rows}
 
 
-def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[StoredRecord]:
+def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[Row]:
     try:
-        rows: list[Row] = connection.execute(statement, where).fetchall()
+        return connection.execute(statement, where).fetchall()
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
-    headers = compact.unpack([row[_HEADERS] for row in rows])
-    return [_stored(row, as_json) for row, as_json in zip(rows, headers, strict=True)]
 
 
 def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:
@@ -256,13 +263,31 @@ def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:
     return port.LogCorruptedError(f"{FILE} can't be read: {error}")
 
 
+def stored(rows: Sequence[Row]) -> list[StoredRecord]:
+    """Return the records in rows; raises LogCorruptedError if a record's checksum differs."""
+    headers = compact.unpack([row[_HEADERS] for row in rows])
+    return [_stored(row, as_json) for row, as_json in zip(rows, headers, strict=True)]
+
+
+def check(rows: Sequence[Row]) -> None:
+    """Compare the checksums of rows; raises LogCorruptedError."""
+    for row, headers in zip(rows, compact.unpack([row[_HEADERS] for row in rows]), strict=True):
+        _check(row, *compact.unpack_value(headers, row[_VALUE]))
+
+
 def _stored(row: Row, headers: bytes) -> StoredRecord:
-    number, slot, offset, key, _, value, digest = row
-    headers, value = compact.unpack_value(headers, value)
+    headers, value = compact.unpack_value(headers, row[_VALUE])
+    topic, partition = _check(row, headers, value)
+    return StoredRecord(topic, partition, row[2], row[0], row[3], _decode_headers(headers), value, row[6])
+
+
+def _check(row: Row, headers: bytes, value: bytes) -> tuple[str, int]:
+    """Compare the checksum of a record; return its topic and partition."""
+    number, slot, offset, key, _, _, digest = row
     topic, partition = _NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX
     if records.checksum(topic, partition, key, headers, value) != digest:
         message = (
             f"{topic}/{partition}/{offset} (number {number}) is not what was appended: its checksum differs"
         )
         raise port.LogCorruptedError(message)
-    return StoredRecord(topic, partition, offset, number, key, _decode_headers(headers), value, digest)
+    return topic, partition

@@ -17,6 +17,9 @@ _INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)
 _ANY_OFFSET: Final = 2**63
 
 
+Partition = tuple[str, int]
+"""Topic and partition."""
+
 Place = tuple[str, int, int]
 """Topic, partition and offset of a record."""
 
@@ -82,7 +85,7 @@ class RecordOrigins:
         """Kept records that are inputs of a shard too."""
         self._refused: set[Place] = set()
         """Those of them that were refused, and what was refused before it was read."""
-        self._seen: dict[tuple[str, int], int] = {}
+        self._seen: dict[Partition, int] = {}
         self._early: dict[tuple[int, int, int], _Early] = {}
         self._broken: dict[int, Finding] = {}
         self._previous: dict[str, int] = {}
@@ -110,6 +113,10 @@ class RecordOrigins:
                 return
         if record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
             self._take_output(record)
+
+    def pass_by(self, ends: Mapping[Partition, int]) -> None:
+        """Note that partitions were read to these ends, with records that concern none of the shards."""
+        self._seen.update(ends)
 
     def pass_over(self, step: decisions.StepTaken) -> None:
         """Leave a step's outputs unjudged, also those that come later."""

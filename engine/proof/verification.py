@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from engine.log import port
 from engine.proof.record_origins import Finding, RecordOrigins
+from engine.proof.single_reading import SingleReading
 from engine.reconcilers import recovery, replay, snapshots
 from events import codec, decisions, records, release, topics
 
@@ -72,10 +73,20 @@ async def verify(
     except port.UnnumberedError as error:
         origins.unnumbered = str(error)
     after = 0 if snapshot is None else await _number_of(log, snapshot, scope.shards)
-    walk = _Walk(log, origins, report, after, progress)
-    proved = await _verify_shards(log, scope, until, walk, snapshot)
-    await walk.read_past(until)
+
+    def seen(count: int, number: int) -> None:
+        report.records += count
+        if progress is not None:
+            progress(number, report.steps)
+
+    reading = SingleReading(log, scope.shards, origins, after, seen)
+    proved = await _verify_shards(scope, until, reading, origins, report, snapshot)
+    await reading.read_past(until)
     origins.close(proved)
+    report.findings += [
+        Finding(kind="checksum", where=f"number {number}", message=str(error))
+        for number, error in reading.unreadable
+    ]
     report.findings += origins.findings
     report.notes += origins.notes
     return report
@@ -103,72 +114,21 @@ def merged(reports: Iterable[Report]) -> Report:
     return total
 
 
-class _Walk:
-    """One reading of all records in number order, as far ahead as the proof of the steps needs their outputs.
-
-    Reading only so far keeps the memory constant: an output is kept from its reading until its step is computed.
-    """
-
-    def __init__(
-        self,
-        log: port.NumberedLog,
-        origins: RecordOrigins,
-        report: Report,
-        after: int,
-        progress: Progress | None,
-    ) -> None:
-        self.origins = origins
-        self.report = report
-        self._log = log
-        self._after = after
-        self._progress = progress
-
-    async def read_past(self, number: int) -> None:
-        """Read at least up to a number, or to the end."""
-        while self._after < number and await self.read_more():
-            pass
-
-    async def read_more(self) -> bool:
-        """Read the next records; return whether there were any. An unreadable record becomes a finding."""
-        if self._after >= self._log.last_number():
-            return False
-        try:
-            batch = await self._log.read_all(self._after, _READ)
-        except port.LogCorruptedError:
-            batch = await self._read_one()
-        for record in batch:
-            self.report.records += 1
-            self.origins.take(record)
-        if batch:
-            self._after = batch[-1].number
-        if self._progress is not None:
-            self._progress(self._after, self.report.steps)
-        return True
-
-    async def _read_one(self) -> list[records.StoredRecord]:
-        try:
-            return await self._log.read_all(self._after, 1)
-        except port.LogCorruptedError as error:
-            self._after += 1
-            finding = Finding(kind="checksum", where=f"number {self._after}", message=str(error))
-            self.report.findings.append(finding)
-            return []
-
-
-_READ: Final = 1_000
-
-
 async def _verify_shards(
-    log: port.Log, scope: Scope, until: int, walk: _Walk, snapshot: snapshots.Snapshot | None
+    scope: Scope,
+    until: int,
+    reading: SingleReading,
+    origins: RecordOrigins,
+    report: Report,
+    snapshot: snapshots.Snapshot | None,
 ) -> dict[int, bool]:
     """Compute the steps of the scope again; return for each readable shard whether all of them are right."""
     # Only the steps before the scope are applied as recorded.
-    replayed = replay.Replay(log, scope.shards, snapshot, outputs=scope.first > 1)
+    replayed = replay.Replay(reading, scope.shards, snapshot, outputs=scope.first > 1)
     proved = dict.fromkeys(scope.shards, True)
-    origins, report = walk.origins, walk.report
     async for step in replayed.steps():
         recorded, taken = step.recorded, step.recorded.taken
-        await walk.read_past(min(recorded.record.number, until))
+        await reading.read_past(min(recorded.record.number, until))
         if recorded.record.number > until:
             replayed.leave_out(taken.shard)
             continue
@@ -177,7 +137,7 @@ async def _verify_shards(
             origins.pass_over(taken)
             continue
         recomputed = step.fold.decide(step.facts, taken.time_ms, taken.processed, term=taken.term)
-        findings = await _compare(recorded, recomputed.records, walk)
+        findings = await _compare(recorded, recomputed.records, reading, origins)
         if origins.unnumbered and any(finding.kind == "missing" for finding in findings):
             # It may be among the records without numbers.
             report.notes.append(Finding(kind="unproved", where=findings[0].where, message=origins.unnumbered))
@@ -197,14 +157,17 @@ async def _verify_shards(
 
 
 async def _compare(
-    step: recovery.RecordedStep, recomputed: list[records.Record], walk: _Walk
+    step: recovery.RecordedStep,
+    recomputed: list[records.Record],
+    reading: SingleReading,
+    origins: RecordOrigins,
 ) -> list[Finding]:
     where = f"shard {step.taken.shard} step {step.taken.number} ({step.record.position})"
     for record in recomputed[1:]:
         output = record.headers["ce_id"]
-        found = walk.origins.output(output, record.checksum)
-        while not found and await walk.read_more():
-            found = walk.origins.output(output, record.checksum)
+        found = origins.output(output, record.checksum)
+        while not found and await reading.read_more():
+            found = origins.output(output, record.checksum)
         match found:
             case None:
                 message = f"output {output} ({record.headers['ce_type']}) is not in the log"

@@ -63,7 +63,7 @@ class Replay:
 
     def __init__(
         self,
-        log: port.Log,
+        log: port.Partitions,
         shards: Sequence[int],
         snapshot: snapshots.Snapshot | None = None,
         *,

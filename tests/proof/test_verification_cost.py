@@ -28,8 +28,7 @@ class CountingLog(memory.MemoryLog):
         return found
 
 
-async def test_proof_reads_each_record_equally_often_however_long_the_history() -> None:
-    shares: list[float] = []
+async def test_proof_reads_each_record_once_however_long_the_history() -> None:
     for edits in (20, 160):
         log = CountingLog()
         story = Story(log)
@@ -39,9 +38,7 @@ async def test_proof_reads_each_record_equally_often_however_long_the_history() 
         log.returned = 0
         report = await verification.verify(log)
         assert report.is_clean
-        shares.append(log.returned / report.records)
-    short, long = shares
-    assert long < short * 1.1
+        assert log.returned == report.records
 
 
 async def test_proof_keeps_nothing_of_outputs_that_were_computed_and_of_rejections() -> None:

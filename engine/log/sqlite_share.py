@@ -1,0 +1,85 @@
+"""The records of the embedded log that the proof of some shards needs, without decoding those of the others."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from engine.log import sqlite_table
+from events import ids, topics
+from events.records import StoredRecord
+
+_OUTPUT: Final = re.compile(rb"\x01(\d{1,3})-\d{1,20}-\d{1,20}-\d{1,20}\x02shards/\d{1,3}\x03[^\\\x01\x02]*")
+"""Packed headers as a shard's owner writes them, with the number of that shard."""
+
+_OWNER: Final = ids.SHARD_SOURCE.rpartition("/reballast/")[2].encode()
+"""The part of an output's source that packing leaves."""
+
+
+class Portion(Struct, frozen=True):
+    """Some records after a number, how many were looked at for them, and the number of the last one.
+
+    ``passed`` has the end of each partition of which records were left out.
+    """
+
+    records: list[StoredRecord]
+    count: int
+    last: int
+    passed: dict[tuple[str, int], int] = {}
+
+
+class Share:
+    """The share of some shards in the records of a log.
+
+    It has all records of their partitions and of topics with one partition, except works and observations, and
+    all records that may claim to be an output of these shards, wherever they are. Of each other record of
+    their partitions the checksum is compared. So the shares of all shards check all records.
+    """
+
+    def __init__(self, shards: Collection[int]) -> None:
+        self._shards = frozenset(shards)
+        self._read: set[int] = set()
+        self._checked: set[int] = set()
+        for name, topic in topics.TOPICS.items():
+            partitions = self._shards if topic.sharded else {0}
+            slots = {sqlite_table.slot_of(name, partition) for partition in partitions}
+            (self._checked if name in _OUTPUTS_ONLY else self._read).update(slots)
+
+    def of(self, rows: Sequence[sqlite_table.Row], after: int) -> Portion:
+        """Return the share in the rows after a number; raises LogCorruptedError if the checksum of one differs."""
+        wanted: list[sqlite_table.Row] = []
+        checked: list[sqlite_table.Row] = []
+        ends: dict[int, int] = {}
+        for row in rows:
+            slot = row[_SLOT]
+            if slot in self._read or self.may_be_output(row[_HEADERS]):
+                wanted.append(row)
+                continue
+            ends[slot] = row[_OFFSET] + 1
+            if slot in self._checked:
+                checked.append(row)
+        sqlite_table.check(checked)
+        passed = {sqlite_table.place_of(slot): end for slot, end in ends.items()}
+        return Portion(sqlite_table.stored(wanted), len(rows), rows[-1][0] if rows else after, passed)
+
+    def may_be_output(self, packed: bytes) -> bool:
+        """Whether headers may name an output of these shards; True for those that are not as an owner writes them.
+
+        JSON that is written in another way, such as with escapes or a name twice, may decode to the same headers.
+        """
+        if _OWNER not in packed and b"\\" not in packed:
+            return False
+        output = _OUTPUT.fullmatch(packed)
+        if output is None or b'"ce_id"' in packed or b'"ce_source"' in packed:
+            return True
+        shard = int(output[1])
+        return shard in self._shards or shard >= topics.SHARDS
+
+
+_OUTPUTS_ONLY: Final = (topics.WORKS, topics.OBSERVATIONS)
+"""Topics that no shard reads."""
+
+_SLOT: Final = 1
+_OFFSET: Final = 2
+_HEADERS: Final = 4

@@ -1,0 +1,128 @@
+"""One reading of a log in number order, for the checks of all records and for the replay of steps."""
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import Final
+
+from engine.log import port, sqlite_reading, sqlite_share
+from engine.proof.record_origins import RecordOrigins
+from events import topics
+from events.records import StoredRecord
+
+_READ: Final = 1_000
+_HELD_MAX: Final = 5_000
+"""Records that wait for the replay; if there are more, it reads the log itself."""
+
+_ALL: Final = 2**63
+
+
+class _Held:
+    """Records of one partition that were read and that the replay has not taken yet.
+
+    ``start`` is the offset from which on all records are here that were read.
+    """
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.records: deque[StoredRecord] = deque()
+
+
+class SingleReading:
+    """Reads the records after a number as far ahead as they are needed, and gives each to ``origins``.
+
+    Reading only so far keeps the memory constant: an output is kept from its reading until its step is computed,
+    and other records until the replay takes them. On SQLite what only other shards need is left out.
+    """
+
+    def __init__(
+        self,
+        log: port.NumberedLog,
+        shards: Collection[int],
+        origins: RecordOrigins,
+        after: int,
+        seen: Callable[[int, int], None],
+    ) -> None:
+        """``seen`` is called with the number of records that were read, and the last number."""
+        self.unreadable: list[tuple[int, port.LogCorruptedError]] = []
+        """Numbers of records that could not be read."""
+        self._origins = origins
+        self._log = log
+        self._after = after
+        self._seen = seen
+        self._share = sqlite_share.Share(shards)
+        own = {(topic, shard) for topic in (topics.DECISIONS, *topics.OWN_TOPICS) for shard in shards}
+        # Behind a snapshot a partition's first offset is not known before its first record.
+        start = _ALL if after else 0
+        self._held = {slot: _Held(start) for slot in (*own, *((topic, 0) for topic in topics.FACT_TOPICS))}
+        self._waiting = 0
+
+    async def read_past(self, number: int) -> None:
+        """Read at least up to a number, or to the end."""
+        while self._after < number and await self.read_more():
+            pass
+
+    async def read_more(self) -> bool:
+        """Read the next records; return whether there were any."""
+        if self._after >= self._log.last_number():
+            return False
+        try:
+            portion = await self._portion(_READ)
+        except port.LogCorruptedError:
+            portion = await self._one()
+        self._origins.pass_by(portion.passed)
+        for record in portion.records:
+            self._origins.take(record)
+            self._hold(record)
+        self._after = portion.last
+        self._seen(portion.count, portion.last)
+        return True
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """Return records as ``port.Partitions.read``, from those that were read or else from the log."""
+        held = self._held.get((topic, partition))
+        if held is None:
+            return await self._log.read(topic, partition, start, limit)
+        waiting = held.records
+        while not self.unreadable:
+            while waiting and waiting[0].offset < start:
+                held.start = waiting.popleft().offset + 1
+                self._waiting -= 1
+            if start < held.start:
+                break
+            if waiting:
+                return list(itertools.islice(waiting, limit))
+            if self._waiting >= _HELD_MAX or not await self.read_more():
+                break
+        found = await self._log.read(topic, partition, start, limit)
+        if found and held.start != _ALL:
+            held.start = max(held.start, found[-1].offset + 1)
+        return found
+
+    def _hold(self, record: StoredRecord) -> None:
+        held = self._held.get((record.topic, record.partition))
+        if held is None:
+            return
+        if held.start == _ALL:
+            held.start = record.offset
+        if record.offset >= held.start:
+            held.records.append(record)
+            self._waiting += 1
+
+    async def _portion(self, limit: int) -> sqlite_share.Portion:
+        if isinstance(self._log, sqlite_reading.SqliteReader):
+            return self._log.read_share(self._share, self._after, limit)
+        batch = await self._log.read_all(self._after, limit)
+        return sqlite_share.Portion(batch, len(batch), batch[-1].number if batch else self._after)
+
+    async def _one(self) -> sqlite_share.Portion:
+        try:
+            return await self._portion(1)
+        except port.LogCorruptedError as error:
+            number = self._after + 1
+            self.unreadable.append((number, error))
+            # Offsets are missing now among those that wait.
+            for held in self._held.values():
+                held.records.clear()
+            self._waiting = 0
+            return sqlite_share.Portion([], 0, number)
