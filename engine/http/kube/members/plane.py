@@ -19,7 +19,16 @@ from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import built_in_shapes, custom_kinds
 from engine.kubeapi.schema.resources import Catalogue, Resource, built_in
-from engine.simulation import api_objects, claims, creation_events, nodes, pod_events, services, usage
+from engine.simulation import (
+    api_objects,
+    claims,
+    creation_events,
+    nodes,
+    pod_events,
+    services,
+    system_objects,
+    usage,
+)
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from engine.writing.stored_objects import StoredViews
@@ -99,8 +108,14 @@ class MemberPlane(SnapshotPlane):
         return (await self.catalogue()).resource(api_path.group, api_path.version, api_path.plural)
 
     async def _objects(self, resource: Resource) -> Iterable[Json]:
-        state = self.state()
         began_ms = await self._began_ms()
+        of_system = system_objects.of_kind(self.state(), resource.qualified, began_ms)
+        # First, so that what clients wrote or the control plane propagated replaces an object of its name.
+        found = [self._shown(resource, value) for value in of_system]
+        return [*found, *await self._own_objects(resource, began_ms)]
+
+    async def _own_objects(self, resource: Resource, began_ms: int) -> Iterable[Json]:
+        state = self.state()
         match resource.qualified:
             case "nodes":
                 return nodes.objects(state, began_ms)
