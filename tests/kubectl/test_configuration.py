@@ -95,7 +95,7 @@ def test_write_without_effect_is_answered_with_a_warning(kubectl: Kubectl) -> No
         name = f"idle-{kind.lower()}"
         kubectl("apply", "-f", "-", given=_manifest(api_version, kind, name, spec))
         is_warned = f"{kind} is stored without effect: " in kubectl.errors
-        has_effect = (api_version, kind) not in unsupported.KINDS and kind != "FederatedResourceQuota"
+        has_effect = (api_version, kind) not in unsupported.KINDS
         assert is_warned != has_effect, kubectl.errors
         kubectl("label", word, name, "a=b")
         assert ("without effect" in kubectl.errors) == is_warned
