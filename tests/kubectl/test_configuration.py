@@ -127,14 +127,7 @@ def test_kind_without_a_controller_has_a_condition(kubectl: Kubectl, kind: str, 
 
 def test_readme_names_everything_without_effect() -> None:
     table = README.read_text().partition("| without effect |")[2]
-    assert all(
-        name in table
-        for name in (
-            *(kind for _group, kind in unsupported.KINDS),
-            *unsupported.FIELDS,
-            "FederatedResourceQuota",
-        )
-    )
+    assert all(name in table for name in (*(kind for _group, kind in unsupported.KINDS), *unsupported.FIELDS))
 
 
 def test_admission_denies_what_the_reference_denies(kubectl: Kubectl) -> None:
