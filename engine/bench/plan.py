@@ -2,7 +2,8 @@
 
 A log of many Deployments is recorded, then its clusters are planned as real ones: a policy edit and a taint that
 concern ``moved`` Deployments, then the failure of every cluster. The first plan rebuilds the engine, from its
-snapshot; the others share it. The baseline is really to make the same edit and taint, in the same run.
+snapshot; the others share it, and it follows the log when that has grown. The baseline is really to make the
+same edit and taint, in the same run.
 
 A running engine decides about one Deployment after another, first alone, then while one plan follows the other.
 """
@@ -19,6 +20,7 @@ from typing import Final
 import msgspec
 
 from engine.bench import inputs, processes, timing
+from engine.log import sqlite
 from engine.plans import planning
 from engine.plans.fork import Failure, Input
 from engine.plans.predictions import Prediction
@@ -97,8 +99,10 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> dict[
             progress("a policy edit and a taint")
             edit_s, _ = await plans.timed(_change(fleet.edit()))
             taint_s, tainted = await plans.timed(_change(fleet.taint()))
+            await _append(directory, fleet.deployment(0, replicas=2))
+            grown_s, _ = await plans.timed(_change(fleet.edit()))
         progress("the failure of each cluster")
-        drill_s = await plans.drilled(fleet.names, tainted.number)
+        drill_s = await plans.drilled(fleet.names, tainted.number + 1)
     progress("decisions without and during plans, then the same edit and taint, really made")
     async with installation.opened(directory, fleet.members) as running:
         while not running.members.names():  # noqa: ASYNC110  # nothing signals that the members are rebuilt
@@ -111,6 +115,7 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> dict[
         "first_s": round(first_s, 2),
         "policy_s": round(edit_s, 2),
         "taint_s": round(taint_s, 2),
+        "grown_s": round(grown_s, 2),
         "taint_moved": len(tainted.moved),
         f"drill_{len(fleet.names)}_s": round(drill_s, 2),
         "baseline": "making the same policy edit and taint",
@@ -129,6 +134,12 @@ async def _record(fleet: _Fleet, directory: Path) -> None:
         for start in range(0, len(records), _BATCH):
             await running.log.append(records[start : start + _BATCH])
         await running.settled()
+
+
+async def _append(directory: Path, record: Record) -> None:
+    log = await sqlite.SqliteLog.open(directory, synchronous="OFF")
+    await log.append([record])
+    await log.aclose()
 
 
 async def _made(running: installation.Installation, fleet: _Fleet) -> list[float]:

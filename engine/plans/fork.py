@@ -9,11 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.deciders.facts import Facts
-from engine.plans import fork_log, member_models, predictions
-from engine.reconcilers import recovery, snapshot_storage, worker
+from engine.plans import fork_log, member_models, predictions, recorded_shards
+from engine.reconcilers import worker
 from engine.simulation import faults, member_fleet, specs
-from events import clusters, topics
+from events import clusters
 from events.records import Record
 
 _TURNS_MAX: Final = 10_000
@@ -48,28 +47,36 @@ class Fork:
         log: fork_log.ForkLog,
         simulated: Sequence[specs.MemberSpec],
         began_ms: int,
-        storage: snapshot_storage.SnapshotStorage | None = None,
+        shards: recorded_shards.RecordedShards | None = None,
     ) -> None:
+        """``shards`` are those of an earlier fork of the same log, which this one brings up to its own end."""
         self.log = log
+        self.shards = recorded_shards.RecordedShards() if shards is None else shards
         self.number = log.last_number()
         self.began_ms = self.now_ms = began_ms
-        self.worker = worker.Worker(log, self._clock, storage=storage, keeps_snapshots=False)
+        self.worker = worker.Worker(log, self._clock)
         self.members = member_fleet.Members(log, self._clock, simulated)
         self.assumptions: tuple[str, ...] = ()
         self.before = predictions.NOTHING
         self._simulated = simulated
 
     async def start(self) -> None:
-        """Rebuild the engine as it was at the fork."""
-        await self.worker.recover()
-        facts = await self._newest_facts()
+        """Rebuild what there is at the fork; the shards stay as recorded until the first decision."""
+        await self.shards.follow(self.log)
+        facts, folds = await self.shards.newest_facts(self.log), self.shards.folds
         models = member_models.read(facts, self._simulated)
-        past = await member_models.past(models, facts, self.worker.folds, self.log)
+        past = await member_models.past(models, facts, folds, self.log)
         self.assumptions = models.assumptions
         self.members = member_fleet.Members(self.log, self._clock, models.specs, past)
         await self.members.recover()
         member_models.load(models, self.members)
-        self.before = predictions.start_of(self.worker.folds, self.capacity())
+        self.before = predictions.start_of(folds, self.capacity())
+
+    async def take_over(self) -> None:
+        """Let the worker own the shards, if it does not yet; from then on they are those of the fork alone."""
+        if not self.worker.folds:
+            self.worker.start_from(self.shards.shards)
+            await self.worker.recover()
 
     def begin(self, began_ms: int, faults_now: Sequence[Failure] = ()) -> int:
         """Let the virtual time begin at an instant, at the earliest that of the fork; return it.
@@ -80,16 +87,6 @@ class Fork:
         for each in faults_now:
             faults.inflict(self.members.state_of(each.member), each.kind, each.amount)
         return self.began_ms
-
-    async def _newest_facts(self) -> Facts:
-        """Return the facts with those that came after the last step, which the worker folds in its next turn."""
-        ends = {topic: self.log.ends().get((topic, 0), 0) for topic in topics.FACT_TOPICS}
-        if ends == self.worker.facts.ends:
-            return self.worker.facts
-        facts = self.worker.facts.copy()
-        for topic, end in ends.items():
-            await recovery.follow_facts(self.log, [], facts, topic, end)
-        return facts
 
     def capacity(self) -> dict[str, clusters.CapacityReported]:
         """Return the last report of each member on its capacity."""
@@ -108,6 +105,7 @@ class Fork:
         ``progress`` gets the virtual time that has passed. Raises PlanError if the engine does not
         come to rest, and for a fault that no member can have.
         """
+        await self.take_over()
         end_ms = self.began_ms + horizon_ms
         waiting = sorted([*inputs, *failures], key=lambda each: each.after_ms)
         while True:

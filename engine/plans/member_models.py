@@ -18,9 +18,10 @@ from engine.deciders.state import Report as ReportState
 from engine.kubeapi.values import quantity
 from engine.log import port, reading
 from engine.objects import clusters as manifests
+from engine.reconcilers import snapshots
 from engine.simulation import log_reading as simulated_reading
 from engine.simulation import member_fleet, member_history, specs
-from events import chain, clusters, health, topics, works
+from events import clusters, health, topics, works
 
 _ASSUMED: Final = (
     "{} not simulated: assumed to start replicas in {} ms, in the capacity that was last reported, "
@@ -121,7 +122,7 @@ async def past(models: Models, facts: Facts, folds: Sequence[ShardFold], log: po
             simulated_reading.take_report(histories, record)
         _take_works(histories, fold.state)
     return member_fleet.Past(
-        histories=histories, chains={fold.state.shard: _chain(fold.state) for fold in folds}
+        histories=histories, chains={fold.state.shard: snapshots.chain_of(fold.state) for fold in folds}
     )
 
 
@@ -176,10 +177,6 @@ def _capacity(name: str, summary: manifests.ResourceSummary) -> clusters.Capacit
 
 def _texts(amounts: Mapping[str, object]) -> dict[str, str]:
     return {resource: str(amount) for resource, amount in amounts.items()}
-
-
-def _chain(state: ShardState) -> chain.Chain:
-    return chain.Chain(state.shard, state.number, state.term, state.digest, is_open=True)
 
 
 def _take_works(histories: Mapping[str, member_history.History], shard: ShardState) -> None:

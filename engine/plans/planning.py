@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.log import port
-from engine.plans import fork_log, predictions, remedies
+from engine.plans import fork_log, predictions, recorded_shards, remedies
 from engine.plans.fork import Failure, Fork, Input
 from engine.reconcilers import snapshot_storage
 from engine.simulation import specs
@@ -54,15 +54,17 @@ async def predict(
     ``progress`` gets the virtual time that has passed, in milliseconds. Raises the log's errors, and
     fork.PlanError.
     """
-    return await predict_on(await prepare(log, question, storage), question, progress)
+    shards = recorded_shards.RecordedShards(storage)
+    return await predict_on(await prepare(log, question, shards), question, progress)
 
 
-async def prepare(
-    log: port.NumberedLog, question: Question, storage: snapshot_storage.SnapshotStorage | None = None
-) -> Fork:
-    """Return the engine as of the question's number, for one prediction from there; raises the log's errors."""
+async def prepare(log: port.NumberedLog, question: Question, shards: recorded_shards.RecordedShards) -> Fork:
+    """Return the engine as of the question's number, for one prediction from there; raises the log's errors.
+
+    ``shards`` are new ones, or those of a fork at the same number or an earlier one.
+    """
     forked = await fork_log.fork(log, question.number)
-    fork = Fork(forked, question.simulated, question.began_ms, storage)
+    fork = Fork(forked, question.simulated, question.began_ms, shards)
     await fork.start()
     return fork
 
@@ -76,6 +78,7 @@ async def predict_on(
     """
     forked, number = fork.log, fork.number
     began_ms = fork.begin(question.began_ms, question.faults)
+    await fork.take_over()
     first, count = len(forked.added), len(fork.before.workloads)
     is_settled = await fork.run(question.inputs, question.failures, question.horizon_ms, progress)
     failed = {each.member for each in question.failures if each.kind == "down"}

@@ -1,7 +1,7 @@
 """Read the log for the fold of a shard: its recorded steps, the facts and its own inputs."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Final
 
 from msgspec import Struct
@@ -42,7 +42,7 @@ async def steps(
     start: int = 0,
     *,
     outputs: bool = True,
-) -> AsyncIterator[RecordedStep]:
+) -> AsyncGenerator[RecordedStep]:
     """Yield the steps of a shard that count, in order, after the last step of ``shard_chain`` (default: all).
 
     ``start`` is an offset behind that last step; its remaining outputs are skipped. Without ``outputs`` the

@@ -5,7 +5,7 @@ for all of them and not once for each.
 """
 
 import operator
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -33,11 +33,13 @@ class ReplayedStep(Struct, frozen=True):
 class _Replayed(Struct):
     """A shard, the reader of its steps, and the next step; None behind the last.
 
-    ``fact_ends`` are the ends of the facts that this step had seen, in the order of the fact topics.
+    ``fact_ends`` are the ends of the facts that this step had seen, in the order of the fact topics. ``offset`` is
+    the one behind the last step that was replayed.
     """
 
     fold: shard_fold.ShardFold
     steps: AsyncIterator[recovery.RecordedStep]
+    offset: int
     step: recovery.RecordedStep | None = None
     second: shard_fold.ShardFold | None = None
     fact_ends: tuple[int, ...] = ()
@@ -81,13 +83,22 @@ class Replay:
         ]
 
     def _open(self, shard: int) -> _Replayed:
-        if self._snapshot is None:
-            second = recovery.new_fold(shard) if self._doubled else None
-            steps = recovery.steps(self._log, shard, outputs=self._outputs)
-            return _Replayed(recovery.new_fold(shard), steps, second=second)
-        fold, start = self._snapshot.shard(shard)
-        shard_chain = self._snapshot.chain(shard)
-        return _Replayed(fold, recovery.steps(self._log, shard, shard_chain, start, outputs=self._outputs))
+        second = recovery.new_fold(shard) if self._doubled else None
+        fold, offset = (
+            (recovery.new_fold(shard), 0) if self._snapshot is None else self._snapshot.shard(shard)
+        )
+        return _Replayed(fold, self._steps_after(fold, offset), offset, second=second)
+
+    def _steps_after(self, fold: shard_fold.ShardFold, offset: int) -> AsyncGenerator[recovery.RecordedStep]:
+        shard_chain = snapshots.chain_of(fold.state)
+        return recovery.steps(self._log, fold.state.shard, shard_chain, offset, outputs=self._outputs)
+
+    def follow(self, log: port.Partitions) -> None:
+        """Let ``steps`` go on in a log that has grown, after it has ended."""
+        self._log = read_ahead.ReadAhead(log)
+        for group in self._groups:
+            for shard in group.shards:
+                shard.steps = self._steps_after(shard.fold, shard.offset)
 
     @property
     def shards(self) -> dict[int, tuple[shard_fold.ShardFold, Facts]]:
@@ -112,18 +123,20 @@ class Replay:
 
     async def steps(self) -> AsyncIterator[ReplayedStep]:
         """Yield each step with its inputs folded; apply or compute it before the next one is asked for."""
-        (group,) = self._groups
-        for shard in tuple(group.shards):
-            await self._advance(shard)
-        if self._snapshot is not None and any(shard.step for shard in group.shards):
-            # The snapshot may be replayed again.
-            group.facts = group.facts.copy()
+        for group in self._groups:
+            for shard in tuple(group.shards):
+                await self._advance(shard)
+            if self._snapshot is not None and any(shard.step for shard in group.shards):
+                # The snapshot may be replayed again.
+                group.facts = group.facts.copy()
+                self._snapshot = None
         # A group that splits appends the new one.
         for group in self._groups:
             while found := self._earliest(group):
                 shard, step = found
                 if await self._take_inputs(group, shard, step):
                     yield ReplayedStep(shard.fold, group.facts, step, shard.second)
+                    shard.offset = step.record.offset + 1
                     await self._advance(shard)
 
     def _earliest(self, group: _Group) -> tuple[_Replayed, recovery.RecordedStep] | None:
@@ -192,8 +205,23 @@ async def rebuild(log: port.Log, shards: Sequence[int], snapshot: snapshots.Snap
     Without later steps they share the snapshot's own facts.
     """
     replay = Replay(log, shards, snapshot)
+    await apply(replay)
+    return replay
+
+
+async def rebuild_all(
+    log: port.Log, shards: Sequence[int], newest: Mapping[int, snapshots.Snapshot]
+) -> list[Replay]:
+    """Return shards after their recorded steps, those of one snapshot together; ``newest`` has that of each shard."""
+    by_snapshot: dict[int, list[int]] = {}
+    for shard in shards:
+        by_snapshot.setdefault(id(newest.get(shard)), []).append(shard)
+    return [await rebuild(log, sharing, newest.get(sharing[0])) for sharing in by_snapshot.values()]
+
+
+async def apply(replay: Replay) -> None:
+    """Apply the recorded decisions of all steps that a replay has before it."""
     share = loop_share.LoopShare()
     async for step in replay.steps():
         step.fold.replay(step.facts, step.recorded.taken, step.recorded.record.value, step.recorded.data)
         await share.pause()
-    return replay

@@ -82,8 +82,12 @@ class Snapshot:
 
     def chain(self, shard: int) -> chain.Chain:
         """Return a shard's chain as of its last step."""
-        state = self.shards[shard].state
-        return chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
+        return chain_of(self.shards[shard].state)
+
+
+def chain_of(state: ShardState) -> chain.Chain:
+    """Return the chain of a shard as of its last step, behind the outputs of that step."""
+    return chain.Chain(state.shard, state.number, state.term, state.digest, is_open=state.number > 0)
 
 
 def copied(fold: shard_fold.ShardFold) -> shard_fold.ShardFold:

@@ -9,7 +9,7 @@ on.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -94,7 +94,12 @@ class Worker:
         self._is_in_sync = False
         self._commit_task: asyncio.Task[_CommittedTurn] | None = None
         self._handed_over = 0
+        self._rebuilt: dict[int, tuple[shard_fold.ShardFold, Facts]] = {}
         self._pace = turn_pacing.Pace()
+
+    def start_from(self, rebuilt: Mapping[int, tuple[shard_fold.ShardFold, Facts]]) -> None:
+        """Let the first recovery take over shards that were rebuilt already; they are changed by it."""
+        self._rebuilt = dict(rebuilt)
 
     def assign(self, shards: Iterable[int]) -> None:
         """Set the shards to own from the next turn on; shards that stay keep their state in memory."""
@@ -151,16 +156,13 @@ class Worker:
 
     async def _rebuild(self, shards: Sequence[int]) -> list[tuple[shard_fold.ShardFold, Facts]]:
         """Return shards after their recorded steps, those of one snapshot together; quarantine unreadable ones."""
-        snapshots = await self._snapshots.newest(shards)
-        by_snapshot: dict[int, list[int]] = {}
-        for shard in shards:
-            by_snapshot.setdefault(id(snapshots.get(shard)), []).append(shard)
-        rebuilt: dict[int, tuple[shard_fold.ShardFold, Facts]] = {}
-        for members in by_snapshot.values():
-            found = await replay.rebuild(self._log, members, snapshots.get(members[0]))
-            for shard, error in found.unreadable.items():
-                await self._quarantine_shard(shard, error)
-            rebuilt |= found.shards
+        rebuilt, self._rebuilt = self._rebuilt, {}
+        if not rebuilt:
+            newest = await self._snapshots.newest(shards)
+            for found in await replay.rebuild_all(self._log, shards, newest):
+                for shard, error in found.unreadable.items():
+                    await self._quarantine_shard(shard, error)
+                rebuilt |= found.shards
         return [rebuilt[shard] for shard in shards if shard in rebuilt]
 
     async def _align_facts(

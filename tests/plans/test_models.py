@@ -33,8 +33,9 @@ async def test_models_built_from_shards_run_what_the_log_says(seed: int) -> None
     planned = Fork(forked, (), played.now_ms)
     await planned.start()
     await planned.members.wake()
-    models = member_models.read(planned.worker.facts, ())
-    assert [spec.name for spec in models.specs] == sorted(planned.worker.facts.fleet.names())
+    facts = await planned.shards.newest_facts(forked)
+    models = member_models.read(facts, ())
+    assert [spec.name for spec in models.specs] == sorted(facts.fleet.names())
     read = member_fleet.Members(forked, lambda: played.now_ms, models.specs)
     await read.recover()
     # A cluster that is down may still run what it was to remove; it reports nothing, so no plan sees it.

@@ -3,21 +3,23 @@
 import asyncio
 import os
 import signal
+import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from engine.bench import inputs
-from engine.log import sqlite
+from engine.log import sqlite, sqlite_table
 from engine.plans.fork import Failure, Input, PlanError
 from engine.plans.planning import Question
 from engine.plans.predictions import Prediction
 from engine.process import installation
 from engine.process.plans.remote import PlanProcesses
-from events import keys
+from events import keys, topics
 
 pytestmark = pytest.mark.slow
 
@@ -25,13 +27,16 @@ BINDINGS = 20
 
 
 @asynccontextmanager
-async def planning(directory: Path) -> AsyncGenerator[PlanProcesses]:
+async def planning(
+    directory: Path, *, simulated: bool = True, idle_s: float = 120.0
+) -> AsyncGenerator[PlanProcesses]:
     """Plans on a log in which Deployments run in two clusters, without a process that writes it."""
     members = inputs.members()
     async with installation.opened(directory, members) as running:
         await running.log.append([inputs.policy(), *map(inputs.deployment, range(BINDINGS))])
         await running.settled()
-    async with aclosing(PlanProcesses(directory, None, members, list)) as planner:
+    planned = members if simulated else ()
+    async with aclosing(PlanProcesses(directory, None, planned, list, idle_s)) as planner:
         yield planner
 
 
@@ -66,6 +71,44 @@ async def test_prediction_sees_what_was_appended_since_the_last_one(tmp_path: Pa
         await log.append([inputs.deployment(BINDINGS)])
         await log.aclose()
         assert (await predicted(planner, tainted())).workloads == BINDINGS + 1
+
+
+async def test_process_follows_a_log_that_grows_and_reads_no_earlier_record_again(tmp_path: Path) -> None:
+    async with planning(tmp_path, simulated=False) as planner:
+        first = await predicted(planner, tainted())
+        await asyncio.to_thread(damage, tmp_path)
+        log = await sqlite.SqliteLog.open(tmp_path)
+        for index in range(3):
+            await log.append([inputs.deployment(BINDINGS + index)])
+            found = await predicted(planner, tainted())
+            assert (found.number, found.workloads) == (first.number + index + 1, BINDINGS + index + 1)
+            assert len(found.moved) == BINDINGS + index + 1
+        await log.aclose()
+        earlier = structs.replace(tainted(), number=first.number)
+        with pytest.raises(PlanError, match="checksum"):
+            await predicted(planner, earlier)
+
+
+def damage(directory: Path) -> None:
+    """Remove snapshots, and damage the first step of each shard."""
+    for snapshot in directory.glob("snapshot-*"):
+        snapshot.unlink()
+    connection = sqlite3.connect(directory / "log.sqlite")
+    slots = [sqlite_table.slot_of(topics.DECISIONS, shard) for shard in range(topics.SHARDS)]
+    with connection:
+        connection.executemany(
+            "UPDATE records SET value = ? WHERE slot = ? AND offset = 0", [(b"{}", slot) for slot in slots]
+        )
+    connection.close()
+
+
+async def test_process_without_questions_ends_and_another_answers_the_next(tmp_path: Path) -> None:
+    async with planning(tmp_path, idle_s=0.1) as planner:
+        for _ in range(2):
+            assert len((await predicted(planner, tainted())).moved) == BINDINGS
+            keeper = planner.keeper
+            assert keeper is not None
+            assert await asyncio.to_thread(keeper.process.wait) == 0
 
 
 async def test_engine_decides_while_a_plan_is_made_in_another_process(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from engine import diagnostics
 from engine.log import port
 from engine.plans import planning
 from engine.plans.fork import Fork, PlanError
+from engine.plans.recorded_shards import RecordedShards
 from engine.process import interpreter_settings, log_places
 from engine.process.plans import protocol
 from engine.simulation import specs
@@ -30,15 +31,16 @@ _NICE: Final = 10
 """The live engine comes first when processors are short."""
 
 _MEMORY_BYTES_MAX: Final = 8 << 30
-_IDLE_S: Final = 120.0
-"""Seconds without a question after which the process ends."""
-
 _PROGRESS_S: Final = 0.2
 _log: Final = diagnostics.logger("plans")
 
 
 def main() -> None:
-    """Answer the questions whose sockets arrive at standard input, until it ends or none has come for a while."""
+    """Answer the questions whose sockets arrive at standard input, until it ends or none has come for a while.
+
+    The argument of the process is that while in seconds.
+    """
+    idle_s = float(sys.argv[1])
     os.nice(_NICE)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES_MAX, hard))
@@ -47,7 +49,7 @@ def main() -> None:
     kept = _Kept()
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as control:
         os.close(sys.stdin.fileno())
-        control.settimeout(_IDLE_S)
+        control.settimeout(idle_s)
         while (connection := _next(control)) is not None:
             with connection, suppress(EOFError, OSError):
                 _answer(control, connection, kept)
@@ -61,17 +63,25 @@ class _Kept:
         self._fork: Fork | None = None
 
     async def prepare(self, ask: protocol.Ask) -> Fork:
-        """Return the engine for a question; rebuilt if another one is kept. Raises the log's errors."""
+        """Return the engine for a question; raises the log's errors.
+
+        Of one that is kept for another number the shards follow the log, unless that number is smaller.
+        """
         place, question = _place(ask), ask.question
         async with log_places.snapshots(place) as snapshots, log_places.opened(place) as log:
             end = log.last_number()
-            key = (end if question.number is None else min(question.number, end), question.simulated)
-            if self._fork is None or self._key != key:
+            number = end if question.number is None else min(question.number, end)
+            if self._fork is None or self._key != (number, question.simulated):
+                shards = None if self._key is None or number < self._key[0] else self._shards()
                 self._key = self._fork = None
                 gc.collect()  # two engines at once would need twice the memory
-                self._fork = await planning.prepare(log, question, snapshots)
-                self._key = key
+                shards = shards or RecordedShards(snapshots)
+                self._fork = await planning.prepare(log, question, shards)
+                self._key = number, question.simulated
             return self._fork
+
+    def _shards(self) -> RecordedShards | None:
+        return None if self._fork is None else self._fork.shards
 
 
 def _next(control: socket.socket) -> socket.socket | None:

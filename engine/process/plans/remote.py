@@ -26,6 +26,8 @@ _TRIES: Final = 2
 """The process may end, because no question came for long, while one is on its way."""
 
 _READ: Final = 1 << 20
+_IDLE_S: Final = 120.0
+"""Seconds without a question after which the process ends."""
 
 
 class _EndedError(Exception):
@@ -35,7 +37,8 @@ class _EndedError(Exception):
 class PlanProcesses:
     """Predictions on the log in a directory, or at an address on Kafka; implements ``http.services.Planner``.
 
-    ``statuses`` returns the simulated members of this process with their faults.
+    ``statuses`` returns the simulated members of this process with their faults. The process of the plans ends after
+    ``idle_s`` seconds without a question.
     """
 
     def __init__(
@@ -44,11 +47,13 @@ class PlanProcesses:
         where: str | None,
         simulated: Sequence[specs.MemberSpec],
         statuses: Callable[[], Sequence[faults.MemberStatus]],
+        idle_s: float = _IDLE_S,
     ) -> None:
         self._directory = directory
         self._where = where
         self._simulated = tuple(simulated)
         self._statuses = statuses
+        self._idle_s = idle_s
         self.keeper: Keeper | None = None
         # Starting a process blocks, so it happens in threads.
         self._lock = threading.Lock()
@@ -80,7 +85,7 @@ class PlanProcesses:
         """Return the process that answers, which is started if it does not run."""
         with self._lock:
             if self.keeper is None:
-                self.keeper = Keeper()
+                self.keeper = Keeper(self._idle_s)
             return self.keeper
 
     def _replace(self, keeper: "Keeper") -> None:
@@ -104,12 +109,12 @@ class PlanProcesses:
 class Keeper:
     """The process that keeps the engine, and the socket on which it takes questions."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle_s: float) -> None:
         self._control, theirs = socket.socketpair()
         with theirs:
             # A session of its own, so that Ctrl-C in the terminal signals only the parent.
             self.process = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of ours
-                [sys.executable, "-m", protocol.MODULE],
+                [sys.executable, "-m", protocol.MODULE, str(idle_s)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,

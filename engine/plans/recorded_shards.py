@@ -1,0 +1,52 @@
+"""The shards of a log as it has recorded them, before an engine owns them; they follow the log as it grows."""
+
+from engine.deciders.facts import Facts
+from engine.deciders.shard_fold import ShardFold
+from engine.plans import fork_log
+from engine.reconcilers import recovery, replay, snapshot_schedule, snapshot_storage
+from events import topics
+
+
+class RecordedShards:
+    """All shards after the recorded steps of a fork, from snapshots in ``storage`` if there are any."""
+
+    def __init__(self, storage: snapshot_storage.SnapshotStorage | None = None) -> None:
+        self._storage = storage
+        self._replays: list[replay.Replay] = []
+
+    @property
+    def shards(self) -> dict[int, tuple[ShardFold, Facts]]:
+        """The shards, each with facts of which it has seen all."""
+        return {shard: found for each in self._replays for shard, found in each.shards.items()}
+
+    @property
+    def folds(self) -> list[ShardFold]:
+        return [fold for _, (fold, _) in sorted(self.shards.items())]
+
+    async def follow(self, log: fork_log.ForkLog) -> None:
+        """Replay the steps up to the end of a fork, only those since the last call; raises the log's errors.
+
+        The fork must not be older than that of the last call.
+        """
+        if not self._replays:
+            schedule = snapshot_schedule.SnapshotSchedule(log, int, self._storage, keeps=False)
+            shards = range(topics.SHARDS)
+            self._replays = await replay.rebuild_all(log, shards, await schedule.newest(shards))
+        else:
+            for each in self._replays:
+                each.follow(log)
+                await replay.apply(each)
+        for each in self._replays:
+            for error in each.unreadable.values():
+                raise error
+
+    async def newest_facts(self, log: fork_log.ForkLog) -> Facts:
+        """Return the facts of a fork, with those that came after the last step."""
+        _, facts = self.shards[0]
+        ends = {topic: log.ends().get((topic, 0), 0) for topic in topics.FACT_TOPICS}
+        if ends == facts.ends:
+            return facts
+        facts = facts.copy()
+        for topic, end in ends.items():
+            await recovery.follow_facts(log, [], facts, topic, end)
+        return facts
