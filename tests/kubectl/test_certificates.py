@@ -59,6 +59,26 @@ def user_of(kubectl: Kubectl) -> Json:
     return object_at(json.loads(kubectl("auth", "whoami", "-o", "json")), "status", "userInfo")
 
 
+def test_bootstrap_token_leads_to_the_right_to_write_roles_of_agents_and_no_others(
+    kubectl: Kubectl, home: Path, tmp_path: Path
+) -> None:
+    kubectl("apply", "-n", "kube-system", "-f", "-", given=token_secret("csr000"))
+    holder = joining(kubectl, tmp_path, home, {"token": f"csr000.{SECRET}"})
+    user = "system:karmada:agent:rbac-generator"
+    holder("create", "-f", "-", "--validate=false", given=request_for("roles", user, AGENTS))
+    registrar = joining(kubectl, tmp_path, home, credentials(holder, "roles"))
+    works = ("--verb=get,list,watch", "--resource=works.work.karmada.io")
+    registrar("create", "namespace", "karmada-es-edge")
+    registrar("create", "role", "edge", "-n", "karmada-es-edge", *works)
+    registrar("create", "clusterrole", "edge", "--verb=get,delete", "--resource=clusters.cluster.karmada.io")
+    registrar("create", "clusterrole", "more", "--verb=get", "--resource=secrets", code=1)
+    assert f'user "{user}"' in registrar.errors
+    assert "attempting to grant RBAC permissions not currently held" in registrar.errors
+    registrar("create", "clusterrolebinding", "all", "--clusterrole=cluster-admin", f"--user={user}", code=1)
+    registrar("get", "secrets", "-A", code=1)
+    registrar("delete", "csr", "roles")
+
+
 def test_bootstrap_token_gets_the_certificate_of_an_agent_which_renews_it(
     kubectl: Kubectl, home: Path, tmp_path: Path
 ) -> None:

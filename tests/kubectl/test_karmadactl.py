@@ -149,9 +149,7 @@ def test_installed_karmadactl_lists_and_cordons_members(
     kubectl: Kubectl, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     """Compare karmadactl's own output over all members."""
-    program = shutil.which("karmadactl")
-    if program is None:
-        pytest.skip("no karmadactl on the PATH: its requests are replayed by the tests above")
+    program = _installed()
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
 
@@ -178,11 +176,40 @@ def test_installed_karmadactl_lists_and_cordons_members(
         ["web", "member2", "1/1", "1", "1"],
     ]
     with cordoned() as told:
-        assert told == "cluster/member3 cordoned\n"
+        assert told == "member3 cluster cordoned\n"
     described = _karmadactl(
         program, control_plane, tmp_path, "describe", "deploy", "web", "-n", kubectl.namespace
     )
     assert "ScheduleBindingSucceed" in described
+
+
+def test_installed_karmadactl_registers_a_cluster(control_plane: ControlPlane, tmp_path: Path) -> None:
+    """With a bootstrap token, the roles and the certificate of its agent; the agent is started in member3."""
+    program = _installed()
+    config = json.loads(control_plane.reading.read_text())
+    member = tmp_path / "member3"
+    member.write_text(json.dumps({**config, "current-context": "member3"}))
+    printed = _karmadactl(
+        program,
+        control_plane,
+        tmp_path,
+        *("token", "create", "--print-register-command", "--kubeconfig", str(control_plane.writing)),
+    )
+    registered = _karmadactl(
+        program,
+        control_plane,
+        tmp_path,
+        *printed.split()[1:],
+        *("--cluster-name", "edge", "--kubeconfig", str(member)),
+    )
+    assert "cluster(edge) is joined successfully" in registered
+
+
+def _installed() -> str:
+    program = shutil.which("karmadactl")
+    if program is None:
+        pytest.skip("no karmadactl on the PATH: its requests are replayed by other tests")
+    return program
 
 
 def _karmadactl(program: str, control_plane: ControlPlane, home: Path, *words: str) -> str:

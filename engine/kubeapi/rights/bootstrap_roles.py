@@ -66,7 +66,7 @@ _EDITED_APPS: Final = _split(
 
 def objects() -> list[Json]:
     """Return all bootstrap objects, without uid and resourceVersion."""
-    return [*_roles(), *_bindings(), *_of_cluster_info(), *_of_agents()]
+    return [*_roles(), *_bindings(), *_of_cluster_info(), *_of_agents(), *_of_registration()]
 
 
 def _roles() -> list[Json]:
@@ -95,19 +95,8 @@ def _roles() -> list[Json]:
 
 def _of_cluster_info() -> list[Json]:
     """The rights of clients without credentials: to read ``cluster-info``, as ``karmadactl register`` does first."""
-    name = f"{_KARMADA}bootstrap-signer-clusterinfo"
-    metadata: Json = {"name": name, "namespace": "kube-public", "labels": {**_BOOTSTRAP}}
     rule: Json = {**_rule(("get",), ("",), ("configmaps",)), "resourceNames": ["cluster-info"]}
-    return [
-        {"apiVersion": API_VERSION, "kind": "Role", "metadata": metadata, "rules": [rule]},
-        {
-            "apiVersion": API_VERSION,
-            "kind": "RoleBinding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
-            "subjects": [{"apiGroup": GROUP, "kind": "User", "name": ANONYMOUS}],
-        },
-    ]
+    return _of_user(ANONYMOUS, f"{_KARMADA}bootstrap-signer-clusterinfo", "kube-public", rule)
 
 
 def _of_agents() -> list[Json]:
@@ -130,6 +119,36 @@ def _of_agents() -> list[Json]:
         _binding(approver, tokens, name=f"{_KARMADA}agent-autoapprove-bootstrap"),
         _binding(self_approver, agents, name=f"{_KARMADA}agent-autoapprove-certificate-rotation"),
         _binding(creator, agents),
+    ]
+
+
+def _of_registration() -> list[Json]:
+    """The rights by which ``karmadactl register`` prepares a cluster: to write roles, and all that it grants in them.
+
+    Every bootstrap token leads to these rights. Karmada gives all rights here; these suffice, since a role may
+    contain only what its writer holds.
+    """
+    user, name = f"{_KARMADA}agent:rbac-generator", f"{_KARMADA}agent-rbac-generator"
+    kinds = ("clusterrolebindings", "clusterroles", "rolebindings", "roles")
+    interpreters = ("resourceinterpretercustomizations", "resourceinterpreterwebhookconfigurations")
+    rules = [
+        _rule(("create", "get", "update", "delete"), (GROUP,), kinds),
+        _rule(("create", "delete", "get", "list", "watch"), ("cluster.karmada.io",), ("clusters",)),
+        _rule(("update",), ("cluster.karmada.io",), ("clusters/status",)),
+        _rule(_READ, ("config.karmada.io",), interpreters),
+        _rule(("create", "get"), ("",), ("namespaces",)),
+        _rule(("create", "get", "update"), ("coordination.k8s.io",), ("leases",)),
+        _rule(("create", "delete", "get"), ("certificates.k8s.io",), ("certificatesigningrequests",)),
+        _rule(("list", "watch"), ("",), ("services",)),
+        _rule(("create", "patch", "update"), ("",), ("events",)),
+        _rule(("create", "delete", "get", "list", "update", "watch"), ("work.karmada.io",), ("works",)),
+        _rule(("patch", "update"), ("work.karmada.io",), ("works/status",)),
+    ]
+    of_secrets = _rule(("create", "get", "patch"), ("",), ("secrets",))
+    return [
+        _role(name, rules),
+        {**_binding(name), "subjects": [_user(user)]},
+        *_of_user(user, f"{name}-secret", "karmada-cluster", of_secrets),
     ]
 
 
@@ -201,6 +220,25 @@ def _role(name: str, rules: list[Json], gathered_by: set[str] | None = None) -> 
 def _gathering(name: str, gathers: tuple[str, ...], gathered_by: set[str]) -> Json:
     selectors = [{"matchLabels": {f"{_AGGREGATE}{each}": "true"}} for each in gathers]
     return {**_role(name, [], gathered_by), "aggregationRule": {"clusterRoleSelectors": selectors}}
+
+
+def _of_user(user: str, name: str, namespace: str, rule: Json) -> list[Json]:
+    """A Role of one rule in a namespace, and its binding to a user."""
+    metadata: Json = {"name": name, "namespace": namespace, "labels": {**_BOOTSTRAP}}
+    return [
+        {"apiVersion": API_VERSION, "kind": "Role", "metadata": metadata, "rules": [rule]},
+        {
+            "apiVersion": API_VERSION,
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
+            "subjects": [_user(user)],
+        },
+    ]
+
+
+def _user(name: str) -> Json:
+    return {"apiGroup": GROUP, "kind": "User", "name": name}
 
 
 def _binding(role: str, *groups: str, name: str = "") -> Json:
