@@ -1,4 +1,7 @@
-"""``python -m tests.clusters up [-- COMMAND ...]``: run a real cluster until Ctrl-C, or while a command runs."""
+"""Run a real cluster or a real Karmada until Ctrl-C, or while a command runs; or Karmada's own tests.
+
+``python -m tests.clusters up|karmada [-- COMMAND ...]``, ``python -m tests.clusters conformance [FOCUS ...]``.
+"""
 
 import os
 import signal
@@ -6,6 +9,8 @@ import subprocess
 import sys
 from typing import Final
 
+from tests.clusters import conformance
+from tests.clusters.karmada import Karmada
 from tests.clusters.processes import ClusterError, LocalCluster
 from tests.clusters.programs import BuildError
 
@@ -13,22 +18,29 @@ KUBECONFIG: Final = "REBALLAST_TEST_KUBECONFIG"
 PROCESSES: Final = "REBALLAST_TEST_CLUSTER"
 """Names the directory where each program of the cluster has its number, so that a test can freeze it."""
 
-_USAGE: Final = "usage: python -m tests.clusters up [-- COMMAND ...]"
+KARMADA: Final = "REBALLAST_TEST_KARMADA_CONFIG"
+"""Names the kubeconfig of a real Karmada."""
+
+_USAGE: Final = "usage: python -m tests.clusters up|karmada [-- COMMAND ...] | conformance [FOCUS ...]"
 _WRONG: Final = 2
 
 
 def main(words: list[str]) -> int:
     """Return the exit code, that of the command if there is one."""
-    if words[:1] != ["up"] or words[1:2] not in ([], ["--"]):
+    kind, command = "".join(words[:1]), words[1:]
+    if kind == "conformance":
+        return conformance.main(command)
+    if kind not in {"up", "karmada"} or command[:1] not in ([], ["--"]):
         sys.stderr.write(_USAGE + "\n")
         return _WRONG
     try:
-        with LocalCluster() as cluster:
+        with LocalCluster() if kind == "up" else Karmada() as cluster:
             sys.stdout.write(f"{cluster.kubeconfig}\n")
             sys.stdout.flush()
-            if words[2:]:
-                named = {KUBECONFIG: str(cluster.kubeconfig), PROCESSES: str(cluster.directory)}
-                return subprocess.run(words[2:], env={**os.environ, **named}, check=False).returncode
+            if command[1:]:
+                config = KUBECONFIG if kind == "up" else KARMADA
+                named = {config: str(cluster.kubeconfig), PROCESSES: str(cluster.directory)}
+                return subprocess.run(command[1:], env={**os.environ, **named}, check=False).returncode
             signal.pause()
             return 0
     except (ClusterError, BuildError) as error:

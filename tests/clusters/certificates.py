@@ -24,6 +24,7 @@ class Files(Struct, frozen=True):
     """PEM files of the authority, the server and the token keys; and the administrator's kubeconfig."""
 
     authority: Path
+    authority_key: Path
     certificate: Path
     key: Path
     tokens_key: Path
@@ -37,6 +38,7 @@ def make(directory: Path, url: str) -> Files:
     server = certificates.make(directory, now, (_LOOPBACK,))
     found = Files(
         directory / "ca.pem",
+        directory / "kube-ca.key",
         server.certificate,
         server.key,
         directory / "tokens.key",
@@ -51,22 +53,23 @@ def make(directory: Path, url: str) -> Files:
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )
     )
-    user = _administrator(directory, now)
+    own, own_key = client(directory, "administrator", group=_ADMINISTRATORS)
+    user = {"client-certificate-data": base64_of(own), "client-key-data": base64_of(own_key)}
     private_files.write(found.kubeconfig, _kubeconfig(url, server.authority, user))
     return found
 
 
-def _administrator(directory: Path, now: dt.datetime) -> dict[str, str]:
-    """Return a kubeconfig user with a client certificate; its group has all rights."""
+def client(directory: Path, name: str, *, group: str = "") -> tuple[bytes, bytes]:
+    """Return a new client certificate of the authority in ``directory``, and its key, as PEM."""
+    now = dt.datetime.now(dt.UTC)
     authority, authority_key = certificates.authority(directory, now)
     issuer = x509.load_pem_x509_certificate(authority)
     signing = serialization.load_pem_private_key(authority_key, None)
     assert isinstance(signing, ec.EllipticCurvePrivateKey)
     key = ec.generate_private_key(ec.SECP256R1())
-    names = [
-        x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ADMINISTRATORS),
-        x509.NameAttribute(NameOID.COMMON_NAME, "administrator"),
-    ]
+    names = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
+    if group:
+        names.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, group))
     certificate = (
         x509.CertificateBuilder()
         .subject_name(x509.Name(names))
@@ -78,10 +81,7 @@ def _administrator(directory: Path, now: dt.datetime) -> dict[str, str]:
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .sign(signing, hashes.SHA256())
     )
-    return {
-        "client-certificate-data": _base64(certificate.public_bytes(serialization.Encoding.PEM)),
-        "client-key-data": _base64(_key_bytes(key)),
-    }
+    return certificate.public_bytes(serialization.Encoding.PEM), _key_bytes(key)
 
 
 def _kubeconfig(url: str, authority: bytes, user: dict[str, str]) -> bytes:
@@ -89,7 +89,7 @@ def _kubeconfig(url: str, authority: bytes, user: dict[str, str]) -> bytes:
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [
-            {"name": "real", "cluster": {"server": url, "certificate-authority-data": _base64(authority)}}
+            {"name": "real", "cluster": {"server": url, "certificate-authority-data": base64_of(authority)}}
         ],
         "users": [{"name": "administrator", "user": user}],
         "contexts": [{"name": "real", "context": {"cluster": "real", "user": "administrator"}}],
@@ -104,5 +104,6 @@ def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _base64(content: bytes) -> str:
+def base64_of(content: bytes) -> str:
+    """Return bytes as Kubernetes writes them into JSON."""
     return base64.b64encode(content).decode()

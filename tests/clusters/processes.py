@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -25,34 +25,35 @@ _POLL_S: Final = 0.1
 _LAST_LINES: Final = 15
 _PODS: Final = 110
 _SERVICES: Final = "10.96.0.0/16"
+_FREQUENT: Final = ("--horizontal-pod-autoscaler-sync-period=2s", "--pvclaimbinder-sync-period=2s")
 
 
 class ClusterError(Exception):
     """The cluster did not start; the message has the end of its log."""
 
 
-class LocalCluster:
-    """A cluster with ``nodes`` nodes, each with these cores and GiB of memory, and capacity for 110 pods.
+class Cluster:
+    """An API server with its own etcd, as local processes, and what is started beside them.
 
     All methods block until their effect is visible.
     """
 
-    def __init__(self, nodes: int = 2, *, cores: int = 8, memory_gi: int = 32) -> None:
-        self._nodes = [_node(f"node-{number}", cores, memory_gi) for number in range(1, nodes + 1)]
+    def __init__(self) -> None:
         self.directory: Final = Path(tempfile.mkdtemp(prefix="reballast-cluster-"))
         self._etcd, self._peer, self._port = free_ports(3)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._guard: subprocess.Popen[bytes] | None = None
-        self._files = certificates.make(self.directory, self._url)
+        self.files: Final = certificates.make(self.directory, f"https://127.0.0.1:{self._port}")
 
     @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig."""
-        return self._files.kubeconfig
+        return self.files.kubeconfig
 
     @property
-    def _url(self) -> str:
-        return f"https://127.0.0.1:{self._port}"
+    def etcd_url(self) -> str:
+        """Address of the etcd, which takes requests without a certificate."""
+        return f"http://127.0.0.1:{self._etcd}"
 
     def __enter__(self) -> Self:
         try:
@@ -66,24 +67,13 @@ class LocalCluster:
         self.close()
 
     def start(self) -> None:
-        """Start the cluster, and wait until pods run. Raises ClusterError, BuildError."""
+        """Start etcd and the API server. Raises ClusterError, BuildError."""
         where = programs.directory()
         self._guard = guard(self.directory)
-        self._launch(where / programs.ETCD, self._etcd_options())
-        self._wait_for(programs.ETCD, lambda: _answers(f"http://127.0.0.1:{self._etcd}/health"))
-        self._launch(where / programs.API_SERVER, self._api_server_options())
-        self._wait_for(programs.API_SERVER, lambda: self.kubectl("get", "--raw", "/readyz") == "ok")
-        kubeconfig = f"--kubeconfig={self.kubeconfig}"
-        alone = ["--leader-elect=false", "--secure-port=0", kubeconfig]
-        self._launch(where / programs.CONTROLLERS, [*alone, *self._controllers_options()])
-        self._launch(where / programs.SCHEDULER, alone)
-        self.kubectl(
-            "create", "--filename", "-", given={"apiVersion": "v1", "kind": "List", "items": self._nodes}
-        )
-        self._launch(where / programs.KWOK, [kubeconfig, "--manage-all-nodes", "--node-ip=127.0.0.1"])
-        account = ("get", "serviceaccount", "default", "--output", "name")
-        self._wait_for(programs.CONTROLLERS, lambda: bool(self.kubectl(*account)))
-        self._wait_for(programs.KWOK, self._has_ready_nodes)
+        self.launch(where / programs.ETCD, self._etcd_options())
+        self.wait_for(programs.ETCD, lambda: answers(f"{self.etcd_url}/health"))
+        self.launch(where / programs.API_SERVER, self.api_server_options())
+        self.wait_for(programs.API_SERVER, lambda: self.kubectl("get", "--raw", "/readyz") == "ok")
 
     def close(self) -> None:
         """Kill all processes and delete their data."""
@@ -97,6 +87,32 @@ class LocalCluster:
             self._guard.communicate()
             self._guard = None
 
+    def launch(self, program: Path, options: Sequence[str]) -> None:
+        """Start a program in a directory of its name, where its output is in ``log`` and its number in ``pid``."""
+        directory = self.directory / program.name
+        directory.mkdir(exist_ok=True)
+        with (directory / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [str(program), *options],
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._processes[program.name] = process
+        (directory / "pid").write_text(str(process.pid))
+
+    def wait_for(self, name: str, is_so: Callable[[], bool]) -> None:
+        """Wait until a condition holds that the program of this name is to bring about. Raises ClusterError."""
+        limit_s = time.monotonic() + READY_S
+        while not is_so():
+            if self._processes[name].poll() is not None:
+                raise ClusterError(f"{name} ended: {self._last_lines(name)}")
+            if time.monotonic() > limit_s:
+                raise ClusterError(f"{name} was not ready in time: {self._last_lines(name)}")
+            time.sleep(_POLL_S)
+
     def pause(self, name: str) -> None:
         """Freeze a process: its connections stay open without responses."""
         self._processes[name].send_signal(signal.SIGSTOP)
@@ -105,23 +121,18 @@ class LocalCluster:
         """Continue a frozen process."""
         self._processes[name].send_signal(signal.SIGCONT)
 
-    def _etcd_options(self) -> list[str]:
-        client, peer = f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._peer}"
-        return [
-            f"--data-dir={self.directory / 'data'}",
-            f"--listen-client-urls={client}",
-            f"--advertise-client-urls={client}",
-            f"--listen-peer-urls={peer}",
-            f"--initial-advertise-peer-urls={peer}",
-            f"--initial-cluster=default={peer}",
-            "--unsafe-no-fsync",
-            "--log-level=warn",
-        ]
+    def kubectl(self, *words: str, given: object = None) -> str:
+        """Return the output of the administrator's kubectl; empty if it fails. ``given`` is its input, as JSON."""
+        command = ["kubectl", "--kubeconfig", str(self.kubeconfig), *words]
+        content = None if given is None else json.dumps(given).encode()
+        ended = subprocess.run(command, input=content, capture_output=True, check=False, timeout=READY_S)
+        return ended.stdout.decode() if ended.returncode == 0 else ""
 
-    def _api_server_options(self) -> list[str]:
-        files = self._files
+    def api_server_options(self) -> list[str]:
+        """Options of the API server."""
+        files = self.files
         return [
-            f"--etcd-servers=http://127.0.0.1:{self._etcd}",
+            f"--etcd-servers={self.etcd_url}",
             f"--secure-port={self._port}",
             "--bind-address=127.0.0.1",
             "--endpoint-reconciler-type=none",
@@ -135,56 +146,68 @@ class LocalCluster:
             "--authorization-mode=RBAC",
         ]
 
-    def _controllers_options(self) -> list[str]:
+    def controllers_options(self) -> list[str]:
+        """Options of the controller manager."""
         return [
-            f"--service-account-private-key-file={self._files.tokens_key}",
-            f"--root-ca-file={self._files.authority}",
+            *self.alone(),
+            f"--service-account-private-key-file={self.files.tokens_key}",
+            f"--root-ca-file={self.files.authority}",
             "--use-service-account-credentials=true",
-            "--horizontal-pod-autoscaler-sync-period=2s",
-            "--pvclaimbinder-sync-period=2s",
         ]
 
-    def _launch(self, program: Path, options: list[str]) -> None:
-        directory = self.directory / program.name
-        directory.mkdir()
-        with (directory / "log").open("ab") as log:
-            process = subprocess.Popen(
-                [str(program), *options],
-                cwd=directory,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        self._processes[program.name] = process
-        (directory / "pid").write_text(str(process.pid))
+    def alone(self) -> list[str]:
+        """Options of a program of Kubernetes that runs once and serves nothing."""
+        return ["--leader-elect=false", "--secure-port=0", f"--kubeconfig={self.kubeconfig}"]
 
-    def _wait_for(self, name: str, is_so: Callable[[], bool]) -> None:
-        limit_s = time.monotonic() + READY_S
-        while not is_so():
-            if self._processes[name].poll() is not None:
-                raise ClusterError(f"{name} ended: {self._last_lines(name)}")
-            if time.monotonic() > limit_s:
-                raise ClusterError(f"{name} was not ready in time: {self._last_lines(name)}")
-            time.sleep(_POLL_S)
+    def _etcd_options(self) -> list[str]:
+        peer = f"http://127.0.0.1:{self._peer}"
+        return [
+            f"--data-dir={self.directory / 'data'}",
+            f"--listen-client-urls={self.etcd_url}",
+            f"--advertise-client-urls={self.etcd_url}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        ]
 
     def _last_lines(self, name: str) -> str:
         lines = (self.directory / name / "log").read_text(errors="replace").splitlines()
         return "\n".join(lines[-_LAST_LINES:])
 
-    def kubectl(self, *words: str, given: object = None) -> str:
-        """Return the output of the administrator's kubectl; empty if it fails. ``given`` is its input, as JSON."""
-        command = ["kubectl", "--kubeconfig", str(self.kubeconfig), *words]
-        content = None if given is None else json.dumps(given).encode()
-        ended = subprocess.run(command, input=content, capture_output=True, check=False, timeout=READY_S)
-        return ended.stdout.decode() if ended.returncode == 0 else ""
+
+class LocalCluster(Cluster):
+    """A cluster with ``nodes`` nodes, each with these cores and GiB of memory, and capacity for 110 pods."""
+
+    def __init__(self, nodes: int = 2, *, cores: int = 8, memory_gi: int = 32) -> None:
+        super().__init__()
+        self._nodes = [_node(f"node-{number}", cores, memory_gi) for number in range(1, nodes + 1)]
+
+    def start(self) -> None:
+        """Start the cluster, and wait until pods run. Raises ClusterError, BuildError."""
+        super().start()
+        where = programs.directory()
+        self.launch(where / programs.CONTROLLERS, [*self.controllers_options(), *_FREQUENT])
+        self.launch(where / programs.SCHEDULER, self.alone())
+        self.kubectl(
+            "create", "--filename", "-", given={"apiVersion": "v1", "kind": "List", "items": self._nodes}
+        )
+        self.launch(
+            where / programs.KWOK,
+            [f"--kubeconfig={self.kubeconfig}", "--manage-all-nodes", "--node-ip=127.0.0.1"],
+        )
+        account = ("get", "serviceaccount", "default", "--output", "name")
+        self.wait_for(programs.CONTROLLERS, lambda: bool(self.kubectl(*account)))
+        self.wait_for(programs.KWOK, self._has_ready_nodes)
 
     def _has_ready_nodes(self) -> bool:
         path = "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
         return self.kubectl("get", "nodes", "--output", path).split() == ["True"] * len(self._nodes)
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether a server answers a GET with success."""
     try:
         return httpx.get(url, trust_env=False).is_success
     except httpx.TransportError:

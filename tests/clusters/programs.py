@@ -1,9 +1,10 @@
-"""The programs of a cluster, built from source by Go, once per lock file.
+"""The programs of a cluster and of Karmada, built from source by Go, once per version.
 
-Go downloads the modules from its proxy; ``programs/go.sum`` pins them. The first build takes minutes.
+Go downloads the modules from its proxy; ``programs/go.sum`` and Karmada's own pin them. The first build takes minutes.
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -21,6 +22,25 @@ CONTROLLERS: Final = "kube-controller-manager"
 SCHEDULER: Final = "kube-scheduler"
 KWOK: Final = "kwok"
 _SOURCES: Final = Path(__file__).parent / "programs"
+AGGREGATED: Final = "aggregated-apiserver"
+WEBHOOK: Final = "webhook"
+KARMADA_CONTROLLERS: Final = "controller-manager"
+KARMADA_SCHEDULER: Final = "scheduler"
+KARMADACTL: Final = "karmadactl"
+SUITE: Final = "suite.test"
+"""Karmada's own end-to-end tests."""
+
+GINKGO: Final = "ginkgo"
+"""Runs such tests in several processes."""
+
+PATIENCE_S: Final = 60
+"""How long one of them waits for what it expects; as Karmada builds them, 7 minutes."""
+
+KARMADA_VERSION: Final = "v1.18.1"
+KARMADA_VARIABLE: Final = "REBALLAST_TEST_KARMADA"
+"""Names a directory where the programs of Karmada are already."""
+
+_KARMADA: Final = "github.com/karmada-io/karmada"
 _KWOK_MODULE: Final = "sigs.k8s.io/kwok/cmd/kwok@v0.7.0"
 _VERSION: Final = "k8s.io/component-base/version"
 _RELEASE: Final = ("1", "34", "v1.34.3")
@@ -42,6 +62,40 @@ def directory() -> Path:
     return found
 
 
+def karmada() -> Path:
+    """Return the directory of Karmada's programs; builds them if necessary. Raises BuildError.
+
+    Its folder ``module`` is Karmada's source, which holds its CRDs and the configuration of its webhooks.
+    """
+    named = os.environ.get(KARMADA_VARIABLE)
+    if named:
+        return Path(named)
+    found = caches.directory() / f"karmada-{KARMADA_VERSION}"
+    with caches.exclusive("karmada"):
+        if not found.exists():
+            _build_karmada(found)
+    return found
+
+
+def _build_karmada(into: Path) -> None:
+    part = into.with_suffix(".part")
+    module = f"{_KARMADA}@{KARMADA_VERSION}"
+    described = _go(["mod", "download", "-json", module], part, part)
+    shutil.copytree(
+        json.loads(described)["Dir"], part / "module", dirs_exist_ok=True, copy_function=_writable
+    )
+    linking = f"-s -w -X {_KARMADA}/pkg/version.gitVersion={KARMADA_VERSION}"
+    names = (AGGREGATED, WEBHOOK, KARMADA_CONTROLLERS, KARMADA_SCHEDULER, KARMADACTL)
+    sources = [f"./cmd/{name}" for name in names]
+    _go(["build", "-ldflags", linking, "-o", f"{part}/", *sources], part / "module", part)
+    waits = part / "module/test/e2e/framework/constant.go"
+    text = waits.read_text().replace("= 5 * time.Second", "= 1 * time.Second")
+    waits.write_text(text.replace("= 420 * time.Second", f"= {PATIENCE_S} * time.Second"))
+    _go(["build", "-o", f"{part}/", "github.com/onsi/ginkgo/v2/ginkgo"], part / "module", part)
+    _go(["test", "-c", "-o", str(part / SUITE), "./test/e2e/suites/base"], part / "module", part)
+    part.rename(into)
+
+
 def _build(into: Path) -> None:
     part = into.with_suffix(".part")
     major, minor, whole = _RELEASE
@@ -52,17 +106,24 @@ def _build(into: Path) -> None:
     part.rename(into)
 
 
-def _go(words: list[str], where: Path, into: Path) -> None:
+def _go(words: list[str], where: Path, into: Path) -> str:
     program = shutil.which("go")
     if program is None:
         raise BuildError(f"there is no go on the PATH, and {VARIABLE} names no directory with the programs")
     into.mkdir(exist_ok=True)
     environment = {**os.environ, "GOBIN": str(into), "GOFLAGS": "-buildvcs=false", "CGO_ENABLED": "0"}
     ended = subprocess.run(
-        [program, *words], cwd=where, env=environment, stderr=subprocess.PIPE, text=True, check=False
+        [program, *words], cwd=where, env=environment, capture_output=True, text=True, check=False
     )
     if ended.returncode:
         raise BuildError(f"go {words[0]}: {ended.stderr[-2_000:]}")
+    return ended.stdout
+
+
+def _writable(source: str, target: str) -> str:
+    """Copy a file of the module cache, which is read-only there."""
+    shutil.copyfile(source, target)
+    return target
 
 
 def _digest() -> str:

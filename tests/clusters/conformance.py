@@ -1,0 +1,136 @@
+"""``python -m tests.clusters conformance [FOCUS]``: Karmada's own end-to-end tests against ``reballast up``.
+
+They run as their authors wrote them, but poll every second and give up after a minute. ``conformance.toml`` lists the
+tests that cannot pass, with reasons; the others have to.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tests.clusters import programs
+
+PROCESSES: Final = 4
+READY_S: Final = 60.0
+_POLL_S: Final = 0.2
+_DONE: Final = "•"
+"""Begins the line of a test that ended."""
+
+_EXPECTED: Final = Path(__file__).with_suffix(".toml")
+_KARMADA: Final = "karmada-apiserver"
+_HOST: Final = "karmada-host"
+
+
+class Spec(Struct, frozen=True):
+    """Result of one test; ``place`` is its file with the line."""
+
+    place: str
+    text: str
+    state: str
+    message: str
+
+
+def main(words: list[str]) -> int:
+    """Run the tests whose texts match a regular expression, or all; return 1 if one fails that should pass."""
+    where = programs.karmada()
+    with tempfile.TemporaryDirectory(prefix="reballast-conformance-") as named:
+        directory = Path(named)
+        with _server(directory / "data"):
+            report = _run(where, directory, words)
+        found = list(_specs(json.loads(report.read_text())))
+    return _tell(found, _excused())
+
+
+def _excused() -> dict[str, str]:
+    """Return the reason why tests cannot pass, by the beginning of their text."""
+    groups = tomllib.loads(_EXPECTED.read_text())["cannot"]
+    return {text: group["reason"] for group in groups for text in group["tests"]}
+
+
+@contextlib.contextmanager
+def _server(data: Path) -> Generator[None]:
+    """Run a control plane with three simulated members."""
+    program = [str(Path(sys.executable).parent / "reballast"), "up", "--data", str(data)]
+    with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            limit_s = time.monotonic() + READY_S
+            while not (data / "endpoint.json").exists():
+                if process.poll() is not None or time.monotonic() > limit_s:
+                    raise RuntimeError("the server did not get ready")
+                time.sleep(_POLL_S)
+            yield
+        finally:
+            process.terminate()
+
+
+def _run(where: Path, directory: Path, words: list[str]) -> Path:
+    """Run the tests in parallel processes; return their report."""
+    config = json.loads((directory / "data/kubeconfig").read_text())
+    context = next(each["context"] for each in config["contexts"] if each["name"] == _KARMADA)
+    # The tests look at Karmada's own pods through this context; here it is the control plane again.
+    config["contexts"].append({"name": _HOST, "context": context})
+    kubeconfig = directory / "kubeconfig"
+    kubeconfig.write_text(json.dumps(config))
+    # They take karmadactl from the folder of Go's programs.
+    (directory / "go/bin").mkdir(parents=True)
+    (directory / "go/bin" / programs.KARMADACTL).symlink_to(where / programs.KARMADACTL)
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "GOPATH": str(directory / "go")}
+    focus = [f"--focus={each}" for each in words]
+    command = [
+        *(where / programs.GINKGO, f"--procs={PROCESSES}", "--json-report=report.json", "--succinct"),
+        *("--no-color", "--silence-skips", "--timeout=3h", *focus, where / programs.SUITE),
+        *("--", "--poll-interval=1s", f"--poll-timeout={programs.PATIENCE_S}s"),
+    ]
+    with subprocess.Popen(
+        command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if line.startswith(_DONE):
+                sys.stdout.write("F" if "[FAILED]" in line else ".")
+                sys.stdout.flush()
+    sys.stdout.write("\n")
+    return directory / "report.json"
+
+
+def _specs(report: Sequence[Mapping[str, Any]]) -> Iterator[Spec]:
+    for each in report[0]["SpecReports"]:
+        if each["LeafNodeType"] == "It":
+            at = each["LeafNodeLocation"]
+            yield Spec(
+                f"{Path(at['FileName']).name}:{at['LineNumber']}",
+                " ".join([*(each["ContainerHierarchyTexts"] or []), each["LeafNodeText"]]),
+                each["State"],
+                (each.get("Failure") or {}).get("Message", "").partition("\n")[0],
+            )
+
+
+def _tell(found: Sequence[Spec], excused: Mapping[str, str]) -> int:
+    ran = [each for each in found if each.state != "skipped" or each.message]
+    wrong: list[Spec] = []
+    reasons: Counter[str] = Counter()
+    for each in ran:
+        reason = next((why for text, why in excused.items() if each.text.startswith(text)), "")
+        if each.state == "passed":
+            continue
+        if reason:
+            reasons[reason] += 1
+        else:
+            wrong.append(each)
+    for each in wrong:
+        sys.stdout.write(f"{each.state}  {each.place}  {each.text}\n    {each.message}\n")
+    for reason, count in reasons.most_common():
+        sys.stdout.write(f"{count:4} cannot pass: {reason}\n")
+    sys.stdout.write(f"{sum(each.state == 'passed' for each in ran)} of {len(ran)} pass\n")
+    return 1 if wrong else 0
