@@ -112,7 +112,7 @@ def _specs(report: Sequence[Mapping[str, Any]]) -> Iterator[Spec]:
                 f"{Path(at['FileName']).name}:{at['LineNumber']}",
                 " ".join([*(each["ContainerHierarchyTexts"] or []), each["LeafNodeText"]]),
                 each["State"],
-                (each.get("Failure") or {}).get("Message", "").partition("\n")[0],
+                str(each["Failure"]["Message"]).partition("\n")[0] if each.get("Failure") else "",
             )
 
 

@@ -5,7 +5,7 @@ import random
 import subprocess
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.builders.manifests import (
     AGGREGATED,
@@ -54,7 +54,7 @@ class Story:
         assert ended.returncode == 0, (words, ended.stderr)
         return ended.stdout.decode()
 
-    def bindings(self) -> list[Json]:
+    def bindings(self) -> list[dict[str, Any]]:
         """The bindings of this story's templates."""
         listed = json.loads(self.kubectl("get", "resourcebindings", "-n", "default", "-o", "json"))["items"]
         return [each for each in listed if each["spec"]["resource"]["name"] in self.names]
