@@ -27,11 +27,11 @@ _DISTRIBUTOR: Final = "karmada.io/binding-dependencies-distributor"
 _CLUSTER_FINALIZER: Final = "karmada.io/cluster-resource-binding-controller"
 
 
-class _Cluster(Struct, frozen=True, gc=False):
-    """A cluster with its replicas; kinds without replicas have the name only."""
+class _Cluster(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A cluster with its replicas; as in Karmada, none are left out."""
 
     name: str
-    replicas: int | UnsetType = UNSET
+    replicas: int = 0
 
 
 class _Numbers(Struct, frozen=True, gc=False, rename="camel"):
@@ -125,7 +125,7 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
     if binding.template_version:
         reference["resourceVersion"] = str(binding.template_version)
     spec: Json = {"resource": reference}
-    if binding.replicas is not None:
+    if binding.replicas:
         spec["replicas"] = binding.replicas
     if binding.requests is not None:
         spec["replicaRequirements"] = {
@@ -134,10 +134,11 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
         }
     if placement is not None:
         spec["placement"] = msgspec.Raw(placement)
-    if binding.replicas is None:
-        spec["clusters"] = [_Cluster(name) for name, _ in binding.clusters]
-    else:
-        spec["clusters"] = [_Cluster(name, replicas) for name, replicas in binding.clusters]
+    if binding.clusters:
+        has_replicas = binding.replicas is not None
+        spec["clusters"] = [
+            _Cluster(name, replicas if has_replicas else 0) for name, replicas in binding.clusters
+        ]
     if binding.triggered_ms:
         spec["rescheduleTriggeredAt"] = instant(binding.triggered_ms)
     if binding.tasks:

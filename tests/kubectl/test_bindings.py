@@ -66,6 +66,16 @@ def test_scheduler_observes_no_generation_that_it_cannot_place(kubectl: Kubectl)
     assert 0 < binding["status"]["schedulerObservedGeneration"] < binding["metadata"]["generation"]
 
 
+def test_replicas_are_left_out_of_a_binding_that_has_none(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    until_scheduled(kubectl)
+    kubectl("scale", "deploy", "web", "--replicas=0")
+    kubectl.until_true(
+        lambda: "replicas" not in binding_of(kubectl)["spec"], lambda: str(binding_of(kubectl)["spec"])
+    )
+    assert {tuple(each) for each in binding_of(kubectl)["spec"]["clusters"]} == {("name",)}
+
+
 def test_binding_keeps_its_spec_when_its_policy_is_deleted(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH.replace(POLICY, OVERWRITING))
     until_scheduled(kubectl)
