@@ -3,7 +3,7 @@
 They are computed on request from the member's counts and the manifest of the work.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -31,6 +31,10 @@ from events.json_values import Json, as_object, object_at, objects_at
 
 BUILT_IN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+Group = tuple[Workload, bytes]
+"""Replicas of one pod template (``rollouts.groups``), and their manifest."""
 
 
 def workload_object(
@@ -229,25 +233,34 @@ def template_of(manifest: bytes) -> Json:
     return object_at(value, "spec", "template")
 
 
-def sets(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Json]:
-    """Yield the ReplicaSets of a Deployment: the one that owns its pods, and those of earlier revisions."""
+def sets(state: MemberState, groups: Sequence[Group]) -> Iterator[Json]:
+    """Yield the ReplicaSets of a Deployment: those of earlier revisions, and those that own its pods."""
+    workload, manifest = groups[-1]
     item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
-    revisions = () if item is None else item.revisions
-    current = _replica_set(state, workload, manifest)
-    for revision in revisions[:-1]:
-        template: Json = msgspec.json.decode(revision.template, type=dict[str, object])
-        earlier = workloads.with_field(msgspec.json.decode(manifest), ("spec", "template"), template)
-        old = structs.replace(
-            workload,
-            template=structs.replace(workload.template, digest=revision.digest),
-            replicas=0,
-            cohorts=[],
-            pending=0,
-            created_ms=revision.created_ms,
-            uid=uids.of_object(state.spec.name, workload),
-        )
-        yield _with_revision(_replica_set(state, old, msgspec.json.encode(earlier)), revision)
-    yield _with_revision(current, revisions[-1]) if revisions else current
+    revisions = {} if item is None else {each.digest: each for each in item.revisions}
+    used = {group.template.digest for group, _ in groups}
+    for digest, revision in revisions.items():
+        if digest not in used:
+            old = structs.replace(
+                workload,
+                template=structs.replace(workload.template, digest=digest),
+                replicas=0,
+                cohorts=[],
+                pending=0,
+            )
+            content = with_template(manifest, revision)
+            yield _with_revision(_replica_set(state, old, content), revision)
+    for group, content in groups:
+        value, revision = _replica_set(state, group, content), revisions.get(group.template.digest)
+        yield value if revision is None else _with_revision(value, revision)
+
+
+def with_template(manifest: bytes, revision: Revision) -> bytes:
+    """Return a manifest with the pod template of an earlier revision."""
+    template: Json = msgspec.json.decode(revision.template, type=dict[str, object])
+    return msgspec.json.encode(
+        workloads.with_field(msgspec.json.decode(manifest), ("spec", "template"), template)
+    )
 
 
 def _with_revision(value: Json, revision: Revision) -> Json:

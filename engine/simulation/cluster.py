@@ -2,8 +2,8 @@
 
 It uses no clock and no randomness, so equal inputs give equal reports. Replicas are admitted by priority,
 then in the order of their creation, while capacity is free, and are ready one start-up time later. Scaling
-down removes the youngest replicas first. A changed pod template replaces all replicas of the workload at
-once; rolling updates are not simulated.
+down removes the youngest replicas first. A changed pod template replaces the replicas as the strategy of the
+workload says (``rollouts``).
 """
 
 import heapq
@@ -88,7 +88,9 @@ def advance(state: MemberState, at_ms: int) -> list[reports.Report]:
         if (workload := state.workloads.get(key)) is not None:
             replicas.run(state, workload, workload.replicas or 0, workload.template, at_ms)
             state.dirty[key] = None
-    _admit(state, at_ms)
+    while rolling := _admit(state, at_ms):
+        for workload in rolling:
+            replicas.proceed(state, workload, workload.replicas or 0, at_ms)
     return reports.collect(state, at_ms)
 
 
@@ -234,21 +236,44 @@ def _start_due(state: MemberState, at_ms: int) -> None:
         workload = state.workloads.get(key)
         if workload is None:
             continue
+        has_progressed = False
         for cohort in workload.cohorts:
             if not cohort.running and cohort.ready_ms <= at_ms:
-                cohort.running = True
+                cohort.running = has_progressed = True
                 capacity.add(state.capacity.starting, workload.template.amounts, -cohort.count)
                 capacity.add(state.capacity.running, workload.template.amounts, cohort.count)
                 state.capacity_changed = True
         replicas.merge(workload)
         replicas.finish(state, workload, at_ms)
+        _follow_rollout(state, workload, at_ms, has_progressed=has_progressed)
         cron_jobs.follow(state, workload, at_ms)
         state.dirty[key] = None
 
 
-def _admit(state: MemberState, at_ms: int) -> None:
-    """Admit pending replicas: first those that waited already, if capacity was freed, then new ones."""
-    keys = [*state.waiting, *state.unplaced] if state.capacity_freed else list(state.unplaced)
+def _follow_rollout(state: MemberState, workload: Workload, at_ms: int, *, has_progressed: bool) -> None:
+    """Take the next steps of a rollout if replicas became ready; it is stalled after its deadline."""
+    strategy = workload.template.strategy
+    if strategy is None or not workload.progress_ms:
+        return
+    if has_progressed:
+        workload.progress_ms, workload.is_stalled = at_ms, False
+        replicas.proceed(state, workload, workload.replicas or 0, at_ms)
+    elif workload.updated < (workload.replicas or 0) or workload.ready < workload.admitted + workload.pending:
+        due_ms = workload.progress_ms + strategy.deadline_s * 1000
+        workload.is_stalled = workload.is_stalled or due_ms <= at_ms
+        if not workload.is_stalled:
+            heapq.heappush(state.starts, (due_ms, workload.key))
+
+
+def _admit(state: MemberState, at_ms: int) -> list[Workload]:
+    """Admit pending replicas: first those that waited already, if capacity was freed, then new ones.
+
+    Return the workloads whose rollouts can go on: their replicas are ready at once, or got capacity from former ones.
+    """
+    rolling: list[Workload] = []
+    # Sorted, so that works of different shards have the same outcome in any order.
+    created = sorted(state.unplaced, key=lambda key: _age(state, key))
+    keys = [*state.waiting, *created] if state.capacity_freed else created
     state.capacity_freed = False
     state.unplaced.clear()
     is_ranked = pod_priorities.is_used(state)
@@ -267,11 +292,21 @@ def _admit(state: MemberState, at_ms: int) -> None:
             start_ms = NEVER_MS if workload.template.lacks_image else ready_ms
             cohort = Cohort(count, workload.pending_since_ms, start_ms, running=start_ms <= at_ms)
             replicas.admit(state, workload, cohort)
+            if cohort.running and workload.former_pods:
+                rolling.append(workload)
             state.dirty[key] = None
         if workload.pending:
             state.waiting[key] = None
+            if replicas.make_room(state, workload, at_ms):
+                rolling.append(workload)
         else:
             state.waiting.pop(key, None)
+    return rolling
+
+
+def _age(state: MemberState, key: str) -> tuple[int, str]:
+    workload = state.workloads.get(key)
+    return (0 if workload is None else workload.pending_since_ms), key
 
 
 def _count_by_priority(state: MemberState, workload: Workload, count: int, at_ms: int) -> int:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, structs
 
 from engine.kubeapi.values import selectors
-from engine.simulation import replicas
+from engine.simulation import rollouts
 from engine.simulation.state import NEVER_MS, MemberState, Workload
 from engine.works import templates
 from events import shapes
@@ -69,8 +69,11 @@ class WorkloadStatus(Struct, frozen=True, kw_only=True, rename="camel"):
 
 def pods_of(cluster: str, workload: Workload) -> Iterator[Pod]:
     """Yield the pods of a workload in a cluster, oldest first."""
-    count = workload.succeeded + workload.admitted + workload.pending
-    slots = iter(replicas.slots(workload.replaced, count))
+    if workload.former_pods:
+        for group in rollouts.groups(workload):
+            yield from pods_of(cluster, group)
+        return
+    slots = iter(rollouts.current_slots(workload) if workload.slots is None else workload.slots)
     for slot in itertools.islice(slots, workload.succeeded):
         pod = _pod(cluster, workload, slot, workload.created_ms, None, running=False)
         yield structs.replace(pod, phase=SUCCEEDED)
@@ -127,7 +130,7 @@ def status_of(state: MemberState, workload: Workload) -> WorkloadStatus:
         workload=workload.ref,
         replicas=count,
         ready=workload.ready,
-        updated=count,
+        updated=workload.updated,
         available=workload.ready,
         created_ms=workload.created_ms,
         term=workload.version[0],
@@ -139,7 +142,7 @@ def status_of(state: MemberState, workload: Workload) -> WorkloadStatus:
 
 def pod_name(cluster: str, workload: Workload, slot: int) -> str:
     """Return the name of a workload's pod in this slot, in the form that its kind gives to pods."""
-    name, digest = workload.ref.name, workload.template.digest
+    name, digest, slot = workload.ref.name, workload.template.digest, slot % rollouts.FORMER_SLOTS
     if workload.ref.kind == "StatefulSet":
         return f"{name}-{slot}"
     replaced = workload.replaced.get(slot, 0)

@@ -17,6 +17,7 @@ from engine.simulation import (
     orphans,
     replicas,
     reports,
+    rollouts,
     unmanaged,
 )
 from engine.simulation.orphans import Index
@@ -325,7 +326,9 @@ def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> Non
     past = history.workloads.get(key)
     ages = history.ages.get(key, past.ages if past is not None else [])
     replaced = history.replaced.setdefault(key, {})
-    order = list(replicas.slots(replaced, sum(count for count, _ in ages)))
+    if slot >= rollouts.FORMER_SLOTS:
+        return  # a rollout replaces this pod
+    order = list(rollouts.slots(replaced, sum(count for count, _ in ages)))
     replicas.count_replacement(replaced, slot)
     place = order.index(slot) if slot in order else len(order)
     for index, (count, created_ms) in enumerate(ages):

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from engine.simulation import addresses, capacity, lists
+from engine.simulation import addresses, capacity, lists, rollouts
 from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Workload
 from events import times
@@ -50,7 +50,7 @@ class Places:
         self._state = state
 
     def of(self, pod: lists.Pod) -> int:
-        index = pod.slot % self._count
+        index = pod.slot % rollouts.FORMER_SLOTS % self._count
         for step in range(self._count if self._cordoned_ms else 1):
             found = (index + step) % self._count
             since_ms = self._cordoned_ms.get(name_of(self._state, found))

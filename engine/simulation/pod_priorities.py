@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.simulation import capacity
+from engine.simulation import capacity, quotas, replicas
 from engine.simulation.state import MemberState, Workload
 from engine.works.amounts import Amounts
 from engine.works.templates import Rank
@@ -107,18 +107,13 @@ def _replicas_without(state: MemberState, victims: list[_Victim], amounts: Amoun
 
 def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:
     """Evict the youngest replica; a new one is pending instead."""
-    amounts = workload.template.amounts
-    youngest = workload.cohorts[-1]
-    capacity.add(state.capacity.running if youngest.running else state.capacity.starting, amounts, -1)
-    capacity.add(state.capacity.pending, amounts, 1)
-    youngest.count -= 1
-    if not youngest.count:
-        workload.cohorts.pop()
+    replicas.drop_at(state, workload, workload.admitted - 1)
+    capacity.add(state.capacity.pending, workload.template.amounts, 1)
+    quotas.count(state, workload.ref.namespace, workload.template, 1)
     workload.pending += 1
     workload.pending_since_ms = at_ms
     state.waiting[workload.key] = None
     state.dirty[workload.key] = None
-    state.capacity_changed = state.capacity_freed = True
 
 
 def _value(rank: Rank) -> int:

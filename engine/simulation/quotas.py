@@ -218,7 +218,8 @@ def _add(used: dict[str, int], template: Template, pods: int) -> None:
 def _pods(state: MemberState, namespace: str) -> Iterator[tuple[Template, int]]:
     for workload in state.workloads.values():
         if workload.ref.namespace == namespace and workload.replicas is not None:
-            yield workload.template, workload.admitted + workload.pending
+            yield workload.template, workload.updated
+            yield from ((former.template, len(former.slots)) for former in workload.former_pods)
     for item in state.unmanaged.values():
         if item.ref.namespace == namespace and (item.ref.api_version, item.ref.kind) == _POD:
             yield templates.read(item.manifest), 1

@@ -1,11 +1,19 @@
 """Replicas of a workload in a member: created, admitted to the free capacity, removed youngest first."""
 
 import heapq
-from collections.abc import Iterable, Mapping
 from typing import Final
 
-from engine.simulation import autoscaler_index, capacity, cron_jobs, disruption_budgets, owner_index, quotas
-from engine.simulation.state import NEVER_MS, Cohort, MemberState, Workload
+from engine.simulation import (
+    autoscaler_index,
+    capacity,
+    cron_jobs,
+    disruption_budgets,
+    owner_index,
+    quotas,
+    rollouts,
+)
+from engine.simulation.state import NEVER_MS, Cohort, Former, MemberState, Source, Workload
+from engine.works.strategies import Strategy
 from engine.works.templates import COUNTED_BY_MEMBERS, Template
 from events import shapes
 
@@ -17,18 +25,23 @@ Beyond it the oldest ones are merged, which loses their exact ages but not their
 
 
 def run(state: MemberState, workload: Workload, replicas: int, template: Template, at_ms: int) -> None:
-    """Bring a workload to a number of replicas of a pod template; a changed template replaces all of them at once."""
+    """Bring a workload to a number of replicas of a pod template; a changed template replaces them by its strategy."""
     if template.digest != workload.template.digest:
-        shrink(state, workload, workload.admitted + workload.pending)
-        workload.succeeded = 0
+        _begin_rollout(state, workload, template, at_ms)
     disruption_budgets.forget(state, workload)
     workload.template = template
+    workload.source = Source(
+        workload.shard, workload.offset, workload.overrides, workload.labels, workload.reading
+    )
     disruption_budgets.record(state, workload)
     autoscaler_index.record(state, workload.object_key, workload.ref.namespace, template.scaler)
     quotas.record(state, workload.object_key, workload.ref, template.quota)
     autoscaler_index.touch(state, workload.object_key)
     owner_index.touch(state, workload.object_key)
     cron_jobs.follow(state, workload, at_ms)
+    if workload.former_pods:
+        proceed(state, workload, replicas, at_ms)
+        return
     replicas = min(replicas, still_to_run(workload, replicas))
     missing = replicas - workload.admitted - workload.pending
     if missing > 0:
@@ -37,6 +50,134 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
         quotas.settle(state, workload)
     if missing < 0:
         shrink(state, workload, -missing)
+
+
+def _begin_rollout(state: MemberState, workload: Workload, template: Template, at_ms: int) -> None:
+    """Keep the ready replicas until the rollout of another template replaces them; the others are removed."""
+    disruption_budgets.touch(state, workload)
+    workload.succeeded = 0
+    strategy = template.strategy
+    # Replicas of one workload have one priority, by which they preempt others.
+    is_ranked_anew = template.priority_class != workload.template.priority_class
+    if strategy is None or strategy.is_recreating or is_ranked_anew or not workload.ready:
+        shrink(state, workload, workload.admitted + workload.pending)
+        return
+    slots = list(rollouts.current_slots(workload))
+    shrink(state, workload, workload.pending)
+    kept = slots[: workload.admitted - workload.outdated]
+    for position in reversed(range(workload.outdated, workload.admitted)):
+        if not _cohort_at(workload, position).running:
+            del kept[position - workload.outdated]
+            drop_at(state, workload, position)
+    if kept:
+        former = Former(workload.template, kept, dict(workload.replaced), workload.source)
+        workload.former_pods = [*workload.former_pods, former]
+        state.rolling[workload.key] = None
+    _return_to_former(workload, template)
+    workload.progress_ms, workload.is_stalled = at_ms, False
+    heapq.heappush(state.starts, (at_ms + strategy.deadline_s * 1000, workload.key))
+
+
+def _return_to_former(workload: Workload, template: Template) -> None:
+    """Let the replicas of a former pod template be those of the current one, if it is the same."""
+    position = 0
+    for former in workload.former_pods:
+        if former.template.digest == template.digest:
+            groups = rollouts.cohorts_at(workload, position, len(former.slots))
+            others = [cohort for cohort in workload.cohorts if all(cohort is not each for each in groups)]
+            workload.cohorts = [*others, *groups]
+            workload.former_pods = [each for each in workload.former_pods if each is not former]
+            if not rollouts.is_ordered(workload):
+                workload.replaced = former.replaced
+            return
+        position += len(former.slots)
+
+
+def proceed(state: MemberState, workload: Workload, replicas: int, at_ms: int) -> None:
+    """Take the steps of a rollout that are possible now."""
+    strategy = workload.template.strategy
+    if strategy is None:
+        return
+    if rollouts.is_ordered(workload):
+        _proceed_in_order(state, workload, strategy, replicas, at_ms)
+        return
+    while True:
+        step = rollouts.next_step(workload, strategy, replicas)
+        if step.created > 0:
+            add_replicas(state, workload, step.created, at_ms)
+        elif step.created < 0:
+            shrink(state, workload, -step.created)
+        removed = step.removed
+        while removed:
+            removed -= _drop_youngest(state, workload, len(workload.former_pods[0].slots), removed)
+        if not step.removed:
+            return
+
+
+def _proceed_in_order(
+    state: MemberState, workload: Workload, strategy: Strategy, replicas: int, at_ms: int
+) -> None:
+    """Replace the pods from the highest slot on, after scaling."""
+    count = workload.admitted + workload.pending
+    for slot in range(count, replicas):
+        workload.replaced.setdefault(slot, 0)
+    if count < replicas:
+        add_replicas(state, workload, replicas - count, at_ms)
+    elif count > replicas:
+        shrink(state, workload, count - replicas)
+    while (slot := rollouts.next_slot(workload, strategy, replicas)) is not None:
+        _replace_slot(state, workload, slot, at_ms)
+
+
+def make_room(state: MemberState, workload: Workload, at_ms: int) -> bool:
+    """Remove a replica of a former pod template if none of the current one gets capacity; return whether it did.
+
+    Kubernetes would wait until capacity is freed; a member that is rebuilt from the log has ended its rollouts.
+    """
+    strategy = workload.template.strategy
+    is_paused = strategy is not None and strategy.is_paused
+    if is_paused or not workload.former_pods or not all(each.running for each in workload.cohorts):
+        return False
+    if strategy is None or not rollouts.is_ordered(workload):
+        _drop_youngest(state, workload, len(workload.former_pods[0].slots), 1)
+        return True
+    slot = rollouts.last_slot(workload)
+    if slot < strategy.partition:
+        return False
+    _replace_slot(state, workload, slot, at_ms)
+    return True
+
+
+def _replace_slot(state: MemberState, workload: Workload, slot: int, at_ms: int) -> None:
+    drop_at(state, workload, _former_position(workload, slot))
+    workload.replaced[slot] = workload.replaced.pop(slot, 0)
+    add_replicas(state, workload, 1, at_ms)
+
+
+def _former_position(workload: Workload, slot: int) -> int:
+    """Return the position of the replica of a former template in a slot; -1 if there is none."""
+    order = [each for former in workload.former_pods for each in former.slots]
+    return order.index(slot) if slot in order else -1
+
+
+def drop_at(state: MemberState, workload: Workload, position: int, count: int = 1) -> int:
+    """Remove ``count`` admitted replicas of one cohort from a position on, and return their number."""
+    template, cohort = rollouts.template_at(workload, position), _cohort_at(workload, position)
+    capacity.add(
+        state.capacity.running if cohort.running else state.capacity.starting, template.amounts, -count
+    )
+    cohort.count -= count
+    workload.cohorts = [each for each in workload.cohorts if each.count]
+    for former in workload.former_pods:
+        if position < len(former.slots):
+            del former.slots[position : position + count]
+            break
+        position -= len(former.slots)
+    workload.former_pods = [former for former in workload.former_pods if former.slots]
+    quotas.count(state, workload.ref.namespace, template, -count)
+    disruption_budgets.touch(state, workload)
+    state.capacity_changed = state.capacity_freed = True
+    return count
 
 
 def desired(state: MemberState, ref: shapes.WorkloadRef, count: int | None, template: Template) -> int | None:
@@ -86,16 +227,6 @@ def restart(state: MemberState, workload: Workload, count: int, at_ms: int) -> N
         add_replicas(state, workload, count, at_ms)
 
 
-def slots(replaced: Mapping[int, int], count: int) -> Iterable[int]:
-    """Return the slots of ``count`` replicas in the order of their ages: replaced ones last."""
-    if not replaced:
-        return range(count)
-    return [
-        *(slot for slot in range(count) if slot not in replaced),
-        *(slot for slot in replaced if slot < count),
-    ]
-
-
 def count_replacement(replaced: dict[int, int], slot: int) -> None:
     """Count one more replacement of a slot, whose replica is the youngest now."""
     replaced[slot] = replaced.pop(slot, 0) + 1
@@ -103,24 +234,34 @@ def count_replacement(replaced: dict[int, int], slot: int) -> None:
 
 def replace(state: MemberState, workload: Workload, slot: int, at_ms: int) -> None:
     """Replace the replica in a slot by a new one; does nothing if no replica is there, or it has ended."""
-    order = list(slots(workload.replaced, workload.succeeded + workload.admitted + workload.pending))
-    place = order.index(slot) - workload.succeeded if slot in order else -1
-    if place < 0:
+    position = _position(workload, slot)
+    if position < 0:
         return
-    count_replacement(workload.replaced, slot)
+    if slot < rollouts.FORMER_SLOTS:
+        count_replacement(workload.replaced, slot)
     owner_index.touch(state, workload.object_key)
-    if place >= workload.admitted:
+    if position >= workload.admitted:
         workload.pending_since_ms = at_ms
         return
-    cohort = _cohort_at(workload, place)
-    amounts = workload.template.amounts
-    capacity.add(state.capacity.running if cohort.running else state.capacity.starting, amounts, -1)
-    cohort.count -= 1
-    quotas.count(state, workload.ref.namespace, workload.template, -1)
-    workload.cohorts = [each for each in workload.cohorts if each.count]
-    disruption_budgets.touch(state, workload)
-    state.capacity_freed = True
-    add_replicas(state, workload, 1, at_ms)
+    drop_at(state, workload, position)
+    if workload.former_pods:
+        proceed(state, workload, workload.replicas or 0, at_ms)
+    else:
+        add_replicas(state, workload, 1, at_ms)
+
+
+def _position(workload: Workload, slot: int) -> int:
+    """Return the position of the replica in a slot as clients see it (``rollouts.groups``); -1 if there is none."""
+    if slot >= rollouts.FORMER_SLOTS:
+        index, own = slot // rollouts.FORMER_SLOTS - 1, slot % rollouts.FORMER_SLOTS
+        found = workload.former_pods[index].slots if index < len(workload.former_pods) else []
+        before = sum(len(former.slots) for former in workload.former_pods[:index])
+        return before + found.index(own) if own in found else -1
+    if rollouts.is_ordered(workload) and (position := _former_position(workload, slot)) >= 0:
+        return position
+    order = list(rollouts.current_slots(workload))
+    place = order.index(slot) - workload.succeeded if slot in order else -1
+    return workload.outdated + place if place >= 0 else -1
 
 
 def _cohort_at(workload: Workload, place: int) -> Cohort:
@@ -182,34 +323,44 @@ def schedule_start(state: MemberState, key: str, cohort: Cohort) -> None:
         heapq.heappush(state.starts, (cohort.ready_ms, key))
 
 
+def _drop_youngest(state: MemberState, workload: Workload, end: int, count: int) -> int:
+    """Remove at most ``count`` replicas before a position that are in one cohort; return their number."""
+    before = 0
+    for cohort in workload.cohorts:
+        if before + cohort.count >= end:
+            break
+        before += cohort.count
+    dropped = min(count, end - before)
+    return drop_at(state, workload, end - dropped, dropped)
+
+
 def shrink(state: MemberState, workload: Workload, count: int) -> None:
     """Remove the ``count`` youngest replicas."""
-    amounts = workload.template.amounts
     if not count:
         return
-    quotas.count(state, workload.ref.namespace, workload.template, -count)
     disruption_budgets.touch(state, workload)
     dropped = min(count, workload.pending)
     workload.pending -= dropped
-    capacity.add(state.capacity.pending, amounts, -dropped)
+    capacity.add(state.capacity.pending, workload.template.amounts, -dropped)
+    quotas.count(state, workload.ref.namespace, workload.template, -dropped)
     count -= dropped
     while count:
-        youngest = workload.cohorts[-1]
-        dropped = min(count, youngest.count)
-        capacity.add(
-            state.capacity.running if youngest.running else state.capacity.starting, amounts, -dropped
-        )
-        youngest.count -= dropped
-        count -= dropped
-        if not youngest.count:
-            workload.cohorts.pop()
-        state.capacity_freed = True
+        count -= _drop_youngest(state, workload, workload.admitted, count)
     state.capacity_changed = True
+
+
+def end_rollout(state: MemberState, workload: Workload) -> None:
+    """Remove the replicas of former pod templates."""
+    while workload.former_pods:
+        _drop_youngest(state, workload, workload.outdated, workload.outdated)
 
 
 def merge(workload: Workload) -> None:
     cohorts = workload.cohorts
-    if len(cohorts) > _COHORTS_MAX and cohorts[0].running and cohorts[1].running:
+    # Replicas of different pod templates share no cohort.
+    while (
+        not workload.former_pods and len(cohorts) > _COHORTS_MAX and cohorts[0].running and cohorts[1].running
+    ):
         cohorts[1].count += cohorts[0].count
         cohorts[1].created_ms = cohorts[0].created_ms
         del cohorts[0]

@@ -1,10 +1,12 @@
 """Reports of a member: only changes, and each object at most once per turn.
 
 Replicas that become ready do not change the free capacity: this shift from ``allocating`` to ``allocated`` is
-reported with the next change, or after ``SHIFT_MS``. Under load that halves the number of capacity reports. A
-report lost by a fault is sent again after ``RETRY_MS``.
+reported with the next change, or after ``SHIFT_MS``. Under load that halves the number of capacity reports. The
+steps of a rollout are reported as seldom, so that its reports do not grow with its pods. A report lost by a fault is
+sent again after ``RETRY_MS``.
 """
 
+import heapq
 import itertools
 from typing import Final, NamedTuple
 
@@ -60,6 +62,8 @@ def collect(state: MemberState, at_ms: int) -> list[Report]:
         del state.dirty[key]
         if (workload := state.workloads.get(key)) is not None:
             disruption_budgets.touch(state, workload)
+            if _is_held_back(state, workload, at_ms):
+                continue
         if not _report_workload(state, key, batch):
             state.lost[key] = None
             _retry(state, at_ms)
@@ -113,7 +117,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
     shown = statuses.status(state, workload) if is_read else {}
     # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
     reading = workload.reading if shown else None
-    is_ready = ready == count and not quotas.is_short(state, workload)
+    is_ready = ready == count and not workload.former_pods and not quotas.is_short(state, workload)
     if workload.template.budget is not None and shown:
         is_ready = disruption_budgets.is_met(shown)
     generation = workload.generation if kind in status_values.GENERATION_KINDS else 0
@@ -123,7 +127,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
         term=term,
         step=step,
         replicas=count,
-        updated=count,
+        updated=workload.updated if workload.former_pods else count,
         ready=ready,
         available=ready,
         healthy=status_fields.is_well(shown, reading, otherwise=is_ready),
@@ -174,6 +178,27 @@ def _report_workload(state: MemberState, key: str, batch: list[Report]) -> bool:
     return True
 
 
+def _is_held_back(state: MemberState, workload: Workload, at_ms: int) -> bool:
+    """Whether a report on a rollout waits, since the last one was sent a moment ago; its end is reported at once."""
+    if not workload.former_pods or workload.is_unmanaged:
+        return False
+    if at_ms < workload.held_until_ms:
+        return True
+    workload.held_until_ms = at_ms + SHIFT_MS
+    heapq.heappush(state.starts, (workload.held_until_ms, workload.key))
+    return False
+
+
+def _is_rolling(state: MemberState) -> bool:
+    """Whether any rollout replaces pods, which changes the use of capacity with each of them."""
+    for key in list(state.rolling):
+        workload = state.workloads.get(key)
+        if workload is not None and workload.former_pods:
+            return True
+        del state.rolling[key]
+    return False
+
+
 def _report_capacity(state: MemberState, batch: list[Report], at_ms: int) -> bool:
     if not state.joined:
         return True
@@ -181,7 +206,8 @@ def _report_capacity(state: MemberState, batch: list[Report], at_ms: int) -> boo
     if report == state.reported_capacity:
         state.shift_ms = None
         return True
-    if state.reported_capacity is not None and _is_shift(report, state.reported_capacity):
+    previous = state.reported_capacity
+    if previous is not None and (_is_shift(report, previous) or _is_rolling(state)):
         state.shift_ms = at_ms + SHIFT_MS if state.shift_ms is None else state.shift_ms
         if at_ms < state.shift_ms:
             return True

@@ -93,6 +93,25 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
     origin: Origin | None = None
 
 
+class Source(Struct, frozen=True, gc=False):
+    """Position and changes of the manifest of a propagated pod template: the fields of the same names of a workload."""
+
+    shard: int = 0
+    offset: int = 0
+    overrides: tuple[shapes.OverrideRef, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    reading: shapes.Reading | None = None
+
+
+class Former(Struct):
+    """Ready replicas of a former pod template, while a rollout replaces them: their slots, oldest first."""
+
+    template: Template
+    slots: list[int]
+    replaced: dict[int, int]
+    source: Source
+
+
 class Workload(Struct, kw_only=True):
     """One workload in one cluster.
 
@@ -106,7 +125,10 @@ class Workload(Struct, kw_only=True):
     share, ``succeeded`` the number of pods that have ended, the last one at ``ended_ms``. The last Job of a CronJob
     began at ``scheduled_ms``, and the next change comes at ``change_ms``.
     ``replaced`` counts, by slot, the pods that clients deleted; the slot replaced last comes last.
-    ``origin`` is the key of the deleted Deployment whose ReplicaSet this is.
+    ``origin`` is the key of the deleted Deployment whose ReplicaSet this is. ``former_pods`` are the replicas that a
+    rollout still replaces, the first ones in ``cohorts``; ``source`` is that of the current template. The rollout
+    progressed last at ``progress_ms``; ``is_stalled``: not for too long; its next report is due at ``held_until_ms``.
+    ``rollouts.groups`` sets ``slots``.
     """
 
     key: str
@@ -142,6 +164,12 @@ class Workload(Struct, kw_only=True):
     change_ms: int = 0
     replaced: dict[int, int] = {}
     origin: str = ""
+    former_pods: list[Former] = []
+    source: Source = Source()
+    progress_ms: int = 0
+    is_stalled: bool = False
+    held_until_ms: int = 0
+    slots: list[int] | None = None
 
     @property
     def object_key(self) -> str:
@@ -156,6 +184,16 @@ class Workload(Struct, kw_only=True):
     def admitted(self) -> int:
         """Number of replicas that take capacity: running or starting."""
         return sum(cohort.count for cohort in self.cohorts)
+
+    @property
+    def outdated(self) -> int:
+        """Number of replicas of former pod templates."""
+        return sum(len(former.slots) for former in self.former_pods)
+
+    @property
+    def updated(self) -> int:
+        """Number of replicas of the current pod template, pending ones included."""
+        return self.admitted + self.pending - self.outdated
 
 
 class Gone(Struct, frozen=True, gc=False):
@@ -224,6 +262,7 @@ class MemberState(Struct, kw_only=True):
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
     - ``unplaced``, ``waiting``: workloads with pending replicas: not tried yet, or without capacity.
+    - ``rolling``: workloads that have begun a rollout.
     - ``starts``: heap of (time, key) at which replicas become ready.
     - ``dirty``: workloads that may have changed since their last report.
     - ``lost``: workloads whose report was lost; sent again at ``retry_ms``.
@@ -255,6 +294,7 @@ class MemberState(Struct, kw_only=True):
     gone: dict[str, Gone] = {}
     unplaced: dict[str, None] = {}
     waiting: dict[str, None] = {}
+    rolling: dict[str, None] = {}
     starts: list[tuple[int, str]] = []
     capacity_freed: bool = False
     capacity_changed: bool = True

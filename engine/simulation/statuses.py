@@ -4,7 +4,15 @@ from typing import Final
 
 import msgspec
 
-from engine.simulation import addresses, autoscaling, cron_jobs, disruption_budgets, quotas, replicas
+from engine.simulation import (
+    addresses,
+    autoscaling,
+    cron_jobs,
+    disruption_budgets,
+    quotas,
+    replica_sets,
+    replicas,
+)
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json
@@ -105,25 +113,14 @@ def _replica_status(state: MemberState, workload: Workload) -> Json:
     count = workload.admitted + workload.pending
     ready = workload.ready
     refusal = quotas.refusal_of(state, workload)
-    enough = ready >= count and not refusal
-    since = times.to_seconds_text(workload.created_ms)
-    available = {
-        "type": "Available",
-        "status": "True" if enough else "False",
-        "reason": "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
-        "message": "Deployment has minimum availability."
-        if enough
-        else "Deployment does not have minimum availability.",
-        "lastTransitionTime": since,
-        "lastUpdateTime": since,
-    }
-    failed = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refusal}
-    failures = [{**failed, "lastTransitionTime": since, "lastUpdateTime": since}] if refusal else []
+    since = workload.created_ms
+    failed = _condition("ReplicaFailure", "True", "FailedCreate", refusal, since)
+    failures = [failed] if refusal else []
     generation = max(workload.generation, 1)
     counts: Json = {
         "observedGeneration": generation,
         "replicas": count,
-        "updatedReplicas": count,
+        "updatedReplicas": workload.updated,
         "readyReplicas": ready,
         "availableReplicas": ready,
     }
@@ -131,21 +128,67 @@ def _replica_status(state: MemberState, workload: Workload) -> Json:
         return _job_status(workload)
     if workload.ref.kind == "DaemonSet":
         numbers = dict.fromkeys(_SCHEDULED, count) | dict.fromkeys(_AVAILABLE, ready)
+        numbers["updatedNumberScheduled"] = workload.updated
         return {**numbers, "numberMisscheduled": 0, "observedGeneration": generation}
     if workload.ref.kind == "ReplicaSet":
         shown = {name: item for name, item in counts.items() if name != "updatedReplicas"}
         return shown | {"fullyLabeledReplicas": count} | ({"conditions": failures} if failures else {})
     if workload.ref.kind == "StatefulSet":
-        revision = f"{workload.ref.name}-{workload.template.digest}"
+        current = workload.former_pods[0].template if workload.former_pods else workload.template
         return {
             **counts,
-            "currentReplicas": count,
-            "currentRevision": revision,
-            "updateRevision": revision,
+            "currentReplicas": workload.outdated or count,
+            "currentRevision": f"{workload.ref.name}-{current.digest}",
+            "updateRevision": f"{workload.ref.name}-{workload.template.digest}",
             "collisionCount": 0,
         }
     if workload.ref.kind != "Deployment":
         return counts
     unavailable = (workload.replicas or 0) - ready if refusal else count - ready
     missing: Json = {"unavailableReplicas": unavailable} if unavailable > 0 else {}
-    return {**counts, **missing, "conditions": [available, *failures]}
+    conditions = [_availability(workload), _progress(workload), *failures]
+    return {**counts, **missing, "conditions": conditions}
+
+
+def _availability(workload: Workload) -> Json:
+    replicas, strategy = workload.replicas or 0, workload.template.strategy
+    unavailable = (
+        strategy.unavailable(replicas) if strategy and not strategy.is_recreating and replicas else 0
+    )
+    if workload.ready >= replicas - unavailable:
+        return _condition(
+            "Available",
+            "True",
+            "MinimumReplicasAvailable",
+            "Deployment has minimum availability.",
+            workload.created_ms,
+        )
+    message = "Deployment does not have minimum availability."
+    return _condition("Available", "False", "MinimumReplicasUnavailable", message, workload.created_ms)
+
+
+def _progress(workload: Workload) -> Json:
+    since = workload.progress_ms or workload.created_ms
+    name = f'ReplicaSet "{replica_sets.name(workload.ref.name, workload.template.digest)}"'
+    strategy, desired = workload.template.strategy, workload.replicas or 0
+    if strategy is not None and strategy.is_paused:
+        return _condition("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused", since)
+    if workload.updated >= desired and workload.ready >= desired and not workload.former_pods:
+        message = f"{name} has successfully progressed."
+        return _condition("Progressing", "True", "NewReplicaSetAvailable", message, since)
+    if workload.is_stalled:
+        message = f"{name} has timed out progressing."
+        return _condition("Progressing", "False", "ProgressDeadlineExceeded", message, since)
+    return _condition("Progressing", "True", "ReplicaSetUpdated", f"{name} is progressing.", since)
+
+
+def _condition(kind: str, status: str, reason: str, message: str, since_ms: int) -> Json:
+    since = times.to_seconds_text(since_ms)
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since,
+        "lastUpdateTime": since,
+    }

@@ -368,7 +368,8 @@ def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]
 
 
 def _hand_over(state: MemberState, source: Workload, target: Workload) -> None:
-    """Let the replicas of a workload belong to another one, which replaces it."""
+    """Let the replicas of a workload belong to another one, which replaces it; those of former templates end."""
+    replicas.end_rollout(state, source)
     del state.workloads[source.key]
     state.workloads[target.key] = target
     target.template, target.replicas, target.cohorts = source.template, source.replicas, source.cohorts

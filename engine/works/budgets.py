@@ -21,8 +21,8 @@ class Budget(Struct, frozen=True, gc=False):
     def desired(self, expected: int) -> int:
         """Return how many of the expected pods must be healthy; parts are rounded up, as in Kubernetes."""
         if self.max_unavailable is not None:
-            return max(expected - _count(self.max_unavailable, expected), 0)
-        return _count(0 if self.min_available is None else self.min_available, expected)
+            return max(expected - count_of(self.max_unavailable, expected), 0)
+        return count_of(0 if self.min_available is None else self.min_available, expected)
 
 
 class _Spec(Struct, frozen=True, rename="camel"):
@@ -49,8 +49,8 @@ def read(manifest: bytes | msgspec.Raw) -> Budget | None:
     return Budget(spec.selector, spec.min_available, spec.max_unavailable)
 
 
-def _count(limit: int | str, expected: int) -> int:
-    """Return a limit as a number of pods; 0 for a text that is no percentage."""
+def count_of(limit: int | str, expected: int, *, is_least: bool = False) -> int:
+    """Return a limit as a number of pods, 0 for a text that is no percentage; ``is_least``: rounded down."""
     if isinstance(limit, int):
         return limit
     digits = limit.removesuffix("%")
@@ -60,4 +60,5 @@ def _count(limit: int | str, expected: int) -> int:
         and digits.isdecimal()
         and len(digits) <= len(str(_PERCENT_MAX))
     )
-    return -(-expected * int(digits) // _PERCENT_MAX) if is_part else 0
+    part = expected * int(digits) if is_part else 0
+    return part // _PERCENT_MAX if is_least else -(-part // _PERCENT_MAX)

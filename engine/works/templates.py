@@ -18,7 +18,7 @@ from engine.kubeapi.schema.openapi_schemas import DefinitionError
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import quantity, schedules
 from engine.objects import workloads
-from engine.works import autoscalers, budgets, quotas
+from engine.works import autoscalers, budgets, quotas, strategies
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
 from events.json_values import Json, object_at
@@ -85,7 +85,7 @@ class Template(Struct, frozen=True, gc=False):
     Jobs. ``retains``: the template leaves its replicas to its members. ``lacks_image``: no registry has an image of the
     pods, so that they do not start. ``load`` is the annotation of what the pods use, ``scaler`` the content of a
     HorizontalPodAutoscaler, ``quota`` that of a ResourceQuota; ``limits`` are those of one replica.
-    ``is_terminating``: the pods have a deadline.
+    ``is_terminating``: the pods have a deadline. ``strategy``: how they are replaced; None for all at once.
     """
 
     amounts: Amounts
@@ -109,6 +109,7 @@ class Template(Struct, frozen=True, gc=False):
     quota: quotas.Quota | None = None
     limits: Amounts = ()
     is_terminating: bool = False
+    strategy: strategies.Strategy | None = None
 
     @property
     def pod(self) -> quotas.Pod:
@@ -251,6 +252,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         quota=quotas.read(manifest) if decoded.kind == quotas.KIND else None,
         limits=limits,
         is_terminating=own.active_deadline_seconds is not None,
+        strategy=strategies.read(decoded.kind, manifest),
     )
 
 

@@ -129,6 +129,7 @@ async def test_target_of_the_control_plane_is_scaled_only_if_its_template_leaves
     offset = await stage.submit_template(_deployment(2, retains=True), NGINX)
     await stage.work(examples.applied("nginx", 2, step=2, offset=offset))
     await stage.settle()
+    await stage.settle()
     assert examples.shown(stage) == {("member1", NGINX): (3, 3)}
 
 

@@ -77,7 +77,7 @@ def test_scale_down_removes_the_youngest_replicas() -> None:
     assert [(each.count, each.created_ms) for each in workload.cohorts] == [(1, 0), (1, 1000)]
 
 
-def test_changed_image_replaces_all_replicas_and_scaling_none() -> None:
+def test_changed_image_replaces_replicas_step_by_step_and_scaling_none() -> None:
     member = _quiet()
     old, new = examples.template(image="nginx:1"), examples.template(image="nginx:2")
     cluster.apply_work(member, examples.applied("nginx", 2), 0, template=old)
@@ -88,7 +88,12 @@ def test_changed_image_replaces_all_replicas_and_scaling_none() -> None:
     assert _counts(member) == {NGINX: (2, 3)}
     cluster.apply_work(member, examples.applied("nginx", 3, step=3), 400, template=new)
     cluster.advance(member, 400)
-    assert _counts(member) == {NGINX: (0, 3)}
+    assert _counts(member) == {NGINX: (2, 4)}
+    for at_ms in (600, 800, 1000):
+        cluster.advance(member, at_ms)
+    assert _counts(member) == {NGINX: (3, 3)}
+    cohorts = member.workloads[NGINX].cohorts
+    assert [(each.count, each.created_ms) for each in cohorts] == [(2, 400), (1, 600)]
 
 
 def test_removed_workload_is_gone_at_once() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kubeapi.values import quantity
-from engine.simulation import capacity, cluster, reports, specs, state
+from engine.simulation import capacity, cluster, reports, rollouts, specs, state
 from events import clusters, health, shapes
 from tests.members import examples
 
@@ -87,9 +87,9 @@ def test_replicas_without_capacity_wait() -> None:
 def test_longest_waiting_replica_is_admitted_first() -> None:
     member = examples.new_state(cpu="100m", startup_ms=0)
     wanted = examples.template(cpu="100m")
-    for name in ("runs", "z-waits-first", "a-waits-second"):
-        cluster.apply_work(member, examples.applied(name, 1), 0, template=wanted)
-    cluster.advance(member, 0)
+    for at_ms, name in enumerate(("runs", "z-waits-first", "a-waits-second")):
+        cluster.apply_work(member, examples.applied(name, 1), at_ms, template=wanted)
+    cluster.advance(member, 2)
     cluster.apply_work(member, examples.removed("runs"), 10)
     said = [each.data for each in cluster.advance(member, 10)]
     assert examples.ready(said) == {("member1", examples.key_of("z-waits-first")): (1, 1)}
@@ -156,7 +156,7 @@ def _check_report(member: state.MemberState, report: clusters.CapacityReported) 
 def _check_sums(member: state.MemberState) -> None:
     """Assert that the sums equal those computed from scratch."""
     again = capacity.capacity_of(member.spec.nodes)
-    for workload in member.workloads.values():
+    for workload in (group for each in member.workloads.values() for group in rollouts.groups(each)):
         capacity.add(again.pending, workload.template.amounts, workload.pending)
         for cohort in workload.cohorts:
             sums = again.running if cohort.running else again.starting

@@ -25,6 +25,7 @@ from engine.simulation import (
     creation_events,
     nodes,
     pod_events,
+    rollouts,
     services,
     system_objects,
     usage,
@@ -256,7 +257,7 @@ class MemberPlane(SnapshotPlane):
             built_in_defaults.with_defaults(value)
             for workload in list(state.workloads.values())
             if workload.ref.kind == "Deployment" and workload.replicas is not None
-            for value in api_objects.sets(state, workload, await self._manifest(workload))
+            for value in api_objects.sets(state, await self._groups(workload))
         ]
 
     async def _controller_revisions(self, state: MemberState) -> list[Json]:
@@ -290,7 +291,8 @@ class MemberPlane(SnapshotPlane):
         pods: list[Json] = []
         for workload in list(state.workloads.values()):
             if workload.replicas is not None:
-                pods.extend(api_objects.pods(state, workload, await self._manifest(workload)))
+                for group, manifest in await self._groups(workload):
+                    pods.extend(api_objects.pods(state, group, manifest))
         return pods
 
     async def _newest_pods(self, state: MemberState) -> list[Json]:
@@ -301,17 +303,25 @@ class MemberPlane(SnapshotPlane):
             is_young = any(cohort.created_ms > since_ms for cohort in workload.cohorts) or workload.pending
             if workload.replicas is None or not is_young or len(pods) >= pod_events.PODS_MAX:
                 continue
-            found = api_objects.pods(state, workload, await self._manifest(workload))
+            groups = await self._groups(workload)
+            found = [pod for group in groups for pod in api_objects.pods(state, *group)]
             since = times.to_seconds_text(since_ms)
             young = (pod for pod in found if str(at(pod, "metadata", "creationTimestamp")) > since)
             pods.extend(itertools.islice(young, pod_events.PODS_MAX - len(pods)))
         return pods
 
+    async def _groups(self, workload: Workload) -> list[api_objects.Group]:
+        """The replicas of a workload by pod template, with their manifests."""
+        return [(group, await self._manifest(group)) for group in rollouts.groups(workload)]
+
     async def _manifest(self, workload: Workload) -> bytes:
         """The manifest that a workload was created from; may be older than the current template."""
         if workload.is_unmanaged:
             item = self.state().unmanaged.get(workload.object_key)
-            return b"{}" if item is None else item.manifest
+            if item is None:
+                return b"{}"
+            earlier = [each for each in item.revisions[:-1] if each.digest == workload.template.digest]
+            return api_objects.with_template(item.manifest, earlier[0]) if earlier else item.manifest
         if workload.overrides or workload.labels:
             source = manifests.RenderInput(
                 workload.shard,

@@ -1,0 +1,145 @@
+"""Rolling updates of a member's workloads: which pods are created and removed next, as pure functions of a workload.
+
+Replicas of former pod templates come first in ``cohorts``, all of them ready, then those of the current one.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from msgspec import structs
+
+from engine.simulation.state import Cohort, Workload
+from engine.works import strategies
+from engine.works.strategies import Strategy
+from engine.works.templates import Template
+
+FORMER_SLOTS: Final = 10_000_000
+"""Distance between the slots of a Deployment's ReplicaSets, so that each pod of a workload has its own."""
+
+
+class Step(NamedTuple):
+    """Pods to create, or to remove if negative; and pods of former templates to remove."""
+
+    created: int
+    removed: int
+
+
+def is_ordered(workload: Workload) -> bool:
+    """Whether pods of all templates share the slots of a workload."""
+    return workload.ref.kind in strategies.ORDERED
+
+
+def slots(replaced: Mapping[int, int], count: int) -> Iterable[int]:
+    """Return the slots of ``count`` replicas in the order of their ages: replaced ones last."""
+    if not replaced:
+        return range(count)
+    return [
+        *(slot for slot in range(count) if slot not in replaced),
+        *(slot for slot in replaced if slot < count),
+    ]
+
+
+def current_slots(workload: Workload) -> Iterable[int]:
+    """Return the slots of the replicas of the current pod template in the order of their ages, ended ones first."""
+    count = workload.succeeded + workload.admitted + workload.pending
+    if not workload.former_pods:
+        return slots(workload.replaced, count)
+    if not is_ordered(workload):
+        return slots(workload.replaced, count - workload.outdated)
+    former = {slot for each in workload.former_pods for slot in each.slots}
+    return [slot for slot in slots(workload.replaced, count) if slot not in former]
+
+
+def template_at(workload: Workload, position: int) -> Template:
+    """Return the pod template of the replica at a position."""
+    for former in workload.former_pods:
+        if position < len(former.slots):
+            return former.template
+        position -= len(former.slots)
+    return workload.template
+
+
+def cohorts_at(workload: Workload, position: int, count: int) -> list[Cohort]:
+    """Return the cohorts of ``count`` replicas of one pod template from a position on."""
+    found: list[Cohort] = []
+    before = 0
+    for cohort in workload.cohorts:
+        if position <= before < position + count:
+            found.append(cohort)
+        before += cohort.count
+    return found
+
+
+def next_step(workload: Workload, strategy: Strategy, replicas: int) -> Step:
+    """Return the next step of a Deployment's rollout, as its controller takes it."""
+    former = workload.outdated
+    current = workload.admitted - former + workload.pending
+    if strategy.is_paused:
+        surplus = former + current - replicas
+        return Step(max(-surplus, 0), min(max(surplus, 0), former))
+    created = min(replicas, replicas + strategy.surge(replicas) - former) - current
+    least = replicas - strategy.unavailable(replicas)
+    return Step(
+        created if created > 0 else min(replicas - current, 0), min(former, max(workload.ready - least, 0))
+    )
+
+
+def last_slot(workload: Workload) -> int:
+    """Return the highest slot with a replica of a former pod template; -1 if there is none."""
+    return max((slot for former in workload.former_pods for slot in former.slots), default=-1)
+
+
+def next_slot(workload: Workload, strategy: Strategy, replicas: int) -> int | None:
+    """Return the slot that gets a pod of the current template next; None while another one has to be ready first."""
+    slot = last_slot(workload)
+    limit = strategy.unavailable(replicas) or strategy.surge(replicas)
+    return None if slot < strategy.partition or replicas - workload.ready >= limit else slot
+
+
+def groups(workload: Workload) -> list[Workload]:
+    """Return a workload's replicas by pod template as workloads of their own, the current one last."""
+    if not workload.former_pods:
+        return [workload]
+    found: list[Workload] = []
+    rest = [structs.replace(cohort) for cohort in workload.cohorts]
+    for index, former in enumerate(workload.former_pods):
+        base = 0 if is_ordered(workload) else (index + 1) * FORMER_SLOTS
+        source = former.source
+        found.append(
+            structs.replace(
+                workload,
+                template=former.template,
+                replicas=len(former.slots),
+                cohorts=_take(rest, len(former.slots)),
+                pending=0,
+                former_pods=[],
+                replaced=former.replaced,
+                slots=[base + slot for slot in former.slots],
+                shard=source.shard,
+                offset=source.offset,
+                overrides=source.overrides,
+                labels=source.labels,
+                reading=source.reading,
+            )
+        )
+    current = sum(cohort.count for cohort in rest) + workload.pending
+    found.append(
+        structs.replace(
+            workload, replicas=current, cohorts=rest, former_pods=[], slots=list(current_slots(workload))
+        )
+    )
+    return found
+
+
+def _take(cohorts: list[Cohort], count: int) -> list[Cohort]:
+    """Remove ``count`` replicas from the front of cohorts and return them."""
+    taken: list[Cohort] = []
+    while count > 0:
+        first = cohorts[0]
+        part = min(count, first.count)
+        taken.append(structs.replace(first, count=part))
+        first.count -= part
+        count -= part
+        if not first.count:
+            del cohorts[0]
+    return taken

@@ -1,0 +1,89 @@
+"""How a workload replaces its pods when their template changes."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.works import budgets
+
+ORDERED: Final = ("StatefulSet", "DaemonSet")
+"""Kinds that replace their pods one after another in their slots; Deployments create others first."""
+
+_KINDS: Final = ("Deployment", *ORDERED)
+_QUARTER: Final = "25%"
+_RECREATE: Final = "Recreate"
+_STATEFUL: Final = "StatefulSet"
+_DEADLINE_S: Final = 600
+
+Limit = int | str
+
+
+class Strategy(Struct, frozen=True, gc=False):
+    """Limits of a rolling update: numbers of pods, or parts of all such as ``25%``; None of them for Recreate.
+
+    ``partition``: slots below it keep their pods. ``deadline_s``: seconds without progress until a rollout has failed.
+    """
+
+    is_recreating: bool
+    max_surge: Limit = 0
+    max_unavailable: Limit = 1
+    partition: int = 0
+    is_paused: bool = False
+    deadline_s: int = _DEADLINE_S
+
+    def surge(self, replicas: int) -> int:
+        """Return how many pods may exist beyond the replicas; parts are rounded up, as in Kubernetes."""
+        return budgets.count_of(self.max_surge, replicas)
+
+    def unavailable(self, replicas: int) -> int:
+        """Return how many of the replicas may be unavailable, at least one without surge; parts are rounded down."""
+        limit = self.max_unavailable
+        count = limit if isinstance(limit, int) else budgets.count_of(limit, replicas, is_least=True)
+        return min(count, replicas) if count or self.surge(replicas) else 1
+
+
+class _Rolling(Struct, frozen=True, rename="camel"):
+    max_surge: Limit | None = None
+    max_unavailable: Limit | None = None
+    partition: int | None = None
+
+
+class _Strategy(Struct, frozen=True, rename="camel"):
+    type: str = ""
+    rolling_update: _Rolling | None = None
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    strategy: _Strategy | None = None
+    update_strategy: _Strategy | None = None
+    paused: bool | None = None
+    progress_deadline_seconds: int | None = None
+
+
+class _Manifest(Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+_MANIFEST: Final = msgspec.json.Decoder(_Manifest)
+
+
+def read(kind: str, manifest: bytes | msgspec.Raw) -> Strategy | None:
+    """Return the strategy of a workload; None for kinds that replace all pods at once, and if it can't be read."""
+    if kind not in _KINDS:
+        return None
+    try:
+        spec = _MANIFEST.decode(manifest).spec
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    written = (spec.update_strategy if kind in ORDERED else spec.strategy) or _Strategy()
+    limits = written.rolling_update or _Rolling()
+    default_surge, default_unavailable = (0, 1) if kind in ORDERED else (_QUARTER, _QUARTER)
+    return Strategy(
+        is_recreating=written.type == _RECREATE,
+        max_surge=default_surge if limits.max_surge is None else limits.max_surge,
+        max_unavailable=default_unavailable if limits.max_unavailable is None else limits.max_unavailable,
+        partition=limits.partition or 0 if kind == _STATEFUL else 0,
+        is_paused=spec.paused is True,
+        deadline_s=_DEADLINE_S if spec.progress_deadline_seconds is None else spec.progress_deadline_seconds,
+    )
