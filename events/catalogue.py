@@ -10,6 +10,7 @@ from msgspec import Struct
 from events import (
     clusters,
     decisions,
+    group_decisions,
     health,
     links,
     observations,
@@ -112,6 +113,8 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "preemption-decided": decisions.PreemptionDecided,
         "quota-claimed": quota_decisions.QuotaClaimed,
         "quota-decided": quota_decisions.QuotaDecided,
+        "group-claimed": group_decisions.GroupClaimed,
+        "group-decided": group_decisions.GroupDecided,
     },
     topics.LINKS: {
         "reschedule-asked": links.RescheduleRequested,
@@ -124,6 +127,8 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "cluster-cleared": links.ClusterCleared,
         "quota-asked": links.QuotaRequested,
         "quota-answered": links.QuotaAnswered,
+        "group-asked": links.GroupAsked,
+        "group-answered": links.GroupAnswered,
     },
     topics.WORKS: {
         "work-applied": works.WorkApplied,

@@ -9,6 +9,7 @@ from events import partitioning, topics
 _REBALANCER_PREFIX = "workloadrebalancer:"
 _ROOM_PREFIX = "room:"
 _QUOTA_PREFIX = "overallquota:"
+_GROUP_PREFIX = "workloadgroup:"
 _PRIORITY_CLASS_SUFFIX = "-priorityclass"
 
 
@@ -61,6 +62,11 @@ def capacity_key(shard: int) -> str:
 def quota_key(namespace: str) -> str:
     """Return the key under which the overall quotas of a namespace are shared out among its bindings."""
     return _QUOTA_PREFIX + namespace
+
+
+def group_key(namespace: str, label: str, value: str, *, apart: bool) -> str:
+    """Return the key of the workloads of a namespace that a label keeps together, or ``apart``."""
+    return f"{_GROUP_PREFIX}{namespace}/{'apart' if apart else 'together'}/{label}={value}"
 
 
 def cluster_key(name: str) -> str:

@@ -186,3 +186,40 @@ class QuotaAnswered(shapes.Event, frozen=True, kw_only=True):
     @property
     def record_key(self) -> str:
         return self.key
+
+
+class GroupAsked(shapes.Event, frozen=True, kw_only=True):
+    """A claim of the binding ``key`` on clusters within its group, which keeps its bindings ``apart`` or together.
+
+    See ``group_decisions.GroupClaimed``; the highest ``number`` counts.
+    """
+
+    group: str
+    key: str
+    number: shapes.Count
+    apart: bool = False
+    placed: tuple[str, ...] = ()
+    wanted: tuple[str, ...] = ()
+
+    @property
+    def record_key(self) -> str:
+        return self.group
+
+    @property
+    def subject(self) -> str:
+        return self.key
+
+
+class GroupAnswered(shapes.Event, frozen=True, kw_only=True):
+    """The answer to ``GroupAsked``, repeated when it changes; see ``group_decisions.GroupVerdict``."""
+
+    key: str
+    group: str
+    number: shapes.Count
+    granted: bool = False
+    bound: bool = False
+    others: tuple[str, ...] = ()
+
+    @property
+    def record_key(self) -> str:
+        return self.key

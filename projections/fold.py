@@ -15,6 +15,7 @@ from events import (
     clusters,
     codec,
     decisions,
+    group_decisions,
     ids,
     keys,
     limits,
@@ -65,6 +66,8 @@ _HIDDEN_LINKS: Final = (
     links.ClusterCleared,
     links.QuotaRequested,
     links.QuotaAnswered,
+    links.GroupAsked,
+    links.GroupAnswered,
 )
 """Links that no timeline shows, since a decision goes with each."""
 
@@ -277,13 +280,15 @@ class Fold:
                 self._apply_output(early, record.number)
             return
         match data:
-            case decisions.ClaimRefused() | quota_decisions.QuotaClaimed():
+            case decisions.ClaimRefused() | quota_decisions.QuotaClaimed() | group_decisions.GroupClaimed():
                 # There may be no binding yet; what is there stays as it is.
                 self._touch(data.key, record.number)
             case decisions.BindingDecision():
                 self._take_placement(record, decoded, data)
             case decisions.RebalancerDecision():
                 self._take_rebalance(record, data)
+            case group_decisions.GroupDecided():
+                self._touch_related(data, record.number)
             case quota_decisions.QuotaDecided():
                 self._touch_related(data, record.number)
                 self._share_quotas(record.number, data)

@@ -9,7 +9,7 @@ from sys import intern
 
 import msgspec
 
-from engine.deciders import eviction_rules, needs, quota_ledgers
+from engine.deciders import eviction_rules, group_ledgers, needs, quota_ledgers
 from engine.deciders.sharing import NOTHING
 from engine.deciders.state import (
     Binding,
@@ -21,7 +21,7 @@ from engine.deciders.state import (
 )
 from engine.domain import bindings, rebalancers
 from engine.objects import priorities
-from events import decisions, keys, quota_decisions, shapes
+from events import decisions, group_decisions, keys, quota_decisions, shapes
 
 
 def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
@@ -53,8 +53,13 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             needs.forget_applied(shard, key)
         case decisions.DependenciesDistributed() | decisions.BindingRequired():
             _apply_dependencies(shard, data)
-        case quota_decisions.QuotaClaimed() | quota_decisions.QuotaDecided():
-            quota_ledgers.apply(shard, data)
+        case (
+            quota_decisions.QuotaClaimed()
+            | quota_decisions.QuotaDecided()
+            | group_decisions.GroupClaimed()
+            | group_decisions.GroupDecided()
+        ):
+            _apply_share(shard, data)
         case decisions.RebalancerDecision():
             _apply_rebalance(shard, data)
         case decisions.ClusterDecision():
@@ -77,10 +82,12 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
     if key in shard.needs:
         needs.forget_dropped(shard, key)
     binding = shard.bindings.get(key)
+    group_ledgers.settle(shard, key)
     if shard.questions or shard.preemptions or shard.wants:
         _settle_capacity_requests(shard, key, binding, at_ms)
     if binding is None:
         return
+    binding.delayed = [*binding.delayed, *binding.asks] if shard.awaits(key) else []
     binding.asks = []
     binding.suspending = None
     if binding.retry_at_ms <= at_ms:
@@ -111,6 +118,20 @@ def _may_preempt(binding: Binding) -> bool:
         and rank is not None
         and rank.preemption_policy == priorities.PREEMPTS
     )
+
+
+def _apply_share(
+    shard: ShardState,
+    data: quota_decisions.QuotaClaimed
+    | quota_decisions.QuotaDecided
+    | group_decisions.GroupClaimed
+    | group_decisions.GroupDecided,
+) -> None:
+    match data:
+        case quota_decisions.QuotaClaimed() | quota_decisions.QuotaDecided():
+            quota_ledgers.apply(shard, data)
+        case _:
+            group_ledgers.apply(shard, data)
 
 
 def shown_digest(status: decisions.StatusAggregated) -> str:

@@ -17,6 +17,7 @@ from engine.deciders import (
     status_aggregation,
     step_outputs,
     taint_manager,
+    workload_groups,
 )
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
@@ -28,6 +29,7 @@ from events import decisions
 _PROPAGATES = states.SPEC | states.POLICY
 _REQUIRES = _PROPAGATES | states.REQUIRED
 _RANKS = _PROPAGATES | states.PRIORITY
+_ANSWERED = states.QUOTA | states.GROUP
 _ADMITS = states.PRIORITY | states.QUOTA
 _STATUS = states.HEALTH | states.CLUSTER
 
@@ -49,7 +51,8 @@ def decide(
         left = required_bindings.decide(binding, facts, emit)
     is_freed = False
     if binding.declared is not None:
-        is_changed = binding.generation != before
+        # An answer lets a pass go on that may place what was evicted.
+        is_changed = binding.generation != before or bool(flags & _ANSWERED)
         is_freed = taint_manager.decide(binding, facts, placements, emit, is_changed=is_changed)
         application_failover.decide(binding, emit)
         if binding.key in emit.shard.preemptions:
@@ -59,6 +62,7 @@ def decide(
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
     if emit.shard.quota_claims or facts.overall:
         overall_quotas.settle(binding, facts.overall, emit)
+    workload_groups.settle(binding, placements, emit)
     if binding.rank is not None:
         preemption.decide(binding, facts, placements, emit)
     dispatch.decide(binding, facts, placements, emit, preserved=preserved, left=left)
@@ -81,7 +85,7 @@ def due_ms(shard: ShardState, binding: Binding, facts: Facts, placements: Placem
     """Return the next time at which the passing of time alone may change a decision; 0 for never."""
     if binding.declared is None:
         return 0
-    dues = [taint_manager.due_ms(binding, facts, placements), application_failover.due_ms(binding)]
+    dues = [taint_manager.due_ms(binding, facts, placements, shard), application_failover.due_ms(binding)]
     if binding.blocked and binding.ready_to_retry:
         dues.append(binding.retry_at_ms)
     want = shard.wants.get(binding.key) if shard.wants else None

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from engine.deciders import apply_decisions, needs, quota_ledgers, sharing
+from engine.deciders import apply_decisions, group_ledgers, needs, quota_ledgers, sharing
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
 from engine.domain import marks
@@ -296,6 +296,13 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
             _take_clearance(shard, link)
         case links.QuotaRequested() | links.QuotaAnswered() as link:
             _take_quota_link(shard, taken, link)
+        case links.GroupAsked() | links.GroupAnswered() as link:
+            is_newest = (
+                group_ledgers.take(shard, link)
+                if isinstance(link, links.GroupAsked)
+                else group_ledgers.answer(shard, link)
+            )
+            _touch_if(shard, taken, states.GROUP, is_newest=is_newest)
         case _:
             message = f"{type(taken.data).__name__} is no input of a shard"
             raise TypeError(message)
@@ -380,8 +387,12 @@ def _take_quota_link(
         is_newest = claim is not None and claim.number == link.number and not claim.is_granted
         if claim is not None and is_newest:
             claim.is_granted, claim.fault = not link.fault, link.fault
+    _touch_if(shard, taken, states.QUOTA, is_newest=is_newest)
+
+
+def _touch_if(shard: ShardState, taken: verdicts.Taken, flags: int, *, is_newest: bool) -> None:
     if is_newest:
-        touch(shard, key, states.QUOTA, taken)
+        touch(shard, taken.record.key, flags, taken)
     else:
         shard.counters.answers_ignored += 1
 

@@ -53,7 +53,8 @@ def settle(binding: Binding, known: Limits, emit: step_outputs.Emitter) -> None:
     used = _used(binding)
     if used == (claim.reserved if claim else {}):
         return
-    wanted = claim.wanted if claim and binding.declared is not None and not claim.is_granted else {}
+    is_held = claim is not None and (not claim.is_granted or emit.shard.awaits(binding.key))
+    wanted = claim.wanted if claim and is_held and binding.declared is not None else {}
     if claim is None or (used, wanted) != (claim.used, claim.wanted):
         _request(binding, claim, used, wanted, emit)
 

@@ -42,7 +42,7 @@ def decide(binding: Binding, facts: Facts, placements: Placements, emit: step_ou
         return
     if binding.declared is None or binding.claim is None:
         return
-    request = scheduling.request_of(binding, binding.declared, binding.claim, facts, placements)
+    request = scheduling.request_of(binding, binding.declared, binding.claim, facts, placements, emit.shard)
     shortage = missing_capacity.Shortage(request, facts.fleet)
     if is_answered and want is not None:
         _choose(binding, want, shortage, emit)

@@ -12,7 +12,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from engine.deciders import overall_quotas, preemption_victims, quota_amounts, rebalance, step_outputs
+from engine.deciders import (
+    overall_quotas,
+    preemption_victims,
+    quota_amounts,
+    rebalance,
+    step_outputs,
+    workload_groups,
+)
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
@@ -26,7 +33,7 @@ _RETRY_MS: Final = 1_000
 _RETRY_MS_MAX: Final = times.MINUTE_MS
 _DOUBLINGS_MAX: Final = 7
 _IMPORTED: Final = "Imported"
-_FORCES_PASS: Final = states.CLUSTER | states.QUOTA
+_FORCES_PASS: Final = states.CLUSTER | states.QUOTA | states.GROUP
 _STEADY: Final = "Steady"
 _NAME: Final = operator.itemgetter(0)
 _REPLICAS: Final = operator.itemgetter(1)
@@ -44,7 +51,7 @@ def decide(
     """Run a scheduling pass if one is needed and answer the rebalancers that asked for one."""
     reschedules = binding.asks
     if binding.declared is None or binding.claim is None:
-        for request in reschedules:
+        for request in (*binding.delayed, *reschedules):
             _answer(request, rebalance.FAILED, rebalance.NOT_FOUND, emit)
         return
     for request in reschedules:
@@ -65,16 +72,24 @@ def decide(
     )
     if is_needed and not binding.suspension.scheduling:
         _run_pass(binding, binding.declared, binding.claim, facts, placements, emit)
-    for request in reschedules:
+    if emit.shard.awaits(binding.key):
+        return  # the answer comes with the decision
+    for request in (*binding.delayed, *reschedules):
         _answer(request, rebalance.SUCCESSFUL, "", emit)
 
 
 def request_of(
-    binding: Binding, declared: Declared, claim: Claim, facts: Facts, placements: Placements
+    binding: Binding,
+    declared: Declared,
+    claim: Claim,
+    facts: Facts,
+    placements: Placements,
+    shard: states.ShardState,
 ) -> requests.Request:
     """Return the scheduling request of a binding, including its trigger."""
     ref = declared.ref
     amounts = None if declared.requests is None else requests.parse_pairs(declared.requests)
+    near = workload_groups.neighbours(binding, placements, shard)
     request = requests.Request(
         resource=requests.Resource(
             api_version=ref.api_version,
@@ -91,6 +106,8 @@ def request_of(
         observed_affinity=binding.affinity,
         fresh=binding.fresh,
         ceilings=facts.quota_limits.ceilings(ref.namespace, amounts or ()),
+        apart=near.apart,
+        together=near.together,
     )
     applied = placements.get(binding.applied) if binding.applied else None
     trigger = triggers.trigger(request, applied, facts.fleet)
@@ -119,7 +136,7 @@ def _run_pass(
         return
     if is_foreign:
         return
-    request = request_of(binding, declared, claim, facts, placements)
+    request = request_of(binding, declared, claim, facts, placements, emit.shard)
     if imported is not None:
         clusters = tuple(sorted(imported.placement.clusters.items()))
         affinity = imported.placement.affinity
@@ -133,7 +150,11 @@ def _run_pass(
     else:
         decision = facts.decision_cache.decide(request)
     if decision.reason == SUCCESS:
-        _emit_decision(binding, claim, request, decision, facts, emit)
+        if _is_unchanged_decision(binding, claim, decision) or not workload_groups.admit(
+            binding, decision.columns[0], placements, emit
+        ):
+            return
+        _emit_decision(binding, request, decision, facts, emit)
     elif decision.reason:
         _emit_failure(binding, request, decision, emit)
 
@@ -178,24 +199,25 @@ def _mode(request: requests.Request) -> str:
     return "Fresh" if request.fresh else _STEADY
 
 
+def _is_unchanged_decision(binding: Binding, claim: Claim, decision: Decision) -> bool:
+    """Whether a decision repeats the current one."""
+    return not (
+        binding.fresh
+        or binding.condition != SUCCESS
+        or binding.affinity != decision.affinity_name
+        or binding.applied != claim.placement
+        or not _is_unchanged(binding.clusters, *decision.columns)
+    )
+
+
 def _emit_decision(
     binding: Binding,
-    claim: Claim,
     request: requests.Request,
     decision: Decision,
     facts: Facts,
     emit: step_outputs.Emitter,
 ) -> None:
     names, replicas = decision.columns
-    is_change = (
-        binding.fresh
-        or binding.condition != SUCCESS
-        or binding.affinity != decision.affinity_name
-        or binding.applied != claim.placement
-        or not _is_unchanged(binding.clusters, names, replicas)
-    )
-    if not is_change:
-        return
     amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, sum(replicas))
     refusal = overall_quotas.admit(binding, amounts, facts.overall, emit)
     if refusal is not None:
@@ -246,7 +268,7 @@ def _emit_failure(
     is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
     is_final = not decision.retry and not (decision.changed and binding.clusters)
     # A rebalancer's request gets a decision even if the failure is the same as before.
-    if is_known and is_final and not binding.asks:
+    if is_known and is_final and not (binding.asks or binding.delayed):
         return
     attempts = binding.attempts + 1 if decision.retry else 0
     delay_ms = min(_RETRY_MS << min(attempts, _DOUBLINGS_MAX) >> 1, _RETRY_MS_MAX)

@@ -24,6 +24,7 @@ from engine.deciders import (
     rebalance,
     sharing,
     step_outputs,
+    workload_groups,
 )
 from engine.deciders import state as states
 from engine.deciders.fact_changes import Changed, FactRefused, HealthReported, OverallChanged
@@ -319,6 +320,9 @@ class ShardFold:
             cluster_health.decide(watch, facts, emit)
         if self.state.questions and key == keys.capacity_key(self.state.shard):
             preemption_victims.answer(self.indexes, emit)
+        group = self.state.groups.get(key)
+        if group is not None:
+            workload_groups.share(key, group, emit)
         ledger = self.state.ledgers.get(key)
         if ledger is not None:
             overall_quotas.share(ledger, facts.overall, emit)

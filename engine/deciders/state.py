@@ -31,6 +31,7 @@ OVERRIDE: Final = 128
 REQUIRED: Final = 256
 PRIORITY: Final = 512
 QUOTA: Final = 1024
+GROUP: Final = 2048
 REPORTED: Final = HEALTH | CAPACITY
 """Flags set by reports of member clusters only: these keys yield to keys with other flags."""
 
@@ -166,6 +167,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     that selects the template can't be applied. ``evicted`` are the clusters that a taint evicted it from, each with the
     time of the last eviction, in milliseconds since 1970. ``suspending`` is what a client
     asked to suspend in this turn.
+    ``delayed`` are the requests of rebalancers whose decision waits (``ShardState.awaits``).
     """
 
     key: str
@@ -178,6 +180,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     retry_at_ms: int = 0
     ready_to_retry: bool = False
     asks: list[RescheduleRequest] = []
+    delayed: list[RescheduleRequest] = []
     reports: dict[str, Report] = {}
     works: dict[str, Dispatched] = {}
     shown: str = ""
@@ -262,6 +265,38 @@ class Ledger(Struct, gc=False):
     totals: dict[str, int] = {}
     open: dict[str, bool] = {}
     shown: dict[str, dict[str, str]] = {}
+
+
+class Seat(Struct, gc=False):
+    """The place of a binding in a group of workloads: its clusters, and those that it ``wanted`` last.
+
+    The binding's shard and the group's owner shard have one each. ``number`` is that of the last claim; ``others`` and
+    ``is_bound`` are those of the last verdict (``GroupVerdict``).
+    """
+
+    number: int
+    placed: tuple[str, ...]
+    wanted: tuple[str, ...] = ()
+    is_granted: bool = False
+    is_answered: bool = False
+    is_bound: bool = False
+    others: tuple[str, ...] = ()
+
+    @property
+    def reserved(self) -> set[str]:
+        """The clusters that count as the binding's."""
+        return {*self.placed, *(self.wanted if self.is_granted else ())}
+
+
+class WorkloadGroup(Struct, gc=False):
+    """The bindings of a group, which are kept together or ``apart``, in its owner shard, by their keys.
+
+    ``open`` has the claims that are not granted, in the order of their arrival.
+    """
+
+    apart: bool
+    seats: dict[str, Seat] = {}
+    open: dict[str, bool] = {}
 
 
 class Rebalancer(rebalancers.Rebalancer, kw_only=True, gc=False):
@@ -366,6 +401,8 @@ class ShardState(Struct):
     - ``departures``: leaving clusters.
     - ``quota_claims``: claims of this shard's bindings on overall quotas; ``ledgers``: those on quotas that it owns,
       by ``keys.quota_key``.
+    - ``seats``: places of this shard's bindings in groups of workloads, by binding and group; ``groups``: the groups
+      that it owns, by ``keys.group_key``.
     - ``is_crowd``: too many clusters were in trouble at the last check (see ``cluster_health``).
     """
 
@@ -391,4 +428,15 @@ class ShardState(Struct):
     departures: dict[str, Departure] = {}
     quota_claims: dict[str, QuotaClaim] = {}
     ledgers: dict[str, Ledger] = {}
+    seats: dict[str, dict[str, Seat]] = {}
+    groups: dict[str, WorkloadGroup] = {}
     is_crowd: bool = False
+
+    def awaits(self, key: str) -> bool:
+        """Whether a change of a binding waits for the owner of overall quotas or of a group."""
+        claim = self.quota_claims.get(key)
+        seats = self.seats.get(key)
+        is_quota_open = claim is not None and bool(claim.wanted) and not (claim.is_granted or claim.fault)
+        return is_quota_open or (
+            seats is not None and any(seat.wanted and not seat.is_answered for seat in seats.values())
+        )

@@ -11,7 +11,7 @@ from typing import Final
 from engine.deciders import eviction_rules, last_copy, state_preservation, step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
-from engine.deciders.state import Binding
+from engine.deciders.state import Binding, ShardState
 from engine.domain.bindings import SUCCESS
 from events import decisions, vocabulary
 
@@ -33,7 +33,7 @@ def decide(
     ``is_changed``: the scheduler has not seen the binding's current state, so healthy replacements may not
     suffice.
     """
-    is_scheduled = _is_scheduled(binding) and not is_changed
+    is_scheduled = _is_scheduled(binding, emit.shard) and not is_changed
     ended_evictions = (
         _assess(binding, facts, placements, emit.time_ms, is_scheduled=is_scheduled).ended
         if binding.tasks
@@ -71,11 +71,11 @@ def decide(
     return bool(ended_evictions)
 
 
-def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
+def due_ms(binding: Binding, facts: Facts, placements: Placements, shard: ShardState) -> int:
     """Return the next time at which an eviction starts or ends by time alone; 0 for never."""
     dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
     if binding.tasks:
-        assessed = _assess(binding, facts, placements, 0, is_scheduled=_is_scheduled(binding))
+        assessed = _assess(binding, facts, placements, 0, is_scheduled=_is_scheduled(binding, shard))
         if assessed.ended:
             # The replacement is healthy or the cluster has left: no further input will report it, so it is
             # due now.
@@ -119,9 +119,9 @@ def _is_left(binding: Binding, cluster: str, facts: Facts) -> bool:
     return cluster in facts.leaving and binding.claim is None
 
 
-def _is_scheduled(binding: Binding) -> bool:
+def _is_scheduled(binding: Binding, shard: ShardState) -> bool:
     """Whether the evicted replicas are assigned elsewhere; a binding without policy is not scheduled."""
-    return binding.condition == SUCCESS and binding.claim is not None
+    return binding.condition == SUCCESS and binding.claim is not None and not shard.awaits(binding.key)
 
 
 def _assess(

@@ -1,4 +1,4 @@
-"""Kinds and fields of Karmada that are stored and validated, but on which no controller acts.
+"""Kinds of Karmada that are stored and validated, but on which no controller acts.
 
 Each write of such an object returns a warning. A kind that has conditions also gets one with the reason.
 """
@@ -25,12 +25,6 @@ KINDS: Final = {
 }
 """Missing behaviour, by kind."""
 
-FIELDS: Final = {
-    "spec.placement.workloadAffinity.affinity": "workloads are not placed beside one another",
-    "spec.placement.workloadAffinity.antiAffinity": "workloads are not kept apart",
-}
-"""Missing behaviour, by field of the propagation policies."""
-
 _CONDITIONS: Final = {"FederatedHPA": "ScalingActive", "MultiClusterService": "ServiceApplied"}
 """The condition of a kind that shows whether its controller acts."""
 
@@ -42,14 +36,8 @@ def warnings(value: Json) -> tuple[str, ...]:
         return (f"{kind} is stored without effect: {missing}",)
     if api_version != known_kinds.POLICY_GROUP or kind not in policies.KINDS:
         return ()
-    missing_fields = [
-        f"{path} is stored without effect: {missing}"
-        for path, missing in FIELDS.items()
-        if _is_set(value, path)
-    ]
-    if reason := bindings.not_scheduled_here(str(at(value, "spec", "schedulerName") or "")):
-        missing_fields.append(f"spec.schedulerName: {reason}")
-    return tuple(missing_fields)
+    reason = bindings.not_scheduled_here(str(at(value, "spec", "schedulerName") or ""))
+    return (f"spec.schedulerName: {reason}",) if reason else ()
 
 
 def with_condition(value: Json) -> Json:
@@ -67,8 +55,3 @@ def with_condition(value: Json) -> Json:
         "lastTransitionTime": at(value, "metadata", "creationTimestamp"),
     }
     return {**value, "status": {**status, "conditions": [condition]}}
-
-
-def _is_set(value: Json, path: str) -> bool:
-    *parents, field = path.split(".")
-    return bool((object_at(value, *parents) or {}).get(field))

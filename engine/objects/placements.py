@@ -114,13 +114,13 @@ class ReplicaSchedulingStrategy(
 class WorkloadAffinityTerm(
     msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True
 ):
-    """Groups workloads by the value of a label; stored and compared, but without effect on scheduling."""
+    """Groups the workloads of a namespace by the value of a label."""
 
     group_by_label_key: str = ""
 
 
 class WorkloadAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Affinity between workloads; without effect on scheduling, as in Karmada's scheduler by default."""
+    """Groups of workloads that share all their clusters, or none."""
 
     affinity: WorkloadAffinityTerm | None = None
     anti_affinity: WorkloadAffinityTerm | None = None

@@ -66,4 +66,6 @@ def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[obj
         request.empty_workload_propagation,
         request.trigger,
         request.ceilings,
+        request.apart,
+        request.together,
     )

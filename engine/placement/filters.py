@@ -2,7 +2,7 @@
 
 A cluster of the previous assignment passes in spite of a missing API or a taint; a cluster from which the
 binding is being evicted is excluded. The order of filters is fixed: eviction, API, taints, affinity, spread
-property.
+property, other workloads.
 """
 
 from collections.abc import Mapping
@@ -15,6 +15,8 @@ from engine.placement import compiled, encoded_columns, requests
 from engine.placement import fleet as fleets
 
 EVICTED: Final = "cluster(s) is in the process of eviction"
+APART: Final = "cluster already has workload with the same anti-affinity group"
+TOGETHER: Final = "ResourceBinding with the same affinity group does not target this cluster"
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +33,11 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 def candidates(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> Candidates:
     """Apply the binding's exceptions to a pool."""
-    exceptions = _exceptions(pool, request, fleet) if request.evicting or pool.excludable else {}
+    has_neighbours = bool(request.apart) or request.together is not None
+    is_exceptional = request.evicting or pool.excludable or has_neighbours
+    exceptions = _exceptions(pool, request, fleet) if is_exceptional else {}
+    if has_neighbours:
+        _exclude_by_neighbours(pool, request, fleet, exceptions)
     if not exceptions:
         return Candidates(pool=pool, index=pool.index, excluded=pool.excluded, whole=pool.whole)
     fits = pool.fits.copy()
@@ -60,7 +66,30 @@ def failures(pool: compiled.Pool, request: requests.Request, position: int, name
         code = int(rule.codes[position])
         if code and not (excused and rule.excused):
             messages.append(rule.texts[code])
+    if (text := _of_neighbours(request, name)) and not excused:
+        messages.append(text)
     return messages
+
+
+def _of_neighbours(request: requests.Request, name: str) -> str:
+    """Return why other workloads exclude a cluster; empty if they do not."""
+    if request.together is not None and name not in request.together:
+        return TOGETHER
+    return APART if name in request.apart else ""
+
+
+def _exclude_by_neighbours(
+    pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet, exceptions: dict[int, str]
+) -> None:
+    """Add the candidates that other workloads exclude to the exceptions."""
+    current = {name for name, _ in request.current}
+    concerned = request.apart if request.together is None else fleet.positions
+    for name in concerned:
+        position = fleet.positions.get(name)
+        if position is None or name in current or position in exceptions or not pool.fits[position]:
+            continue
+        if text := _of_neighbours(request, name):
+            exceptions[position] = text
 
 
 def fit_message(total: int, excluded: Mapping[str, int]) -> str:

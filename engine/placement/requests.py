@@ -38,7 +38,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ``components`` is the number of pod templates of a multi-component template. ``current`` is the previous
     assignment in its own order, ``evicting`` the clusters with a graceful eviction in progress. ``fresh``
     decides as if the workload had never been scheduled. ``trigger`` is the reason of the pass; with "None"
-    nothing changes. ``ceilings`` are the further replicas that ResourceQuotas allow, by cluster.
+    nothing changes. ``ceilings`` are the further replicas that ResourceQuotas allow, by cluster. ``apart`` are the
+    clusters of workloads from which this one is kept apart, ``together`` those of which it may have no others (None:
+    all); clusters of the previous assignment stay candidates.
     """
 
     resource: Resource
@@ -53,6 +55,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     empty_workload_propagation: bool = False
     trigger: str = "PlacementChanged"
     ceilings: tuple[tuple[str, int], ...] = ()
+    apart: frozenset[str] = frozenset()
+    together: frozenset[str] | None = None
 
     @property
     def is_workload(self) -> bool:

@@ -85,6 +85,8 @@ def _clusters(fold: ShardFold, key: str, facts: Facts) -> tuple[str, ...]:
     binding = fold.state.bindings[key]
     if binding.declared is None or binding.claim is None:
         return ()
-    request = scheduling.request_of(binding, binding.declared, binding.claim, facts, fold.placements)
+    request = scheduling.request_of(
+        binding, binding.declared, binding.claim, facts, fold.placements, fold.state
+    )
     shortage = missing_capacity.Shortage(request, facts.fleet)
     return shortage.clusters if shortage.exists else ()

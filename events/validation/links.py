@@ -42,10 +42,10 @@ def check(data: shapes.Event) -> None:
         case links.ClusterCleared(cluster=cluster):
             _check_clusters((cluster,), "cluster")
         case _:
-            _check_quota(data)
+            _check_share(data)
 
 
-def _check_quota(data: shapes.Event) -> None:
+def _check_share(data: shapes.Event) -> None:
     match data:
         case links.QuotaRequested(namespace=namespace, key=key):
             _check_key(key, "key")
@@ -53,6 +53,13 @@ def _check_quota(data: shapes.Event) -> None:
                 raise objects.Refusal("key", "names no binding of the namespace")
         case links.QuotaAnswered(key=key):
             _check_key(key, "key")
+        case links.GroupAsked(key=key, placed=placed, wanted=wanted):
+            _check_key(key, "key")
+            _check_clusters(placed, "placed")
+            _check_clusters(wanted, "wanted")
+        case links.GroupAnswered(key=key, others=others):
+            _check_key(key, "key")
+            _check_clusters(others, "others")
         case _:
             return
 

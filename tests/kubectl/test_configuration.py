@@ -101,11 +101,6 @@ def test_write_without_effect_is_answered_with_a_warning(kubectl: Kubectl) -> No
         assert ("without effect" in kubectl.errors) == is_warned
         kubectl("delete", word, name)
         assert "without effect" not in kubectl.errors
-    apart: dict[str, object] = {"workloadAffinity": {"antiAffinity": {"groupByLabelKey": "app"}}}
-    policy: dict[str, object] = {"resourceSelectors": _SELECTORS, "placement": apart}
-    kubectl("apply", "-f", "-", given=_manifest(POLICY, "PropagationPolicy", "apart", policy))
-    assert kubectl.errors.count("without effect") == 1
-    assert "spec.placement.workloadAffinity.antiAffinity is stored without effect" in kubectl.errors
 
 
 def test_policy_of_another_scheduler_is_stored_with_a_warning(kubectl: Kubectl) -> None:
@@ -127,7 +122,7 @@ def test_kind_without_a_controller_has_a_condition(kubectl: Kubectl, kind: str, 
 
 def test_readme_names_everything_without_effect() -> None:
     table = README.read_text().partition("| without effect |")[2]
-    assert all(name in table for name in (*(kind for _group, kind in unsupported.KINDS), *unsupported.FIELDS))
+    assert all(kind in table for _group, kind in unsupported.KINDS)
 
 
 def test_admission_denies_what_the_reference_denies(kubectl: Kubectl) -> None:

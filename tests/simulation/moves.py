@@ -75,7 +75,13 @@ async def delete_template(world: World) -> str:
 
 def placement(world: World) -> dict[str, object]:
     chance = world.chance
-    found: dict[str, object] = {}
+    found: dict[str, object] = chance.choice(
+        [
+            {},
+            {"workloadAffinity": {"antiAffinity": {"groupByLabelKey": "tier"}}},
+            {"workloadAffinity": {"affinity": {"groupByLabelKey": "tier"}}},
+        ]
+    )
     names = chance.sample(world.names, chance.randrange(1, 1 + len(world.names)))
     found |= chance.choice(
         [

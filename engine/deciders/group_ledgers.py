@@ -1,0 +1,62 @@
+"""State of groups of workloads: the seats of each binding, and all seats of a group in its owner shard."""
+
+from engine.deciders.state import Seat, ShardState, WorkloadGroup
+from events import group_decisions, links
+
+
+def take(shard: ShardState, link: links.GroupAsked) -> bool:
+    """Fold a claim into its group; return False if a newer one is known."""
+    group = shard.groups.setdefault(link.group, WorkloadGroup(link.apart))
+    previous = group.seats.get(link.key)
+    if previous is not None and link.number <= previous.number:
+        return False
+    if link.placed or link.wanted:
+        group.seats[link.key] = Seat(link.number, link.placed, link.wanted)
+    else:
+        group.seats.pop(link.key, None)
+    if link.wanted:
+        group.open[link.key] = True
+    else:
+        group.open.pop(link.key, None)
+    return True
+
+
+def answer(shard: ShardState, link: links.GroupAnswered) -> bool:
+    """Fold a verdict into the seat of a binding; return False if it is not about its newest claim."""
+    seat = shard.seats.get(link.key, {}).get(link.group)
+    if seat is None or seat.number != link.number or seat.is_granted:
+        return False
+    _judge(seat, link)
+    return True
+
+
+def apply(shard: ShardState, data: group_decisions.GroupClaimed | group_decisions.GroupDecided) -> None:
+    """Apply a claim of one of the shard's bindings, or verdicts on claims in a group that the shard owns."""
+    match data:
+        case group_decisions.GroupClaimed():
+            seats = shard.seats.setdefault(data.key, {})
+            previous = seats.pop(data.group, None)
+            if data.placed or data.wanted:
+                seat = seats[data.group] = Seat(data.number, data.placed, data.wanted)
+                if previous is not None:
+                    seat.is_bound, seat.others = previous.is_bound, previous.others
+            if not seats:
+                del shard.seats[data.key]
+        case group_decisions.GroupDecided():
+            group = shard.groups[data.group]
+            for verdict in data.verdicts:
+                _judge(group.seats[verdict.by], verdict)
+                if verdict.granted:
+                    del group.open[verdict.by]
+
+
+def settle(shard: ShardState, key: str) -> None:
+    """Forget a group without bindings."""
+    group = shard.groups.get(key)
+    if group is not None and not group.seats:
+        del shard.groups[key]
+
+
+def _judge(seat: Seat, verdict: links.GroupAnswered | group_decisions.GroupVerdict) -> None:
+    seat.is_answered, seat.is_granted = True, verdict.granted
+    seat.is_bound, seat.others = verdict.bound, verdict.others

@@ -1,0 +1,169 @@
+"""Groups of workloads (``workloadAffinity``): bindings that share all clusters, or none.
+
+The workloads of a namespace with the same value of the label that their policies name form a group. One shard owns it.
+A binding that is to be placed in a new cluster waits until the owner grants its clusters; if others of the group
+forbid that, it is scheduled again without the clusters that they exclude. As in the reference, a cluster that a
+binding has already is never excluded.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from engine.deciders import step_outputs
+from engine.deciders.placement_cache import Placements
+from engine.deciders.state import Binding, Seat, ShardState, WorkloadGroup
+from events import group_decisions, keys, links
+
+_VERDICTS_MAX: Final = 200
+"""Verdicts in one record, which bounds its size."""
+
+
+class Group(NamedTuple):
+    """A group that a binding belongs to; ``is_apart``: its bindings share no clusters, otherwise they share all."""
+
+    key: str
+    is_apart: bool
+
+
+class Neighbours(NamedTuple):
+    """The clusters that the others of a binding's groups exclude (``apart``) and demand (None: none)."""
+
+    apart: frozenset[str] = frozenset()
+    together: frozenset[str] | None = None
+
+
+NO_NEIGHBOURS: Final = Neighbours()
+
+
+def groups_of(binding: Binding, placements: Placements) -> list[Group]:
+    """Return the groups of a binding, by its last policy and the labels of its template."""
+    claim, template = binding.last_claim, binding.template
+    affinity = (
+        None if claim is None or template is None else placements.get(claim.placement).workload_affinity
+    )
+    if affinity is None or template is None or not template.ref.namespace:
+        return []
+    found: list[Group] = []
+    for term, is_apart in ((affinity.affinity, False), (affinity.anti_affinity, True)):
+        value = None if term is None else template.labels.get(term.group_by_label_key)
+        if term is not None and value is not None:
+            namespace, label = template.ref.namespace, term.group_by_label_key
+            found.append(Group(keys.group_key(namespace, label, value, apart=is_apart), is_apart))
+    return found
+
+
+def neighbours(binding: Binding, placements: Placements, shard: ShardState) -> Neighbours:
+    """Return the clusters that the others of a binding's groups exclude and demand, as far as is known."""
+    seats = shard.seats.get(binding.key)
+    if not seats:
+        return NO_NEIGHBOURS
+    apart, together = frozenset[str](), None
+    for group in groups_of(binding, placements):
+        seat = seats.get(group.key)
+        if seat is None or not seat.is_bound:
+            continue
+        if group.is_apart:
+            apart = frozenset(seat.others)
+        else:
+            together = frozenset(seat.others)
+    return Neighbours(apart, together)
+
+
+def admit(
+    binding: Binding, clusters: Iterable[str], placements: Placements, emit: step_outputs.Emitter
+) -> bool:
+    """Return whether the binding may have these clusters now; otherwise the owners of its groups are asked."""
+    wanted = tuple(sorted(clusters))
+    new = set(wanted).difference(_clusters(binding))
+    is_admitted = True
+    for group in groups_of(binding, placements) if new else ():
+        seat = emit.shard.seats.get(binding.key, {}).get(group.key)
+        if seat is not None and new <= seat.reserved:
+            continue
+        is_admitted = False
+        if seat is None or seat.wanted != wanted:
+            _claim(binding, group, seat, wanted, emit)
+    return is_admitted
+
+
+def settle(binding: Binding, placements: Placements, emit: step_outputs.Emitter) -> None:
+    """Report the clusters of a binding to the owners of its groups, and of those that it has left, if they changed."""
+    seats = dict(emit.shard.seats.get(binding.key, {}))
+    clusters = _clusters(binding)
+    for group in groups_of(binding, placements) if binding.declared is not None else ():
+        seat = seats.pop(group.key, None)
+        if set(clusters) == (seat.reserved if seat else set()):
+            continue
+        wanted = seat.wanted if seat and (not seat.is_granted or emit.shard.awaits(binding.key)) else ()
+        if seat is None or (clusters, wanted) != (seat.placed, seat.wanted):
+            _claim(binding, group, seat, wanted, emit)
+    for key, seat in seats.items():
+        _report(binding.key, Group(key, is_apart=False), seat, (), (), emit)
+
+
+def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> None:
+    """Grant or refuse the open claims of a group, and answer those for which that is new."""
+    counts = Counter(name for seat in group.seats.values() for name in seat.reserved)
+    placed = sum(bool(seat.reserved) for seat in group.seats.values())
+    verdicts: list[group_decisions.GroupVerdict] = []
+    for by in group.open:
+        seat = group.seats[by]
+        own = seat.reserved
+        count = placed - bool(own)
+        needed = 1 if group.apart else count
+        others = tuple(sorted(name for name in counts if counts[name] - (name in own) >= needed > 0))
+        new = set(seat.wanted) - own
+        is_granted = new.isdisjoint(others) if group.apart else not count or new <= set(others)
+        if is_granted:
+            counts.update(new)
+            placed += not own
+        elif seat.is_answered and (seat.is_bound, seat.others) == (count > 0, others):
+            continue
+        verdict = group_decisions.GroupVerdict(
+            by=by, number=seat.number, granted=is_granted, bound=count > 0, others=others
+        )
+        verdicts.append(verdict)
+    for start in range(0, len(verdicts), _VERDICTS_MAX):
+        portion = tuple(verdicts[start : start + _VERDICTS_MAX])
+        emit.decide(group_decisions.GroupDecided(group=key, verdicts=portion))
+    for verdict in verdicts:
+        answer = links.GroupAnswered(
+            key=verdict.by,
+            group=key,
+            number=verdict.number,
+            granted=verdict.granted,
+            bound=verdict.bound,
+            others=verdict.others,
+        )
+        emit.send(answer)
+
+
+def _clusters(binding: Binding) -> tuple[str, ...]:
+    return tuple(sorted({name for name, _ in binding.clusters}))
+
+
+def _claim(
+    binding: Binding, group: Group, seat: Seat | None, wanted: tuple[str, ...], emit: step_outputs.Emitter
+) -> None:
+    _report(binding.key, group, seat, _clusters(binding), wanted, emit)
+
+
+def _report(
+    key: str,
+    group: Group,
+    seat: Seat | None,
+    placed: tuple[str, ...],
+    wanted: tuple[str, ...],
+    emit: step_outputs.Emitter,
+) -> None:
+    # The step's number, so that a binding that is created again never repeats a number of the one before it.
+    number = max(emit.step, seat.number + 1 if seat else 0)
+    claimed = group_decisions.GroupClaimed(
+        key=key, group=group.key, number=number, placed=placed, wanted=wanted
+    )
+    emit.decide(claimed)
+    asked = links.GroupAsked(
+        group=group.key, key=key, number=number, apart=group.is_apart, placed=placed, wanted=wanted
+    )
+    emit.send(asked)

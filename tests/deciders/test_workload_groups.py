@@ -1,0 +1,121 @@
+"""Workloads of a group share all clusters (``workloadAffinity.affinity``), or none (``antiAffinity``)."""
+
+import pytest
+
+from events import decisions, shapes
+from events.json_values import Json
+from tests.builders.inputs import (
+    deleted,
+    deployment,
+    joined,
+    key,
+    policy,
+    rebalancer,
+    ref,
+    tainted,
+    untainted,
+)
+from tests.builders.manifests import on, selector
+from tests.deciders.story import Story
+
+WEB, API, DB = key("web"), key("api"), key("db")
+ONE: Json = {"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}
+APART: Json = {"antiAffinity": {"groupByLabelKey": "tier"}}
+TOGETHER: Json = {"affinity": {"groupByLabelKey": "team"}}
+APART_TEXT = "cluster already has workload with the same anti-affinity group"
+TOGETHER_TEXT = "ResourceBinding with the same affinity group does not target this cluster"
+
+
+async def _begun(story: Story, affinity: Json) -> None:
+    """Three clusters, and a policy that places each Deployment in one of them."""
+    await story.submit(*(joined(f"member{index}") for index in (1, 2, 3)), _policy("p", affinity))
+
+
+def _policy(name: str, affinity: Json, *clusters: str, workload: str = "") -> shapes.Event:
+    placed: Json = {"workloadAffinity": affinity, "spreadConstraints": [ONE]}
+    return policy(
+        name,
+        {**(on(*clusters) if clusters else {}), **placed},
+        selector(name=workload) if workload else selector(),
+    )
+
+
+def _labelled(name: str, **labels: str) -> shapes.Event:
+    return deployment(name, labels=labels)
+
+
+async def _failures(story: Story, about: str) -> list[tuple[str, dict[str, int]]]:
+    return [(each.reason, each.excluded) for each in await story.recorded(decisions.ScheduleFailed, about)]
+
+
+async def test_workloads_of_a_group_that_are_kept_apart_share_no_cluster(story: Story) -> None:
+    await _begun(story, APART)
+    await story.submit(_labelled("web", tier="a"), _labelled("api", tier="a"), _labelled("db", tier="b"))
+    await story.restart()
+    assert len({*story.placed(WEB), *story.placed(API)}) == 2
+    assert len(story.placed(DB)) == 1
+    await story.submit(_labelled("db", tier="a"))
+    assert len(story.placed(DB)) == 1, "a workload is not moved from where it runs"
+
+
+async def test_workload_without_a_cluster_of_its_own_waits_until_one_is_left(story: Story) -> None:
+    await _begun(story, APART)
+    await story.submit(*(_labelled(name, tier="a") for name in ("web", "api", "db")))
+    await story.submit(_labelled("late", tier="a"))
+    assert story.placed(key("late")) == {}
+    assert await _failures(story, key("late")) == [("NoClusterFit", {APART_TEXT: 3})]
+    await story.restart()
+    (freed,) = story.placed(WEB)
+    await story.submit(deleted("web"))
+    assert list(story.placed(key("late"))) == [freed]
+
+
+async def test_workloads_of_a_group_that_are_kept_together_share_their_cluster(story: Story) -> None:
+    await story.submit(*(joined(f"member{index}") for index in (1, 2, 3)))
+    await story.submit(_policy("web", TOGETHER, "member2", workload="web"), _labelled("web", team="a"))
+    await story.submit(_policy("p", TOGETHER), _labelled("api", team="b"), _labelled("db", team="a"))
+    assert [list(story.placed(each)) for each in (WEB, API, DB)] == [["member2"], ["member1"], ["member2"]]
+
+
+async def test_workload_that_is_drawn_and_repelled_by_one_cluster_fits_nowhere(story: Story) -> None:
+    await story.submit(*(joined(f"member{index}") for index in (1, 2, 3)))
+    await story.submit(_policy("web", TOGETHER, "member1", workload="web"), _labelled("web", team="a"))
+    await story.submit(_policy("api", APART, "member1", workload="api"), _labelled("api", tier="a"))
+    await story.submit(_policy("db", TOGETHER | APART, workload="db"), _labelled("db", team="a", tier="a"))
+    assert story.placed(DB) == {}
+    assert (await _failures(story, DB))[-1] == ("NoClusterFit", {APART_TEXT: 1, TOGETHER_TEXT: 2})
+
+
+@pytest.mark.parametrize("affinity", [APART, TOGETHER])
+async def test_label_that_is_missing_makes_no_group(story: Story, affinity: Json) -> None:
+    await _begun(story, affinity)
+    await story.submit(_labelled("web", other="a"), _labelled("api", other="a"))
+    assert list(story.placed(WEB)) == list(story.placed(API))
+
+
+async def test_evicted_workload_runs_until_its_replacement_is_granted_and_healthy(story: Story) -> None:
+    await _begun(story, APART)
+    await story.submit(_labelled("web", tier="a"))
+    await story.report(WEB, "member1")
+    await story.submit(tainted("member1", "NoExecute"))
+    assert list(story.placed(WEB)) == ["member2"]
+    assert await story.recorded(decisions.EvictionFinished) == []
+    await story.report(WEB, "member2")
+    assert [each.cluster for each in await story.recorded(decisions.EvictionFinished)] == ["member1"]
+
+
+async def test_rebalancer_is_answered_after_the_decision_that_waits_for_the_group(story: Story) -> None:
+    groups = [{"affinityName": name, "clusterNames": [name]} for name in ("member1", "member2")]
+    await story.submit(joined("member1"), joined("member2"), tainted("member1", "NoSchedule"))
+    await story.submit(policy("p", {"clusterAffinities": groups, "workloadAffinity": APART}, selector()))
+    await story.submit(_labelled("web", tier="a"))
+    await story.submit(untainted("member1"))
+    assert list(story.placed(WEB)) == ["member2"]
+    await story.submit(rebalancer("again", ref("web")))
+    assert list(story.placed(WEB)) == ["member1"]
+    order = [
+        record.headers["ce_type"].split(".")[2]
+        for record in await story.log.read_all(0, story.log.last_number())
+    ]
+    assert order.count("reschedule-answered") == 1
+    assert len(order) - order[::-1].index("schedule-decided") <= order.index("reschedule-answered")
