@@ -1,5 +1,6 @@
 """Nodes of a member: derived from its configuration, with what clients wrote into them; and which pods they run."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,7 +13,6 @@ from events import times
 from events.json_values import Json, at, object_at
 
 NODES_MAX: Final = 5_000
-_CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 _TOO_MANY: Final = "Too many pods"
 _UNSCHEDULABLE: Final = (
     "0/{count} nodes are available: {reasons}. no new claims to deallocate, preemption: 0/{count} nodes are"
@@ -21,17 +21,11 @@ _UNSCHEDULABLE: Final = (
 
 
 def name_of(state: MemberState, index: int) -> str:
-    return f"{state.spec.name}-node-{index + 1}"
-
-
-def names(state: MemberState) -> list[str]:
-    """Return the names of the nodes that run workloads, at most ``NODES_MAX``."""
-    count = min(sum(group.count for group in state.spec.nodes), NODES_MAX)
-    return [name_of(state, index) for index in range(count)]
+    return f"{state.spec.name}-node-{index}" if index else control_plane(state)
 
 
 def control_plane(state: MemberState) -> str:
-    """Return the name of the node that runs the member's control plane."""
+    """Return the name of the node that runs the member's control plane, too."""
     return f"{state.spec.name}-control-plane"
 
 
@@ -89,55 +83,44 @@ def objects(state: MemberState, created_ms: int) -> Iterator[Json]:
         }
 
 
-def node(state: MemberState, name: str, created: str, amounts: Json) -> Json:
-    """Return a node that is ready, with these amounts of resources."""
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "reason": "KubeletReady",
-        "message": "simulated",
-        "lastTransitionTime": created,
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "uid": uid(state.spec.name, "node", name),
-            "creationTimestamp": created,
-            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
-        },
-        "spec": {},
-        "status": {
-            "capacity": amounts,
-            "allocatable": amounts,
-            "addresses": [
-                {"type": "InternalIP", "address": addresses.of_node(state.spec.name, name)},
-                {"type": "Hostname", "address": name},
-            ],
-            "conditions": [ready],
-            "nodeInfo": {
-                "kubeletVersion": RELEASE,
-                "osImage": "simulated",
-                "operatingSystem": "linux",
-            },
-        },
-    }
-
-
-def _control_plane(state: MemberState, created: str) -> Json:
-    """Return the node of the member's control plane, which runs no workloads and counts for no capacity."""
-    value = node(state, control_plane(state), created, {"cpu": "4", "memory": "8Gi", "pods": "110"})
-    metadata = object_at(value, "metadata")
-    labels: Json = {**object_at(metadata, "labels"), _CONTROL_PLANE: ""}
-    taint = {"key": _CONTROL_PLANE, "effect": "NoSchedule"}
-    return {**value, "metadata": {**metadata, "labels": labels}, "spec": {"taints": [taint]}}
-
-
 def _derived(state: MemberState, created_ms: int) -> Iterator[Json]:
-    """Yield the nodes of a member, that of its control plane first, at most ``NODES_MAX`` others."""
+    """Yield the nodes of a member, at most ``NODES_MAX``."""
     created = times.to_seconds_text(created_ms)
-    yield _control_plane(state, created)
     amounts = (group.allocatable for group in state.spec.nodes for _ in range(group.count))
-    for name, allocatable in zip(names(state), amounts, strict=False):
-        yield node(state, name, created, {**allocatable})
+    for index, allocatable in enumerate(itertools.islice(amounts, NODES_MAX)):
+        name = name_of(state, index)
+        labels: Json = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+        if index == 0:
+            labels["node-role.kubernetes.io/control-plane"] = ""
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "simulated",
+            "lastTransitionTime": created,
+        }
+        yield {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "uid": uid(state.spec.name, "node", name),
+                "creationTimestamp": created,
+                "labels": labels,
+            },
+            "spec": {},
+            "status": {
+                "capacity": allocatable,
+                "allocatable": allocatable,
+                "addresses": [
+                    {"type": "InternalIP", "address": addresses.of_node(state.spec.name, name)},
+                    {"type": "Hostname", "address": name},
+                ],
+                "conditions": [ready],
+                "nodeInfo": {
+                    "kubeletVersion": RELEASE,
+                    "osImage": "simulated",
+                    "operatingSystem": "linux",
+                },
+            },
+        }

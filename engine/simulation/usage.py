@@ -56,19 +56,17 @@ def single_pod_usage(state: MemberState, pod: Json, now_ms: int) -> Iterator[Jso
 
 
 def node_usage(state: MemberState, now_ms: int) -> Iterator[Json]:
-    """Yield the usage of a member's nodes: the total in equal parts, and nothing of the control plane's."""
-    share = max(len(nodes.names(state)), 1)
+    """Yield the usage of a member's nodes: the total in equal parts."""
+    found = list(nodes.objects(state, now_ms))
     usage = {
-        name: quantity.of_nano(name, state.capacity.running.get(name, 0) // share) for name in _RESOURCES
+        name: quantity.of_nano(name, state.capacity.running.get(name, 0) // max(len(found), 1))
+        for name in _RESOURCES
     }
-    nothing = dict.fromkeys(_RESOURCES, "0")
-    for node in nodes.objects(state, now_ms):
+    for node in found:
         metadata = object_at(node, "metadata")
-        name = str(metadata["name"])
-        base = _metrics_object(state, "NodeMetrics", name, now_ms)
+        base = _metrics_object(state, "NodeMetrics", str(metadata["name"]), now_ms)
         labelled = {**object_at(base, "metadata"), "labels": metadata["labels"]}
-        used = nothing if name == nodes.control_plane(state) else usage
-        yield {**base, "metadata": labelled, "usage": used}
+        yield {**base, "metadata": labelled, "usage": usage}
 
 
 def _metrics_object(state: MemberState, kind: str, name: str, now_ms: int) -> Json:

@@ -21,9 +21,6 @@ SECONDS: Final = 90
 _UNTIL_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.2
 """A kubectl costs a tenth of a second of processor time."""
-WORKERS: Final = "!node-role.kubernetes.io/control-plane"
-"""Label selector of the nodes of a member that run workloads."""
-
 _ABSENT: Final = (
     "no kubectl on the PATH: https://kubernetes.io/docs/tasks/tools has it; 1.32 or later is needed"
 )

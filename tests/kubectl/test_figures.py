@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.kubectl.commands import WORKERS, Kubectl
+from tests.kubectl.commands import Kubectl
 from tests.kubectl.control_planes import on_sqlite
 from tests.kubectl.manifests import BOTH
 
@@ -39,9 +39,9 @@ def test_top_shows_pods_of_one_member_and_of_all_members(kubectl: Kubectl) -> No
     assert [line[1:] for line in everywhere] == [["250m", "64Mi"]] * 3
     path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{kubectl.namespace}/pods"
     assert '"resource.karmada.io/cluster":"member2"' in kubectl("get", "--raw", path)
-    nodes = member("top", "nodes", "--no-headers", "-l", WORKERS).splitlines()
+    nodes = member("top", "nodes", "--no-headers").splitlines()
     assert len(nodes) == 100
-    assert nodes[0].split()[0] == "member1-node-1"
+    assert nodes[0].split()[0] == "member1-control-plane"
     for asked in (member, kubectl):
         asked("top", "pod", "absent", code=1)
         assert 'Error from server (NotFound): pods "absent" not found' in asked.errors

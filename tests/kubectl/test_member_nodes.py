@@ -7,7 +7,7 @@ import pytest
 from events.json_values import object_at, objects_at
 from tests.kubectl.commands import Kubectl
 
-NODE = "member3-node-1"
+NODE = "member3-control-plane"
 
 
 @pytest.fixture

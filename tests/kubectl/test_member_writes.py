@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from events.json_values import Json, at, object_at, objects_at
 from tests.builders.manifests import manifest
-from tests.kubectl.commands import WORKERS, Kubectl
+from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
 
 IN_MEMBER1 = POLICY.replace("[member1, member2]", "[member1]")
@@ -237,7 +237,7 @@ def test_propagated_job_completes_and_daemon_set_runs_on_every_node(kubectl: Kub
     # It takes a second; its start and end are rounded to seconds, so that two may be shown.
     assert row in {"once Complete 2/2 1s", "once Complete 2/2 2s"}
     assert [line.split()[2] for line in member.table("pods")[1:] if "once" in line] == ["Completed"] * 2
-    nodes = len(member("get", "nodes", "-o", "name", "-l", WORKERS).splitlines())
+    nodes = len(member("get", "nodes", "-o", "name").splitlines())
     kubectl.until_true(
         lambda: at(kubectl.json("daemonset", "agent"), "status", "numberReady") == nodes,
         lambda: kubectl("get", "daemonset", "agent", "-o", "yaml"),
