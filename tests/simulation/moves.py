@@ -8,7 +8,7 @@ from events import clusters, keys, policies, records, specs, topics
 from events.shapes import PolicyRef, WorkloadRef
 from tests.builders import inputs
 from tests.builders.manifests import POLICIES, manifest, raw
-from tests.simulation import classes, quotas
+from tests.simulation import classes
 from tests.simulation.world import START_MS, World
 
 FAULTS: tuple[faults.Kind, ...] = ("down", "slow", "losing")
@@ -73,15 +73,15 @@ async def delete_template(world: World) -> str:
     return f"delete {key}"
 
 
+def _affinity(world: World) -> dict[str, object]:
+    """Nothing, or that workloads with the same label are kept together or apart."""
+    kind = world.chance.choice(("", "affinity", "antiAffinity"))
+    return {"workloadAffinity": {kind: {"groupByLabelKey": "tier"}}} if kind else {}
+
+
 def placement(world: World) -> dict[str, object]:
     chance = world.chance
-    found: dict[str, object] = chance.choice(
-        [
-            {},
-            {"workloadAffinity": {"antiAffinity": {"groupByLabelKey": "tier"}}},
-            {"workloadAffinity": {"affinity": {"groupByLabelKey": "tier"}}},
-        ]
-    )
+    found: dict[str, object] = _affinity(world) if world.scope.is_grouped else {}
     names = chance.sample(world.names, chance.randrange(1, 1 + len(world.names)))
     found |= chance.choice(
         [
@@ -481,8 +481,6 @@ WEIGHTS: dict[Move, int] = {
     keep_snapshot: 3,
     crash_without_the_newest_snapshot: 1,
     leap: 5,
-    quotas.apply_quota: 2,
-    quotas.delete_quota: 1,
 }
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.simulation import specs
-from tests.simulation import checks, moves, priorities, storms, timeline, world
+from tests.simulation import checks, moves, priorities, quotas, storms, timeline, world
 from tests.simulation.moves import Move
 from tests.simulation.world import Scope, World
 
@@ -33,7 +33,8 @@ PRIORITIES: Final = Profile(
     moves.well,
     scope=priorities.SCOPE,
 )
-ALL: Final = {profile.name: profile for profile in (EDITS, STORMS, PRIORITIES)}
+QUOTAS: Final = Profile("quotas", world.MEMBERS, World.start, quotas.WEIGHTS, moves.well, quotas.SCOPE)
+ALL: Final = {profile.name: profile for profile in (EDITS, STORMS, PRIORITIES, QUOTAS)}
 
 
 class Played(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Overall quotas of FederatedResourceQuotas: their moves, and what they promise."""
+"""Overall quotas, and workloads that are kept together or apart: moves, and what they promise."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -9,7 +9,8 @@ from events.records import StoredRecord
 from events.shapes import WorkloadRef
 from tests.builders import inputs
 from tests.builders.manifests import POLICIES
-from tests.simulation.world import World
+from tests.simulation import moves
+from tests.simulation.world import Scope, World
 
 _NAMES: Final = ("q1", "q2")
 _KIND: Final = "FederatedResourceQuota"
@@ -27,6 +28,10 @@ async def delete_quota(world: World) -> str:
     key = keys.object_key(_KIND, "default", name)
     await world.submit(policies.ConfigurationDeleted(object=ref), key, 0)
     return f"quota {name} deleted"
+
+
+SCOPE: Final = Scope(is_grouped=True)
+WEIGHTS: Final = {**moves.WEIGHTS, apply_quota: 2, delete_quota: 1}
 
 
 def check(records: Iterable[StoredRecord]) -> list[str]:

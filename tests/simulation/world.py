@@ -30,13 +30,17 @@ MEMBERS = [
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """Names of templates and policies, kinds (repeated ones are chosen more often), and sizes of workloads."""
+    """Names of templates and policies, kinds (repeated ones are chosen more often), and sizes of workloads.
+
+    ``is_grouped``: placements may keep workloads together or apart.
+    """
 
     kinds: tuple[str, ...] = ("Deployment", "Deployment", "ConfigMap")
     workloads: tuple[str, ...] = ("api", "db", "web")
     policies: tuple[str, ...] = ("p1", "p2")
     replicas: tuple[int, ...] = (0, 1, 3, 5, 8, 13)
     requests: tuple[dict[str, str], ...] = ({"cpu": "100m"}, {"cpu": "2", "memory": "1Gi"}, {})
+    is_grouped: bool = False
 
 
 EDITS = Scope()
