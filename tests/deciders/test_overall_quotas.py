@@ -106,3 +106,15 @@ async def test_eviction_gives_back_what_no_other_cluster_takes(story: Story) -> 
     await story.submit(_web(2))
     await story.submit(tainted("member1", "NoExecute"), tainted("member2", "NoExecute"))
     assert await _used(story) == {"cpu": "0"}
+
+
+async def test_restart_does_not_apply_the_change_of_a_lazy_policy(story: Story) -> None:
+    await _begun(story, "")
+    await story.submit(policy("p", on("member1"), selector(), activationPreference="Lazy"))
+    await story.submit(_web(1), quota("all", "1"))
+    # The restarted worker takes the change in the step in which it looks at the quotas again.
+    await story.write(policy("p", on("member2"), selector(), activationPreference="Lazy"))
+    await story.restart()
+    assert story.placed(WEB) == {"member1": 1}
+    await story.submit(_web(2, cpu="400m"))
+    assert story.placed(WEB) == {"member2": 2}
