@@ -71,7 +71,7 @@ class _Known(Struct, frozen=True, gc=False):
         past = member_history.WorkloadHistory(
             (work.term, work.step), applied=applied, created_ms=self.at_ms, suspended=work.suspended
         )
-        if report is not None and report.fault:
+        if report is not None and report.fault and work.first < (work.term, work.step):
             # The newest work could not be applied; what runs is known by its report only.
             past.earlier = [structs.replace(applied, overrides=(), replicas=report.replicas)]
         return past
