@@ -14,6 +14,7 @@ from engine.simulation import (
     capacity,
     cron_jobs,
     disruption_budgets,
+    nodes,
     owner_index,
     pod_priorities,
     quotas,
@@ -284,6 +285,9 @@ def _admit(state: MemberState, at_ms: int) -> list[Workload]:
         workload = state.workloads.get(key)
         if workload is None or not workload.pending:
             state.waiting.pop(key, None)
+            continue
+        if nodes.has_none(state, workload):
+            state.waiting[key] = None
             continue
         count = capacity.replicas_that_fit(state.capacity, workload.template.amounts, workload.pending)
         if is_ranked:

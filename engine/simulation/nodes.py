@@ -1,8 +1,10 @@
 """Nodes of a member: derived from its configuration, with what clients wrote into them; and which pods they run."""
 
+import functools
 import itertools
+from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -10,13 +12,18 @@ from engine.simulation import addresses, capacity, lists, rollouts
 from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json, at, object_at
+from events.json_values import Json, at, object_at, objects_at
 
 NODES_MAX: Final = 5_000
+_HOST: Final = "kubernetes.io/hostname"
+_EDITED_KEPT: Final = 4_096
+_DIGITS_MAX: Final = 9
 _TOO_MANY: Final = "Too many pods"
+_NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+_UNHELPFUL: Final = "Preemption is not helpful for scheduling"
 _UNSCHEDULABLE: Final = (
     "0/{count} nodes are available: {reasons}. no new claims to deallocate, preemption: 0/{count} nodes are"
-    " available: {count} No preemption victims found for incoming pod."
+    " available: {preemption}."
 )
 
 
@@ -30,37 +37,124 @@ def control_plane(state: MemberState) -> str:
 
 
 class Places:
-    """The nodes of a workload's pods: by their slots, but new pods avoid nodes that were cordoned before."""
+    """The nodes of a workload's pods: by their slots, but new pods avoid nodes that refused them before."""
 
     def __init__(self, state: MemberState, workload: Workload) -> None:
-        self._count = max(sum(group.count for group in state.spec.nodes), 1)
-        self._cordoned_ms: dict[str, int] = {}
-        if workload.ref.kind != "DaemonSet":
-            self._cordoned_ms = {
-                item.ref.name: item.changed_ms
-                for item in state.nodes.values()
-                if at(msgspec.json.decode(item.manifest), "spec", "unschedulable") is True
-            }
-        self._state = state
+        self._nodes = _Nodes(state)
+        self._rules = workload.template.scheduling
+        self._is_bound = _is_bound(state, workload)
 
     def of(self, pod: lists.Pod) -> int:
-        index = pod.slot % rollouts.FORMER_SLOTS % self._count
-        for step in range(self._count if self._cordoned_ms else 1):
-            found = (index + step) % self._count
-            since_ms = self._cordoned_ms.get(name_of(self._state, found))
-            if since_ms is None or pod.created_ms < since_ms:
+        count = self._nodes.count
+        index = pod.slot % rollouts.FORMER_SLOTS % count
+        for step in range(count if self._is_bound else 1):
+            found = (index + step) % count
+            if self._takes(found, pod.created_ms):
                 return found
         return index
+
+    def _takes(self, index: int, created_ms: int) -> bool:
+        node = self._nodes.at(index)
+        refusal = self._rules.refusal(is_cordoned=node.is_cordoned, taints=node.taints)
+        return self._rules.selects(node.labels) and (not refusal or created_ms < node.changed_ms)
+
+
+class _Node(NamedTuple):
+    """The facts of a node by which pods are scheduled, as clients changed them last at ``changed_ms``."""
+
+    labels: Json
+    is_cordoned: bool
+    taints: list[Json]
+    changed_ms: int
+
+
+class _Nodes:
+    def __init__(self, state: MemberState) -> None:
+        self.count = max(sum(group.count for group in state.spec.nodes), 1)
+        self._state = state
+
+    def at(self, index: int) -> _Node:
+        return self.named(name_of(self._state, index))
+
+    def named(self, name: str) -> _Node:
+        item, labels = self._state.nodes.get(name), _labels(self._state, name)
+        if item is None:
+            return _Node(labels, is_cordoned=False, taints=[], changed_ms=0)
+        node = _edited(item.manifest, item.changed_ms)
+        return node._replace(labels={**labels, **node.labels})
+
+
+@functools.lru_cache(_EDITED_KEPT)
+def _edited(manifest: bytes, changed_ms: int) -> _Node:
+    value: Json = msgspec.json.decode(manifest, type=dict[str, object])
+    return _Node(
+        object_at(value, "metadata", "labels"),
+        at(value, "spec", "unschedulable") is True,
+        objects_at(value, "spec", "taints"),
+        changed_ms,
+    )
+
+
+def _labels(state: MemberState, name: str) -> Json:
+    role: Json = {"node-role.kubernetes.io/control-plane": ""} if name == control_plane(state) else {}
+    return {_HOST: name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", **role}
+
+
+def _is_bound(state: MemberState, workload: Workload) -> bool:
+    """Whether some nodes may refuse the pods of a workload; those of DaemonSets run on each, models have no labels."""
+    is_limited = bool(state.nodes or workload.template.scheduling.selector)
+    return is_limited and workload.ref.kind != "DaemonSet" and not state.spec.modelled
+
+
+def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
+    """Return how many nodes refuse new pods of a workload, by kube-scheduler's reasons."""
+    if not _is_bound(state, workload):
+        return Counter()
+    found, rules = _Nodes(state), workload.template.scheduling
+    # The others are equal but for their names; look at those that are named, and at one of the rest.
+    names = {control_plane(state), *state.nodes, *(value for name, value in rules.selector if name == _HOST)}
+    named = [name for name in names if _index(state, name) in range(found.count)]
+    numbers = Counter(dict.fromkeys(named, 1))
+    numbers[""] = found.count - len(named)
+    reasons: Counter[str] = Counter()
+    for name, number in numbers.items():
+        node = found.named(name)
+        why_not = rules.why_not(node.labels, is_cordoned=node.is_cordoned, taints=node.taints)
+        if why_not and number:
+            reasons[why_not] += number
+    return reasons
+
+
+def _index(state: MemberState, name: str) -> int:
+    """Return the index of a node; -1 if there is none of this name."""
+    if name == control_plane(state):
+        return 0
+    number = name.removeprefix(f"{state.spec.name}-node-")
+    return int(number) if number.isascii() and number.isdecimal() and len(number) <= _DIGITS_MAX else -1
+
+
+def has_none(state: MemberState, workload: Workload) -> bool:
+    """Whether no node of a member takes new pods of a workload, whatever its capacity."""
+    count = sum(group.count for group in state.spec.nodes)
+    return _refusals(state, workload).total() >= max(count, 1)
 
 
 def unschedulable(state: MemberState, workload: Workload) -> str:
     """Return kube-scheduler's message for pending pods of a workload, empty if a node has capacity for one of them."""
     missing = capacity.insufficient(state.capacity, workload.template.amounts)
-    if not missing:
-        return ""
+    refusals = _refusals(state, workload)
     count = sum(group.count for group in state.spec.nodes)
-    reasons = sorted(f"{count} {_TOO_MANY if name == 'pods' else f'Insufficient {name}'}" for name in missing)
-    return _UNSCHEDULABLE.format(count=count, reasons=", ".join(reasons))
+    rest = count - refusals.total()
+    if rest and not missing:
+        return ""
+    names = [_TOO_MANY if name == "pods" else f"Insufficient {name}" for name in missing] if rest else []
+    refused = [f"{number} {text}" for text, number in refusals.items()]
+    reasons = sorted([*refused, *(f"{rest} {name}" for name in names)])
+    victims = [f"{rest} {_NO_VICTIMS}"] if rest else []
+    unhelpful = [f"{refusals.total()} {_UNHELPFUL}"] if refusals else []
+    return _UNSCHEDULABLE.format(
+        count=count, reasons=", ".join(reasons), preemption=", ".join([*victims, *unhelpful])
+    )
 
 
 def objects(state: MemberState, created_ms: int) -> Iterator[Json]:
@@ -89,9 +183,7 @@ def _derived(state: MemberState, created_ms: int) -> Iterator[Json]:
     amounts = (group.allocatable for group in state.spec.nodes for _ in range(group.count))
     for index, allocatable in enumerate(itertools.islice(amounts, NODES_MAX)):
         name = name_of(state, index)
-        labels: Json = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-        if index == 0:
-            labels["node-role.kubernetes.io/control-plane"] = ""
+        labels = _labels(state, name)
         ready = {
             "type": "Ready",
             "status": "True",

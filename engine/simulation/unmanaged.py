@@ -299,6 +299,7 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
             disruption_budgets.record_unmanaged(state, key, ref.namespace, template.budget)
         if (ref.api_version, ref.kind) == NODE:
             state.nodes[ref.name] = item
+            state.capacity_freed = True
         return None
     workload = running(state, key) or workload_of(key, item)
     state.workloads[workload.key] = workload

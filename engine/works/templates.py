@@ -18,7 +18,7 @@ from engine.kubeapi.schema.openapi_schemas import DefinitionError
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import quantity, schedules
 from engine.objects import workloads
-from engine.works import autoscalers, budgets, quotas, strategies
+from engine.works import autoscalers, budgets, node_rules, quotas, strategies
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
 from events.json_values import Json, object_at
@@ -86,6 +86,7 @@ class Template(Struct, frozen=True, gc=False):
     pods, so that they do not start. ``load`` is the annotation of what the pods use, ``scaler`` the content of a
     HorizontalPodAutoscaler, ``quota`` that of a ResourceQuota; ``limits`` are those of one replica.
     ``is_terminating``: the pods have a deadline. ``strategy``: how they are replaced; None for all at once.
+    ``scheduling``: which nodes take them.
     """
 
     amounts: Amounts
@@ -110,6 +111,7 @@ class Template(Struct, frozen=True, gc=False):
     limits: Amounts = ()
     is_terminating: bool = False
     strategy: strategies.Strategy | None = None
+    scheduling: node_rules.NodeRules = node_rules.ANY
 
     @property
     def pod(self) -> quotas.Pod:
@@ -253,6 +255,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         limits=limits,
         is_terminating=own.active_deadline_seconds is not None,
         strategy=strategies.read(decoded.kind, manifest),
+        scheduling=node_rules.read(raw),
     )
 
 

@@ -1,5 +1,6 @@
 """Nodes of members: cordoned and drained with kubectl, within the limits of PodDisruptionBudgets."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -55,6 +56,49 @@ def test_drain_respects_budgets_of_the_member(member: Kubectl) -> None:
     member("delete", "pdb", "web")
     member(*drain)
     assert NODE not in _places(member).values()
+
+
+def _unscheduled(member: Kubectl, reason: str) -> None:
+    """Wait until a pod waits for a node, for this reason."""
+    described = ("describe", "pods")
+    member.until_true(lambda: reason in member(*described), lambda: member(*described))
+    assert "FailedScheduling" in member(*described)
+    assert member("get", "pods", "-o", "jsonpath={.items[*].status.conditions[*].reason}") == "Unschedulable"
+
+
+def test_pods_wait_for_a_node_that_is_selected_and_tolerated(member: Kubectl) -> None:
+    member("create", "deployment", "web", "--image=nginx")
+    member("rollout", "status", "deploy", "web", "--timeout=60s")
+    before = _places(member)
+    selecting = '{"spec":{"template":{"spec":{"nodeSelector":{"disk":"nvme"}}}}}'
+    member("patch", "deployment", "web", "-p", selecting)
+    message = "node(s) didn't match Pod's node affinity/selector"
+    member.until_true(lambda: message in member("get", "events"), lambda: member("describe", "pods"))
+    assert before.items() <= _places(member).items()
+    member("taint", "node", NODE, "team=blue:NoSchedule")
+    member("label", "node", NODE, "disk=nvme")
+    tainted = "node(s) had untolerated taint {team: blue}"
+    member.until_true(lambda: tainted in member("get", "events"), lambda: member("describe", "pods"))
+    tolerating = '{"spec":{"template":{"spec":{"tolerations":[{"key":"team","operator":"Exists"}]}}}}'
+    member("patch", "deployment", "web", "-p", tolerating)
+    member("rollout", "status", "deploy", "web", "--timeout=60s")
+    member.until_true(lambda: list(_places(member).values()) == [NODE], lambda: member("describe", "pods"))
+    member("taint", "node", NODE, "team-")
+    member("label", "node", NODE, "disk-")
+
+
+def test_pods_wait_while_the_only_node_that_they_select_is_cordoned(member: Kubectl) -> None:
+    member("cordon", NODE)
+    member("create", "deployment", "web", "--image=nginx", "--replicas=0")
+    selecting = {
+        "spec": {"replicas": 1, "template": {"spec": {"nodeSelector": {"kubernetes.io/hostname": NODE}}}}
+    }
+    member("patch", "deployment", "web", "-p", json.dumps(selecting))
+    others = "node(s) didn't match Pod's node affinity/selector"
+    _unscheduled(member, f"1 node(s) were unschedulable, 99 {others}. no new claims to deallocate")
+    member("uncordon", NODE)
+    member("rollout", "status", "deploy", "web", "--timeout=60s")
+    assert list(_places(member).values()) == [NODE]
 
 
 def test_definition_of_a_member_is_established_and_nodes_are_as_old_as_the_member(member: Kubectl) -> None:
