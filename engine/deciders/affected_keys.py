@@ -212,6 +212,20 @@ def touch_limited(shard: ShardState, indexes: Indexes) -> None:
     indexes.limited.clear()
 
 
+def defer_groups(shard: ShardState, indexes: Indexes, placements: Placements, cause: Cause) -> None:
+    """Note for the next step the bindings that may belong to groups of workloads, but have no seats there."""
+    for (digest, _affinity), group in indexes.by_group.items():
+        if placements.get(digest).workload_affinity is not None:
+            indexes.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}
+
+
+def touch_grouped(shard: ShardState, indexes: Indexes) -> None:
+    """Touch the bindings that ``defer_groups`` noted."""
+    for key, cause in indexes.grouped.items():
+        intake.touch_by(shard, key, states.GROUP, cause)
+    indexes.grouped.clear()
+
+
 def touch_quotas(shard: ShardState, indexes: Indexes) -> None:
     """Touch the ResourceQuotas whose assignments to clusters changed."""
     for key, cause in indexes.quotas.items():

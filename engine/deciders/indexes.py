@@ -132,7 +132,7 @@ class Indexes:
     clusters in trouble, ``emptied`` the newest that began or ended the emptying of a cluster; both are reset
     by ``affected_keys.touch_troubled``. ``quotas`` are the keys of ResourceQuotas whose assignments to
     clusters changed, which the next step touches; ``limited`` are the namespaces whose overall quotas changed, with
-    ``OverallChanged.is_switch``.
+    ``OverallChanged.is_switch``; ``grouped`` are bindings whose group may not know them yet.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
@@ -148,6 +148,7 @@ class Indexes:
         self.emptied: Cause | None = None
         self.quotas: dict[str, Cause] = {}
         self.limited: dict[str, tuple[Cause, bool]] = {}
+        self.grouped: dict[str, Cause] = {}
         for binding in bindings:
             self.update(binding.key, binding)
         for watch in watches:

@@ -54,7 +54,7 @@ Their steps count these keys as processed, so a replay of them must touch the sa
 """
 
 _RELEASES_WITHOUT_QUOTAS: Final = (*_RELEASES_TOUCHING_ALL, "0.5.0")
-"""Releases that did not act on FederatedResourceQuotas."""
+"""Releases that did not act on FederatedResourceQuotas and ``workloadAffinity``."""
 
 _ENCODED: Final = 32
 """Records encoded between two yields of a step."""
@@ -143,6 +143,7 @@ class ShardFold:
             is_crowd
             or self.indexes.quotas
             or self.indexes.limited
+            or self.indexes.grouped
             or state.touched
             or state.waiting
             or state.reported
@@ -272,7 +273,7 @@ class ShardFold:
     def _begin(self, at_ms: int, facts: Facts) -> None:
         """Begin an ownership of the shard: give each watched cluster a full grace period again.
 
-        Quotas are looked at again, since the former owner may have been of a release without them.
+        Quotas and groups are looked at again, since the former owner may have been of a release without them.
         """
         for key in facts.quotas:
             if keys.shard_of(key) == self.state.shard:
@@ -280,6 +281,7 @@ class ShardFold:
         for namespace in facts.overall:
             change = OverallChanged(namespace, is_switch=True)
             affected_keys.defer_limits(self.state, self.indexes, change, states.Cause(at_ms=at_ms))
+        affected_keys.defer_groups(self.state, self.indexes, self.placements, states.Cause(at_ms=at_ms))
         self.state.began_ms = at_ms
         for watch in self.state.watches.values():
             cluster_health.begin(watch, at_ms)
@@ -292,6 +294,7 @@ class ShardFold:
         if of_release not in _RELEASES_WITHOUT_QUOTAS:
             affected_keys.touch_quotas(self.state, self.indexes)
             affected_keys.touch_limited(self.state, self.indexes)
+            affected_keys.touch_grouped(self.state, self.indexes)
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
             holder = self._holder(key)

@@ -1,6 +1,9 @@
 """Overall quotas of FederatedResourceQuotas bound what the bindings of a namespace use together."""
 
-from events import decisions, keys, policies, quota_decisions, shapes
+import pytest
+
+from engine.deciders import overall_quotas
+from events import decisions, keys, policies, quota_decisions, release, shapes
 from tests.builders.inputs import capacity, deleted, deployment, joined, key, policy, quota, tainted
 from tests.builders.manifests import AGGREGATED, POLICIES, on, selector
 from tests.deciders.story import Story
@@ -118,3 +121,21 @@ async def test_restart_does_not_apply_the_change_of_a_lazy_policy(story: Story) 
     assert story.placed(WEB) == {"member1": 1}
     await story.submit(_web(2, cpu="400m"))
     assert story.placed(WEB) == {"member2": 2}
+
+
+async def test_quota_counts_what_a_release_without_overall_quotas_has_placed(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(*_: object) -> None:
+        """Neither claim nor report anything."""
+
+    with monkeypatch.context() as former:
+        former.setattr(release, "RELEASE", "0.5.0")
+        former.setattr(overall_quotas, "admit", nothing)
+        former.setattr(overall_quotas, "settle", nothing)
+        await _begun(story, "1")
+        await story.submit(_web(3))
+    await story.restart()
+    assert await _used(story) == {"cpu": "1500m"}
+    await story.submit(_web(1, name="api"))
+    assert await _failures(story, API) == [("QuotaExceeded", LIMIT.format("2", "1"))]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from events import decisions, shapes
+from engine.deciders import workload_groups
+from events import decisions, release, shapes
 from events.json_values import Json
 from tests.builders.inputs import (
     deleted,
@@ -119,3 +120,19 @@ async def test_rebalancer_is_answered_after_the_decision_that_waits_for_the_grou
     ]
     assert order.count("reschedule-answered") == 1
     assert len(order) - order[::-1].index("schedule-decided") <= order.index("reschedule-answered")
+
+
+async def test_group_counts_what_a_release_without_groups_has_placed(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_groups(*_: object) -> list[workload_groups.Group]:
+        return []
+
+    with monkeypatch.context() as former:
+        former.setattr(release, "RELEASE", "0.5.0")
+        former.setattr(workload_groups, "groups_of", no_groups)
+        await _begun(story, APART)
+        await story.submit(_labelled("web", tier="a"))
+    await story.restart()
+    await story.submit(_labelled("api", tier="a"))
+    assert [list(story.placed(each)) for each in (WEB, API)] == [["member1"], ["member2"]]
