@@ -191,7 +191,7 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
     return Placed(
         generation=metadata["generation"],
         replicas=spec.get("replicas"),
-        clusters=[(target["name"], target.get("replicas", 0)) for target in spec["clusters"]],
+        clusters=[(target["name"], target.get("replicas", 0)) for target in spec.get("clusters", [])],
         reason=reason,
         message="" if reason == "Success" else scheduled.get("message", ""),
         affinity=status.get("schedulerObservingAffinityName", ""),
@@ -217,7 +217,7 @@ def _held_binding(shard: states.ShardState, binding: states.Binding, declared: s
     claim, told, needs = binding.claim, binding.distributed, shard.needs.get(binding.key, {})
     return Placed(
         generation=binding.generation,
-        replicas=declared.replicas,
+        replicas=declared.replicas or None,
         clusters=list(binding.clusters),
         reason=binding.condition,
         message=binding.message,
