@@ -108,6 +108,7 @@ def request_of(
         ceilings=facts.quota_limits.ceilings(ref.namespace, amounts or ()),
         apart=near.apart,
         together=near.together,
+        prioritized=claim.schedule_priority is not None,
     )
     applied = placements.get(binding.applied) if binding.applied else None
     trigger = triggers.trigger(request, applied, facts.fleet)

@@ -68,4 +68,5 @@ def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[obj
         request.ceilings,
         request.apart,
         request.together,
+        request.prioritized,
     )

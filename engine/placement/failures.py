@@ -32,6 +32,7 @@ class UnschedulableError(PlacementError):
 class SpreadError(PlacementError):
     """The spread constraints cannot be satisfied."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, reason: str = SCHEDULER_ERROR) -> None:
         """Add the prefix of Karmada's message."""
         super().__init__(f"failed to select clusters: {text}")
+        self.reason = reason

@@ -40,7 +40,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     decides as if the workload had never been scheduled. ``trigger`` is the reason of the pass; with "None"
     nothing changes. ``ceilings`` are the further replicas that ResourceQuotas allow, by cluster. ``apart`` are the
     clusters of workloads from which this one is kept apart, ``together`` those of which it may have no others (None:
-    all); clusters of the previous assignment stay candidates.
+    all); clusters of the previous assignment stay candidates. ``prioritized``: the binding has a priority; a lack of
+    capacity is then Unschedulable also where spread constraints choose the clusters, as in Karmada since it preempts.
     """
 
     resource: Resource
@@ -57,6 +58,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ceilings: tuple[tuple[str, int], ...] = ()
     apart: frozenset[str] = frozenset()
     together: frozenset[str] | None = None
+    prioritized: bool = False
 
     @property
     def is_workload(self) -> bool:

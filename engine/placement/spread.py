@@ -40,7 +40,8 @@ def _select_clusters(
         order = _with_more_capacity(order, context.available, count, context.request.replicas)
         if order is None:
             msg = f"no enough resource when selecting {count} clusters"
-            raise failures.SpreadError(msg)
+            reason = failures.UNSCHEDULABLE if context.request.prioritized else failures.SCHEDULER_ERROR
+            raise failures.SpreadError(msg, reason)
     return order[:count]
 
 

@@ -5,6 +5,7 @@ import pytest
 from events import decisions, keys, policies
 from events.json_values import Json
 from tests.builders.inputs import (
+    capacity,
     deleted,
     deployment,
     joined,
@@ -14,7 +15,7 @@ from tests.builders.inputs import (
     priority_class,
     template,
 )
-from tests.builders.manifests import DUPLICATED, PRIORITY_CLASS, on, selector
+from tests.builders.manifests import AGGREGATED, DUPLICATED, PRIORITY_CLASS, on, selector
 from tests.deciders.story import Story
 
 WEB = key("web")
@@ -240,3 +241,16 @@ async def test_higher_priority_overtakes_waiting_bindings(story: Story) -> None:
     order = await decided(story)
     assert order[200] == key(last)
     assert order[:200] + order[201:] == sorted(map(key, many))
+
+
+@pytest.mark.parametrize(("by", "reason"), [("high", "Unschedulable"), ("", "SchedulerError")])
+async def test_lack_of_capacity_is_unschedulable_for_a_binding_with_a_priority(
+    story: Story, by: str, reason: str
+) -> None:
+    one = [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]
+    placed = on("member1", scheduling=AGGREGATED, spreadConstraints=one)
+    ranking: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": by}
+    written = policy("p", placed, schedulePriority=ranking) if by else policy("p", placed)
+    await story.submit(capacity("member1", cpu=1), priority_class("high", 1000))
+    await story.submit(written, deployment("web", 3))
+    assert {failed.reason for failed in await story.recorded(decisions.ScheduleFailed, WEB)} == {reason}
