@@ -207,7 +207,7 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
         propagates=claimed.get("propagateDeps", False),
         dependencies=[(each["kind"], each["name"]) for each in dependencies],
         required_by=[
-            (f"{each['namespace']}/{each['name']}", [target["name"] for target in each["clusters"]])
+            (f"{each['namespace']}/{each['name']}", [target["name"] for target in each.get("clusters", [])])
             for each in spec.get("requiredBy", [])
         ],
     )
