@@ -19,6 +19,7 @@ MEMBERS: Final = ("member1", "member2", "member3")
 _WORKLOADS: Final = ("deploy", "deployment")
 _PODS: Final = ("pod", "pods")
 _MANAGED: Final = "karmada.io/managed"
+_OWN: Final = "kube-system "
 
 
 class Reader(User):
@@ -70,8 +71,9 @@ class Reader(User):
         for member in MEMBERS:
             # A member without the named object reports an error; the other members are listed nevertheless.
             printed = self._kubectl.on(member)("get", kind, *words, *more, code=None)
-            for line in printed.splitlines():
-                name, *cells = line.split()
+            rows = [line.split() for line in printed.splitlines() if not line.startswith(_OWN)]
+            # What a member runs itself is in no guide; a heading alone is not printed.
+            for name, *cells in rows if len(rows) > 1 else ():
                 if name in ("NAME", "NAMESPACE"):
                     head = [name, "CLUSTER", *cells]
                     lines = lines or [[*head[:-1], "ADOPTION"] if is_workload else head]
