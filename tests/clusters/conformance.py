@@ -1,12 +1,13 @@
-"""``python -m tests.clusters conformance [FOCUS]``: Karmada's own end-to-end tests against ``reballast up``.
+"""``python -m tests.clusters conformance [--all] [FOCUS ...]``: Karmada's own end-to-end tests of ``reballast up``.
 
-They run as their authors wrote them, but poll every second and give up after a minute. ``conformance.toml`` lists the
-tests that cannot pass, with reasons; the others have to.
+They run as their authors wrote them, but poll every second and give up earlier. ``conformance.toml`` lists the
+tests that cannot pass, with reasons; they are left out, except with ``--all``. The others have to pass.
 """
 
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,12 @@ _POLL_S: Final = 0.2
 _DONE: Final = "•"
 """Begins the line of a test that ended."""
 
+_PASSED: Final = "passed"
+_SKIPPED: Final = "skipped"
+_ALL: Final = "--all"
+_SPECIAL: Final = re.compile(r"([][(){}.*+?^$|\\])")
+"""Characters with a meaning in Go's regular expressions."""
+
 _EXPECTED: Final = Path(__file__).with_suffix(".toml")
 _KARMADA: Final = "karmada-apiserver"
 _HOST: Final = "karmada-host"
@@ -42,14 +49,18 @@ class Spec(Struct, frozen=True):
 
 
 def main(words: list[str]) -> int:
-    """Run the tests whose texts match a regular expression, or all; return 1 if one fails that should pass."""
+    """Run the tests whose texts match regular expressions, or all that can pass; return 1 if one of these fails."""
     where = programs.karmada()
+    excused = _excused()
+    chosen = [f"--focus={each}" for each in words if each != _ALL]
+    if _ALL not in words:
+        chosen += ["--skip=" + _SPECIAL.sub(r"\\\1", text) for text in excused]
     with tempfile.TemporaryDirectory(prefix="reballast-conformance-") as named:
         directory = Path(named)
         with _server(directory / "data"):
-            report = _run(where, directory, words)
+            report = _run(where, directory, chosen)
         found = list(_specs(json.loads(report.read_text())))
-    return _tell(found, _excused())
+    return _tell(found, excused)
 
 
 def _excused() -> dict[str, str]:
@@ -74,7 +85,7 @@ def _server(data: Path) -> Generator[None]:
             process.terminate()
 
 
-def _run(where: Path, directory: Path, words: list[str]) -> Path:
+def _run(where: Path, directory: Path, chosen: Sequence[str]) -> Path:
     """Run the tests in parallel processes; return their report."""
     config = json.loads((directory / "data/kubeconfig").read_text())
     context = next(each["context"] for each in config["contexts"] if each["name"] == _KARMADA)
@@ -86,10 +97,9 @@ def _run(where: Path, directory: Path, words: list[str]) -> Path:
     (directory / "go/bin").mkdir(parents=True)
     (directory / "go/bin" / programs.KARMADACTL).symlink_to(where / programs.KARMADACTL)
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "GOPATH": str(directory / "go")}
-    focus = [f"--focus={each}" for each in words]
     command = [
         *(where / programs.GINKGO, f"--procs={PROCESSES}", "--json-report=report.json", "--succinct"),
-        *("--no-color", "--silence-skips", "--timeout=3h", *focus, where / programs.SUITE),
+        *("--no-color", "--silence-skips", "--timeout=3h", *chosen, where / programs.SUITE),
         *("--", "--poll-interval=1s", f"--poll-timeout={programs.PATIENCE_S}s"),
     ]
     with subprocess.Popen(
@@ -117,20 +127,22 @@ def _specs(report: Sequence[Mapping[str, Any]]) -> Iterator[Spec]:
 
 
 def _tell(found: Sequence[Spec], excused: Mapping[str, str]) -> int:
-    ran = [each for each in found if each.state != "skipped" or each.message]
-    wrong: list[Spec] = []
+    """Print what failed, and the tests that pass and cannot pass; return the exit code."""
     reasons: Counter[str] = Counter()
-    for each in ran:
+    states: Counter[str] = Counter()
+    failed = 0
+    for each in found:
         reason = next((why for text, why in excused.items() if each.text.startswith(text)), "")
-        if each.state == "passed":
+        states[each.state] += 1
+        if each.state == _PASSED:
             continue
         if reason:
             reasons[reason] += 1
-        else:
-            wrong.append(each)
-    for each in wrong:
-        sys.stdout.write(f"{each.state}  {each.place}  {each.text}\n    {each.message}\n")
+        elif each.state != _SKIPPED or each.message:
+            failed += 1
+            sys.stdout.write(f"{each.state}  {each.place}  {each.text}\n    {each.message}\n")
     for reason, count in reasons.most_common():
         sys.stdout.write(f"{count:4} cannot pass: {reason}\n")
-    sys.stdout.write(f"{sum(each.state == 'passed' for each in ran)} of {len(ran)} pass\n")
-    return 1 if wrong else 0
+    ran = states.total() - states[_SKIPPED]
+    sys.stdout.write(f"{states[_PASSED]} of {ran} passed, {states[_SKIPPED]} of {len(found)} were left out\n")
+    return 1 if failed else 0

@@ -33,7 +33,7 @@ SUITE: Final = "suite.test"
 GINKGO: Final = "ginkgo"
 """Runs such tests in several processes."""
 
-PATIENCE_S: Final = 60
+PATIENCE_S: Final = 90
 """How long one of them waits for what it expects; as Karmada builds them, 7 minutes."""
 
 KARMADA_VERSION: Final = "v1.18.1"
