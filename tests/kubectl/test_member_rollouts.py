@@ -43,6 +43,7 @@ def test_propagated_deployment_is_rolled_out_in_its_member(kubectl: Kubectl) -> 
     kubectl("apply", "-f", "-", given=f"{DEPLOYMENT}---{POLICY}".replace("[member1, member2]", "[member1]"))
     member = kubectl.on("member1")
     member.until_true(lambda: _images(member).total() == 3, lambda: kubectl("get", "rb", "-o", "yaml"))
+    member("rollout", "status", "deployment/web", "--timeout=60s")
     (image,) = map(str, _images(member))
     kubectl("set", "image", "deployment/web", "*=fake/nginx")
     _until(member, {image: 3, "fake/nginx": 1})
