@@ -37,11 +37,19 @@ class Suspension(Struct, frozen=True):
     scheduling: bool = False
 
 
+class WorkloadGroups(Struct, frozen=True, rename="camel"):
+    """The groups whose workloads share their clusters with this one, or have none in common."""
+
+    affinity_group: str = ""
+    anti_affinity_group: str = ""
+
+
 class Spec(questions.Spec, frozen=True, kw_only=True, rename="camel"):
     """The spec of a binding, with the scheduler that it names."""
 
     scheduler_name: str = ""
     suspension: Suspension | None = None
+    workload_affinity_groups: WorkloadGroups | None = None
 
 
 class Condition(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -87,6 +95,11 @@ class ObservedBinding(Struct, frozen=True):
     @property
     def placed(self) -> dict[str, int]:
         return {cluster.name: cluster.replicas for cluster in self.spec.clusters}
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a decision depends on the clusters of other workloads (``workloadAffinity``)."""
+        return self.spec.workload_affinity_groups not in {None, WorkloadGroups()}
 
     @property
     def evicting(self) -> frozenset[str]:

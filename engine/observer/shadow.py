@@ -48,6 +48,7 @@ _NAMED_MAX: Final = 3
 _NEGATIVE: Final = "Clusters available replicas -"
 """Part of a message of the reference whose 32-bit sum of available replicas has wrapped around."""
 
+_GROUPED: Final = "the clusters of the other workloads of its group (workloadAffinity) are not considered"
 _STABLY_SORTED_MAX: Final = 12
 """Most entries that the reference's sort keeps in order if they are equal."""
 
@@ -204,8 +205,10 @@ class Shadow:
             if _agrees(observed, schedule.schedule(*self._asked(state)), is_success=is_success):
                 verdict, why, fitting = RACE, _assumed(state, latest), state
                 break
-        if verdict == UNEXPLAINED and first.reason == placing.SUCCESS:
-            why = _difference(observed, request, known)
+        if verdict == UNEXPLAINED:
+            why = _GROUPED if basis.is_grouped else ""
+            if not why and first.reason == placing.SUCCESS:
+                why = _difference(observed, request, known)
             verdict = KNOWN if why else UNEXPLAINED
         compared = observations.DecisionCompared(
             kind=kind,

@@ -29,6 +29,9 @@ RETRY_MS_MAX: Final = 10_000
 UNSCHEDULABLE_MS: Final = 300_000
 """How long a binding without sufficient capacity waits if nothing changes."""
 
+_GROUPED: Final = (
+    "this scheduler doesn't know other workloads, so it obeys no workloadAffinity: use default-scheduler"
+)
 _MARKS: Final = (*marks.POLICY_IDS.values(), "binding.karmada.io/managed-by")
 """Labels of which a binding has one if a policy made it."""
 
@@ -243,17 +246,19 @@ class Decider:
         self, key: Key, binding: ObservedBinding, now_ms: int
     ) -> tuple[observations.DecisionMade, bool]:
         """Return the decision on a binding, and whether it is to be tried again."""
+        if binding.is_grouped:
+            return _made(key, binding, now_ms, _refused(binding, _GROUPED)), False
         try:
             request = questions.read_request(binding.question(), self._fleet)
         except (questions.UnreadableError, msgspec.MsgspecError) as error:
-            return _made(key, binding, now_ms, _unread(binding, str(error))), False
+            return _made(key, binding, now_ms, _refused(binding, f"not understood: {error}")), False
         decision = schedule.schedule(request, self._fleet)
         if decision.trigger == triggers.NONE:
             decision = _kept(binding, decision)
         return _made(key, binding, now_ms, decision), decision.retry
 
 
-def _unread(binding: ObservedBinding, reason: str) -> decisions.Decision:
+def _refused(binding: ObservedBinding, reason: str) -> decisions.Decision:
     return decisions.Decision(
         current=tuple(binding.placed.items()),
         chosen=None,
@@ -262,7 +267,7 @@ def _unread(binding: ObservedBinding, reason: str) -> decisions.Decision:
         affinity_name=binding.status.scheduler_observing_affinity_name,
         status="False",
         reason=failures.SCHEDULER_ERROR,
-        message=f"not understood: {reason}",
+        message=reason,
     )
 
 

@@ -1,9 +1,12 @@
 """Shapes that the recordings lack: cluster-scoped bindings, clusters that leave, evictions, suspension, 410."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from engine.log import memory
-from engine.observer.shadow import SAME, UNEXPLAINED, Shadow
+from engine.observer.shadow import KNOWN, SAME, UNEXPLAINED, Shadow
 from events import observations
 from events.observations import DecisionCompared
 from tests import recordings
@@ -60,6 +63,31 @@ def test_binding_of_a_cluster_that_left_is_decided_without_it() -> None:
         role[1]: {"east": 0},
     }
     assert found[-1].observed.reason == "NoClusterFit"
+
+
+@pytest.mark.parametrize(
+    ("groups", "verdict"), [({"antiAffinityGroup": "app=web"}, KNOWN), ({}, UNEXPLAINED), (None, UNEXPLAINED)]
+)
+def test_decision_by_the_clusters_of_other_workloads_is_a_known_difference(
+    groups: dict[str, str] | None, verdict: str
+) -> None:
+    plane = synthetic.ControlPlane()
+    for name in ("east", "west"):
+        plane.join(name)
+    key = plane.bind("ResourceBinding", "web")
+    shadow, found = Shadow(), list[DecisionCompared]()
+    for change in plane.changes:
+        manifest = msgspec.json.decode(change.manifest, type=dict[str, Any])
+        if change.head.kind == key[0]:
+            manifest["spec"]["workloadAffinityGroups"] = groups
+            # Karmada leaves out the cluster of another workload.
+            left = [each for each in manifest["spec"].get("clusters", ()) if each["name"] != "east"]
+            manifest["spec"]["clusters"] = left
+        rewritten = msgspec.Raw(msgspec.json.encode(manifest))
+        if decision := recordings.compare(shadow, msgspec.structs.replace(change, manifest=rewritten)):
+            found.append(decision)
+    assert [each.verdict for each in found] == [verdict]
+    assert ("workloadAffinity" in found[0].why) == (verdict == KNOWN)
 
 
 def test_decision_before_the_change_that_it_follows_from_is_explained_later() -> None:
