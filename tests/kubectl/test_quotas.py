@@ -6,6 +6,8 @@ from events.json_values import Json
 from tests.builders.manifests import deployment, manifest, on, policy
 from tests.kubectl.commands import Kubectl
 
+REASONS = "jsonpath={.items[*].reason}"
+
 
 def test_federated_quota_limits_the_clusters_that_it_assigns_to_and_shows_their_use(kubectl: Kubectl) -> None:
     assigned = [
@@ -28,6 +30,11 @@ def test_federated_quota_limits_the_clusters_that_it_assigns_to_and_shows_their_
     kubectl.until_true(lambda: status() == "1 2; 2 of 9", status)
     label = f"federatedresourcequota.karmada.io/namespace={kubectl.namespace}"
     assert kubectl("get", "work", "-n", "karmada-es-member2", "-l", label).count("ResourceQuota") == 1
+    reasons = {"SyncWorkSucceed", "AggregateStatusSucceed", "CollectOverallStatusSucceed"}
+    told = kubectl("get", "events", "--field-selector=involvedObject.name=all", "-o", REASONS)
+    assert set(told.split()) == reasons
+    described = kubectl("describe", "federatedresourcequota", "all")
+    assert all(reason in described for reason in reasons)
     kubectl("delete", "federatedresourcequota", "all")
     member.until_true(lambda: member("get", "quota") == "", lambda: member("get", "quota"))
     member("delete", "deployment", "web")

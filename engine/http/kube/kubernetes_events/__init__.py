@@ -1,1 +1,1 @@
-"""Kubernetes Events, derived from the log on request: of bindings and templates, of Works, and of clusters."""
+"""Kubernetes Events, derived from the log on request: of bindings and templates, Works, clusters and quotas."""

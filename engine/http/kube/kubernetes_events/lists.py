@@ -7,6 +7,7 @@ import anyio.to_thread
 import msgspec
 from starlette.responses import Response
 
+from engine.domain import federated_quotas
 from engine.http.kube import rendering
 from engine.http.kube.kubernetes_events import merging
 from engine.http.kube.kubernetes_events.subjects import Subjects
@@ -123,8 +124,9 @@ class Events:
     def _timeline(self, namespace: str, fits: Fitting) -> list[int] | None:
         """The newest records about the one object that a field selector names; None if it names none."""
         with self._services.views.store.reading() as rows:
-            key = _key(rows, namespace, fits)
-            return query.newest(rows, key, limit=_OF_ONE_MAX) if key else None
+            found = _keys(rows, namespace, fits)
+            numbers = {each for key in found for each in query.newest(rows, key, limit=_OF_ONE_MAX)}
+            return sorted(numbers)[-_OF_ONE_MAX:] if found else None
 
     async def _of_clients(self, resource: Resource, namespace: str, fits: Fitting, number: int) -> list[Json]:
         """The Events of clients, those about one object if a field selector names it."""
@@ -178,20 +180,28 @@ def _version(value: Json) -> int:
     return int(str(object_at(value, "metadata").get("resourceVersion", 0)))
 
 
-def _key(rows: Rows, namespace: str, fits: Fitting) -> str:
-    """The key of the timeline of the one object that a field selector names; empty if it names none."""
+def _keys(rows: Rows, namespace: str, fits: Fitting) -> list[str]:
+    """The keys of the timelines of the one object that a field selector names; none if it names none."""
     for prefix in _ABOUT:
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:
             event_namespace = namespace or fits.fields.exact(f"{prefix}.namespace") or ""
-            if kind in _BOUND:
-                return f"{event_namespace}/{name}" if kind == _BOUND[0] else name
-            if kind == "Cluster":
-                return keys.cluster_key(name)
-            if kind == "Work":
-                return _key_of_work(rows, cluster_of(event_namespace) or "", name)
-            return keys.binding_key(kind, event_namespace, name)
-    return ""
+            return _keys_of(rows, kind, event_namespace, name)
+    return []
+
+
+def _keys_of(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
+    if kind in _BOUND:
+        return [f"{namespace}/{name}" if kind == _BOUND[0] else name]
+    if kind == "Cluster":
+        return [keys.cluster_key(name)]
+    if kind == "Work":
+        return [_key_of_work(rows, cluster_of(namespace) or "", name)]
+    if kind == federated_quotas.KIND:
+        # What its clusters report is about its ResourceQuotas.
+        of_members = keys.binding_key(federated_quotas.QUOTA[1], namespace, name)
+        return [keys.object_key(kind, namespace, name), of_members]
+    return [keys.binding_key(kind, namespace, name)]
 
 
 def _key_of_work(rows: Rows, cluster: str, name: str) -> str:

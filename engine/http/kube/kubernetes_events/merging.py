@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from engine.http.kube.kubernetes_events import of_bindings, of_clusters, of_works
+from engine.http.kube.kubernetes_events import of_bindings, of_clusters, of_quotas, of_works
 from engine.http.kube.kubernetes_events.message import Message, Said
 from engine.http.kube.kubernetes_events.subjects import Subjects
 from engine.kubeapi.conversion import kubernetes_events
@@ -78,7 +78,12 @@ def event(occurrence: Occurrence, api_version: str) -> Json:
 
 
 def _said(records: Iterable[StoredRecord], subjects: Subjects) -> Iterator[tuple[StoredRecord, Said]]:
-    sources = (of_bindings.Bindings(subjects), of_works.Works(subjects), of_clusters.Clusters(subjects))
+    sources = (
+        of_bindings.Bindings(subjects),
+        of_works.Works(subjects),
+        of_clusters.Clusters(subjects),
+        of_quotas.Quotas(subjects),
+    )
     for record in records:
         decoded = codec.decode(record)
         if isinstance(decoded, codec.Decoded):

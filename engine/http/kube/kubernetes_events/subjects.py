@@ -1,10 +1,11 @@
 """The objects that Kubernetes Events are about, as the views know them now."""
 
+from engine.domain import federated_quotas
 from events import keys, shapes, times, vocabulary
-from events.json_values import Json
+from events.json_values import Json, object_at
 from events.records import StoredRecord
-from events.validation.known_kinds import WORK_GROUP
-from projections import bindings, clusters, works
+from events.validation.known_kinds import POLICY_GROUP, WORK_GROUP
+from projections import bindings, clusters, object_tables, works
 from projections.bindings import Binding
 from projections.clusters import Cluster
 from projections.documents.works import API_VERSION as WORK_VERSION
@@ -12,6 +13,8 @@ from projections.port import Rows
 from projections.works import Work
 
 _CLUSTER_VERSION = "cluster.karmada.io/v1alpha1"
+_QUOTA = object_tables.Kind(POLICY_GROUP, federated_quotas.KIND)
+_QUOTAS = keys.object_key(federated_quotas.KIND, "", "")
 _BINDING = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
 _CLUSTER = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _WORK = """
@@ -27,6 +30,7 @@ class Subjects:
         self._bindings: dict[str, Binding | None] = {}
         self._works: dict[tuple[str, str], Work | None] = {}
         self._clusters: dict[str, Cluster | None] = {}
+        self._quotas: dict[str, Json | None] = {}
 
     def binding(self, key: str, record: StoredRecord) -> Binding | None:
         """Return the binding that a record is about; None if there is none, or if it was created later."""
@@ -52,6 +56,19 @@ class Subjects:
             self._clusters[name] = clusters.decode(found[0][0]) if found else None
         cluster = self._clusters[name]
         return None if cluster is None or _time_ms(record) < cluster.head.created_ms else cluster
+
+    def quota(self, key: str, record: StoredRecord) -> Json | None:
+        """Return the reference to the FederatedResourceQuota with this key, if a record is about one."""
+        if not key.startswith(_QUOTAS):
+            return None
+        if key not in self._quotas:
+            found = object_tables.get(self._rows, _QUOTA, *keys.split(key.removeprefix(_QUOTAS)))
+            self._quotas[key] = None if found is None else object_at(found, "metadata")
+        metadata = self._quotas[key]
+        if metadata is None or _time_ms(record) < times.from_text(str(metadata["creationTimestamp"])):
+            return None
+        place = (str(metadata["namespace"]), str(metadata["name"]), str(metadata["uid"]))
+        return _reference(_QUOTA.api_version, _QUOTA.kind, *place)
 
 
 def of_binding(binding: Binding) -> Json:
