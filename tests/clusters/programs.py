@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -52,14 +53,7 @@ class BuildError(Exception):
 
 def directory() -> Path:
     """Return the directory of the programs; builds them if necessary. Raises BuildError."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named)
-    found = caches.directory() / f"kubernetes-{_digest()}"
-    with caches.exclusive("kubernetes"):
-        if not found.exists():
-            _build(found)
-    return found
+    return _built(VARIABLE, f"kubernetes-{_digest()}", _build)
 
 
 def karmada() -> Path:
@@ -67,13 +61,17 @@ def karmada() -> Path:
 
     Its folder ``module`` is Karmada's source, which holds its CRDs and the configuration of its webhooks.
     """
-    named = os.environ.get(KARMADA_VARIABLE)
+    return _built(KARMADA_VARIABLE, f"karmada-{KARMADA_VERSION}-{PATIENCE_S}", _build_karmada)
+
+
+def _built(variable: str, name: str, build: Callable[[Path], None]) -> Path:
+    named = os.environ.get(variable)
     if named:
         return Path(named)
-    found = caches.directory() / f"karmada-{KARMADA_VERSION}"
-    with caches.exclusive("karmada"):
+    found = caches.directory() / name
+    with caches.exclusive(name.partition("-")[0]):
         if not found.exists():
-            _build_karmada(found)
+            build(found)
     return found
 
 
