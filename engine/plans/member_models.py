@@ -69,7 +69,11 @@ class _Known(Struct, frozen=True, gc=False):
             completions=work.completions,
         )
         past = member_history.WorkloadHistory(
-            (work.term, work.step), applied=applied, created_ms=self.at_ms, suspended=work.suspended
+            (work.term, work.step),
+            # A work that was suspended from the beginning has never come to the cluster.
+            applied=None if work.suspended and not work.generation else applied,
+            created_ms=self.at_ms,
+            suspended=work.suspended,
         )
         if report is not None and report.fault and work.first < (work.term, work.step):
             # The newest work could not be applied; what runs is known by its report only.
