@@ -68,8 +68,7 @@ def _used(binding: Binding) -> Amounts:
 def _request(
     binding: Binding, claim: QuotaClaim | None, used: Amounts, wanted: Amounts, emit: step_outputs.Emitter
 ) -> None:
-    # The step's number, so that a binding that is created again never repeats a number of the one before it.
-    number = max(emit.step, claim.number + 1 if claim else 0)
+    number = emit.next_number(claim.number if claim else None)
     emit.decide(quota_decisions.QuotaClaimed(key=binding.key, number=number, used=used, wanted=wanted))
     namespace, _ = keys.split(binding.key)
     emit.send(

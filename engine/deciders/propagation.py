@@ -39,7 +39,8 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
         if binding.claim is not None:
             return False
         chosen = kept
-    is_written = flags & states.SPEC or binding.refused is not None or _waits_for_quotas(binding, flags)
+    may_be_admitted = flags & states.QUOTA and binding.is_behind
+    is_written = flags & states.SPEC or binding.refused is not None or may_be_admitted
     if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
         if outcome in {claims.HELD, claims.PREEMPTED}:
             _mark(binding, chosen if outcome == claims.PREEMPTED else None, emit)
@@ -59,13 +60,6 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
     if outcome == claims.HELD:
         _mark(binding, None, emit)
     return False
-
-
-def _waits_for_quotas(binding: Binding, flags: int) -> bool:
-    """Whether the last write of the template is not declared yet, and overall quotas may admit it now."""
-    template, declared = binding.template, binding.declared
-    is_new = template is not None and declared is not None and template.digest != declared.digest
-    return bool(flags & states.QUOTA) and is_new
 
 
 def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter) -> None:

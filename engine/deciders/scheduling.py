@@ -211,6 +211,12 @@ def _is_unchanged_decision(binding: Binding, claim: Claim, decision: Decision) -
     )
 
 
+def _refusal(binding: Binding, replicas: int, facts: Facts, emit: step_outputs.Emitter) -> str | None:
+    """Return as ``overall_quotas.admit`` whether overall quotas suffice for so many replicas."""
+    amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, replicas)
+    return overall_quotas.admit(binding, amounts, facts.overall, emit)
+
+
 def _emit_decision(
     binding: Binding,
     request: requests.Request,
@@ -219,8 +225,7 @@ def _emit_decision(
     emit: step_outputs.Emitter,
 ) -> None:
     names, replicas = decision.columns
-    amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, sum(replicas))
-    refusal = overall_quotas.admit(binding, amounts, facts.overall, emit)
+    refusal = _refusal(binding, sum(replicas), facts, emit) if facts.overall else None
     if refusal is not None:
         if refusal:
             reason = overall_quotas.QUOTA_EXCEEDED

@@ -197,9 +197,13 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     @property
     def is_waiting(self) -> bool:
         """Whether the template, or its newest version, waits to be admitted."""
+        return self.refused is not None or self.is_behind
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the last write of the template is not declared yet."""
         template, declared = self.template, self.declared
-        is_newer = template is not None and declared is not None and template.digest != declared.digest
-        return self.refused is not None or is_newer
+        return template is not None and declared is not None and template.digest != declared.digest
 
     @property
     def preserves(self) -> bool:

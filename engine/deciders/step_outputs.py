@@ -50,6 +50,13 @@ class Emitter:
         """Set the input that causes everything emitted from now on."""
         self._cause = cause
 
+    def next_number(self, last: int | None) -> int:
+        """Return the number of a claim of a binding; ``last`` is that of its claim before, None for none.
+
+        It is the step's number at least, so that a binding that is created again repeats no number of the former one.
+        """
+        return self.step if last is None else max(self.step, last + 1)
+
     def decide(self, data: shapes.Event) -> None:
         """Emit a decision of this shard and apply it to the state."""
         self._put(data, self.shard.shard, self._decisions_key)

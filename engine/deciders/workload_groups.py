@@ -157,8 +157,7 @@ def _report(
     wanted: tuple[str, ...],
     emit: step_outputs.Emitter,
 ) -> None:
-    # The step's number, so that a binding that is created again never repeats a number of the one before it.
-    number = max(emit.step, seat.number + 1 if seat else 0)
+    number = emit.next_number(seat.number if seat else None)
     claimed = group_decisions.GroupClaimed(
         key=key, group=group.key, number=number, placed=placed, wanted=wanted
     )
