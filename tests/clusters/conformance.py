@@ -4,27 +4,24 @@ They run as their authors wrote them, but poll every second and give up earlier.
 tests that cannot pass, with reasons; they are left out, except with ``--all``. The others have to pass.
 """
 
-import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 
+from tests.cli import servers
 from tests.clusters import programs
 
 PROCESSES: Final = 4
-READY_S: Final = 60.0
-_POLL_S: Final = 0.2
 _DONE: Final = "•"
 """Begins the line of a test that ended."""
 
@@ -57,7 +54,7 @@ def main(words: list[str]) -> int:
         chosen += ["--skip=" + _SPECIAL.sub(r"\\\1", text) for text in excused]
     with tempfile.TemporaryDirectory(prefix="reballast-conformance-") as named:
         directory = Path(named)
-        with _server(directory / "data"):
+        with servers.running(directory / "data"):
             report = _run(where, directory, chosen)
         found = list(_specs(json.loads(report.read_text())))
     return _tell(found, excused)
@@ -67,22 +64,6 @@ def _excused() -> dict[str, str]:
     """Return the reason why tests cannot pass, by the beginning of their text."""
     groups = tomllib.loads(_EXPECTED.read_text())["cannot"]
     return {text: group["reason"] for group in groups for text in group["tests"]}
-
-
-@contextlib.contextmanager
-def _server(data: Path) -> Generator[None]:
-    """Run a control plane with three simulated members."""
-    program = [str(Path(sys.executable).parent / "reballast"), "up", "--data", str(data)]
-    with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            limit_s = time.monotonic() + READY_S
-            while not (data / "endpoint.json").exists():
-                if process.poll() is not None or time.monotonic() > limit_s:
-                    raise RuntimeError("the server did not get ready")
-                time.sleep(_POLL_S)
-            yield
-        finally:
-            process.terminate()
 
 
 def _run(where: Path, directory: Path, chosen: Sequence[str]) -> Path:

@@ -21,7 +21,7 @@ _FOREGROUND: Final = "Foreground"
 class Deletion(NamedTuple):
     """The writes of a deletion; ``is_final``: the object goes at once, it does not wait for finalizers.
 
-    ``warning`` says what is deleted although it should stay.
+    ``warning`` names the dependents that are deleted although the client asked to orphan them.
     """
 
     writes: list[clusters.MemberWrite]
