@@ -260,9 +260,9 @@ def test_event_tells_that_dispatching_is_suspended(kubectl: Kubectl) -> None:
 
 
 def test_events_tell_of_a_cluster_that_joined(kubectl: Kubectl) -> None:
-    described = kubectl("describe", "cluster", "member1")
-    assert "Created execution space(karmada-es-member1) for cluster(member1)." in described
-    assert "SyncImpersonationConfigSucceed" in described
+    told = ("Created execution space(karmada-es-member1) for cluster(member1).", "SyncImpersonationConfigSucceed")
+    words = ("describe", "cluster", "member1")
+    kubectl.until_true(lambda: all(each in kubectl(*words) for each in told), lambda: kubectl(*words))
 
 
 def test_completions_of_a_job_are_divided_over_its_clusters(kubectl: Kubectl) -> None:

@@ -153,7 +153,7 @@ class User:
         return {line.split()[0] for line in self("get", "pods").splitlines()[1:]}
 
     def clean_up(self) -> None:
-        """Delete all applied objects and taints, and wait until nothing runs."""
+        """Delete all applied objects and taints, and wait until nothing runs and no cluster is leaving."""
         for cluster in sorted(self._tainted):
             keys = [line["key"] for line in self._taints(cluster)]
             if keys:
@@ -161,6 +161,11 @@ class User:
         if self._applied:
             self("delete", "-f", "-", given="\n---\n".join(self._applied), code=None)
         self.until([], "get", "pods", "-A")
+        self.until_true(lambda: not self._leaving(), lambda: f"still leaving: {self._leaving()}")
+
+    def _leaving(self) -> list[str]:
+        found = cast("list[Json]", self.document("clusters")["items"])
+        return [str(at(each, "metadata", "name")) for each in found if at(each, "metadata", "deletionTimestamp")]
 
     def _taints(self, cluster: str) -> list[dict[str, str]]:
         return cast(
