@@ -260,7 +260,10 @@ def test_event_tells_that_dispatching_is_suspended(kubectl: Kubectl) -> None:
 
 
 def test_events_tell_of_a_cluster_that_joined(kubectl: Kubectl) -> None:
-    told = ("Created execution space(karmada-es-member1) for cluster(member1).", "SyncImpersonationConfigSucceed")
+    told = (
+        "Created execution space(karmada-es-member1) for cluster(member1).",
+        "SyncImpersonationConfigSucceed",
+    )
     words = ("describe", "cluster", "member1")
     kubectl.until_true(lambda: all(each in kubectl(*words) for each in told), lambda: kubectl(*words))
 

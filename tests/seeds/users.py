@@ -165,7 +165,9 @@ class User:
 
     def _leaving(self) -> list[str]:
         found = cast("list[Json]", self.document("clusters")["items"])
-        return [str(at(each, "metadata", "name")) for each in found if at(each, "metadata", "deletionTimestamp")]
+        return [
+            str(at(each, "metadata", "name")) for each in found if at(each, "metadata", "deletionTimestamp")
+        ]
 
     def _taints(self, cluster: str) -> list[dict[str, str]]:
         return cast(
