@@ -8,41 +8,34 @@ same run.
 
 import asyncio
 import gc
-import shutil
-import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from engine.bench import inputs, processes
+from engine.bench import inputs, processes, runs
+from engine.bench.runs import Figures, Progress
 from engine.bench.timing import Timing
 from engine.process import installation
 
 _GROUP: Final = 10
 _BATCH: Final = 500
 
-Progress = Callable[[str], None]
 
-
-def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
+def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> Figures:
     """Measure with a tenth of the bindings and with all; return the figures.
 
     Uses temporary directories. Raises ValueError if the number of clusters is not a multiple of ten.
     """
     if clusters % _GROUP:
         raise ValueError(f"clusters: {clusters} can't be grouped by {_GROUP}; take a multiple of it")
-    figures: dict[str, object] = {"clusters": clusters, "clusters_failed": clusters // _GROUP}
+    figures: Figures = {"clusters": clusters, "clusters_failed": clusters // _GROUP}
     for count in (bindings // _GROUP, bindings):
-        directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
-        try:
+        with runs.directory() as directory:
             figures |= asyncio.run(_measured(clusters, count, directory, progress))
-        finally:
-            shutil.rmtree(directory)
     return figures
 
 
-async def _measured(clusters: int, bindings: int, directory: Path, progress: Progress) -> dict[str, object]:
+async def _measured(clusters: int, bindings: int, directory: Path, progress: Progress) -> Figures:
     gc.collect()
     before_mb = processes.resident_mb()
     groups = clusters // _GROUP

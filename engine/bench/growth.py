@@ -10,17 +10,18 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import ClassVar, Final, Self
 
-import msgspec
 from msgspec import Struct
 
 import engine
 from engine import loop_share
 from engine.bench import growth_inputs as inputs
+from engine.bench.runs import Progress
+from engine.bench.timing import Act
 from engine.log import memory
 from engine.proof import verification
 from engine.reconcilers import replay, worker
@@ -72,6 +73,13 @@ class Row(Struct, frozen=True, rename="camel"):
     exponent: float
     seconds: list[float]
     time_exponent: float
+
+
+class Growth(Struct, frozen=True):
+    """Costs of all parts for each kind of input, where N is ``size``."""
+
+    size: int
+    growth: list[Row]
 
 
 class _Counter:
@@ -155,7 +163,7 @@ class _World:
         return codec.encode(data, head, partition=partition, key=key)
 
 
-def run(size: int, only: str, warn: Callable[[str], None]) -> dict[str, object]:
+def run(size: int, only: str, warn: Progress) -> Growth:
     """Measure each kind of input whose name contains ``only``; raises ValueError if there is none."""
     names = [name for name in inputs.CASES if only in name]
     if not names:
@@ -169,13 +177,12 @@ def run(size: int, only: str, warn: Callable[[str], None]) -> dict[str, object]:
             operations = [costs[part].operations for costs in counted]
             spent_s = [costs[part].seconds for costs in timed]
             rows.append(Row(name, part, operations, exponent(operations), spent_s, exponent(spent_s)))
-    return {"size": size, "growth": rows}
+    return Growth(size, rows)
 
 
-def table(figures: dict[str, object]) -> Iterator[tuple[str, ...]]:
-    """The rows of a table with the columns ``HEADINGS``, from the result of ``run``."""
-    rows: list[Row] = msgspec.convert(msgspec.to_builtins(figures["growth"]), list[Row])
-    for row in rows:
+def table(growth: Growth) -> Iterator[tuple[str, ...]]:
+    """The rows of a table with the columns ``HEADINGS``."""
+    for row in growth.growth:
         operations = (f"{operation:,}" for operation in row.operations)
         seconds = (f"{second:.3f}" for second in row.seconds)
         yield (row.input, row.part, *operations, f"{row.exponent:.2f}", *seconds, f"{row.time_exponent:.2f}")
@@ -221,7 +228,7 @@ async def _measure(
     return costs, await world.records()
 
 
-async def _counted(work: Callable[[], Awaitable[object]], *, is_counted: bool) -> Cost:
+async def _counted(work: Act, *, is_counted: bool) -> Cost:
     with _Counter(is_on=is_counted) as counter:
         await work()
     return counter.cost(0)

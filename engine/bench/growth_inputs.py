@@ -1,6 +1,6 @@
 """Inputs of ``bench growth``: for each kind of input, the state before it, and the input in a given size."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -43,7 +43,10 @@ def joined(count: int = 3, taints: tuple[clusters.Taint, ...] = ()) -> Iterator[
 
 
 def deployment(
-    index: int, labels: Json | None = None, volumes: Sequence[Json] = (), annotations: Json | None = None
+    index: int,
+    labels: Mapping[str, str] | None = None,
+    volumes: Sequence[Json] = (),
+    annotations: Mapping[str, str] | None = None,
 ) -> specs.TemplateApplied:
     """A Deployment in the namespace default."""
     pod: Json = {"containers": [{"name": "main", "image": "nginx"}], "volumes": list(volumes)}
@@ -60,7 +63,7 @@ def deployment(
     return specs.TemplateApplied(manifest=_raw(manifest))
 
 
-def config_map(index: int, data: Json | None = None) -> specs.TemplateApplied:
+def config_map(index: int, data: Mapping[str, str] | None = None) -> specs.TemplateApplied:
     """A ConfigMap in the namespace default."""
     head: Json = {"name": f"config{index}", "namespace": "default"}
     manifest: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": head, "data": data or {}}
@@ -213,7 +216,7 @@ def _dependents(count: int) -> Iterator[Events]:
 
 
 def _labels(count: int) -> Iterator[Events]:
-    labels: Json = {f"label{index}": "x" for index in range(count)}
+    labels = {f"label{index}": "x" for index in range(count)}
     yield [
         deployment(0, labels),
         policy("p", [{**_DEPLOYMENT, "labelSelector": {"matchLabels": {"label1": "x"}}}]),

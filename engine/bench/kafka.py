@@ -21,6 +21,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from engine.bench import inputs, kafka_loop, processes
+from engine.bench.runs import Figures, Progress
 from engine.log.kafka import address, appending, clients, partition_followers
 from engine.log.kafka import topics as preparing
 from engine.reconcilers import replay
@@ -37,24 +38,21 @@ _DECIDED: Final = codec.catalogue.BY_STRUCT[decisions.ScheduleDecided].type.enco
 _STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type.encode()
 _OUTPUTS: Final = (topics.DECISIONS, topics.WORKS)
 
-Progress = Callable[[str], None]
 
-
-def run(where: str, bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
+def run(where: str, bindings: int, progress: Progress = lambda _: None) -> Figures:
     """Measure one worker, two workers, and the plain loop, each on its own topics; raises LogError without brokers."""
-    figures: dict[str, object] = {"bindings": bindings}
+    figures: Figures = {"bindings": bindings}
     outputs = _Outputs()
+    one_per_s = 0.0
     for workers in (1, 2):
         progress(f"{workers} worker{'s' if workers > 1 else ''}")
         measured = asyncio.run(_measure(_fresh(where), workers, bindings, outputs))
+        one_per_s = one_per_s or measured["inputs_per_s"]
         figures |= {f"workers_{workers}_{name}": value for name, value in measured.items()}
     progress("the bare loop, as baseline")
     figures["baseline"] = "a bare consume-transform-produce loop of the same records, in transactions"
-    figures |= asyncio.run(_bare(_fresh(where), bindings, outputs))
-    figures["ratio"] = round(
-        float(str(figures["workers_1_inputs_per_s"])) / float(str(figures["baseline_per_s"])), 2
-    )
-    return figures
+    bare = asyncio.run(_bare(_fresh(where), bindings, outputs))
+    return figures | bare | {"ratio": round(one_per_s / bare["baseline_per_s"], 2)}
 
 
 class _Outputs:
@@ -113,7 +111,7 @@ class _Watch:
             self.seen_s.setdefault(headers.get("ce_subject", b"").decode(), time.perf_counter())
 
 
-async def _measure(where: str, workers: int, bindings: int, outputs: _Outputs) -> dict[str, object]:
+async def _measure(where: str, workers: int, bindings: int, outputs: _Outputs) -> dict[str, float]:
     async with _watching(where) as (log, watch), _working(where, workers) as running:
         await log.append([*inputs.joined(), inputs.policy()])
         await watch.until(lambda: len(watch.owned) == topics.SHARDS)
@@ -151,7 +149,7 @@ class _CountingLog(partition_followers.FollowedLog):
         return batch
 
 
-async def _replayed(where: str) -> dict[str, object]:
+async def _replayed(where: str) -> dict[str, float]:
     """Time to recover all shards from the first record, without snapshots."""
     at = address.parse(where)
     log = _CountingLog(at)
@@ -170,7 +168,7 @@ async def _replayed(where: str) -> dict[str, object]:
     return {"replayed_events": log.count, "replayed_per_s": round(log.count / took_s)}
 
 
-async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, object]:
+async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, float]:
     """Latency of decisions at a hundred inputs per second."""
     began: dict[str, float] = {}
 
@@ -188,7 +186,7 @@ async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, object]:
     return {"p50_ms": round(took[PACED // 2], 1), "p99_ms": round(took[PACED * 99 // 100], 1)}
 
 
-async def _bare(where: str, bindings: int, outputs: _Outputs) -> dict[str, object]:
+async def _bare(where: str, bindings: int, outputs: _Outputs) -> dict[str, float]:
     async with _watching(where) as (log, watch), _samples(outputs.some) as path:
         batch = [inputs.deployment(index) for index in range(bindings)]
         command = [sys.executable, "-m", "engine.bench.kafka_loop", str(outputs.per_input), path]

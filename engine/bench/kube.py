@@ -7,11 +7,9 @@ request body, in the same run.
 
 import asyncio
 import contextlib
-import shutil
 import ssl
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -21,8 +19,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.bench import inputs, kube_bodies, processes
+from engine.bench import inputs, kube_bodies, processes, runs
 from engine.bench.kube_client import Connection
+from engine.bench.runs import Figures, Progress
+from engine.bench.timing import Act
 from engine.identity.endpoint import FILE, Endpoint
 
 CONNECTIONS: Final = 16
@@ -34,8 +34,6 @@ _READY_S: Final = 60
 _SECONDS_MAX: Final = 600
 _POLL_S: Final = 0.02
 _MODULE: Final = "engine.bench.kube_server"
-
-Progress = Callable[[str], None]
 
 
 class Sizes(Struct, frozen=True, kw_only=True):
@@ -51,17 +49,14 @@ class Sizes(Struct, frozen=True, kw_only=True):
 _USUAL: Final = Sizes()
 
 
-def run(bindings: int, progress: Progress = lambda _: None, sizes: Sizes = _USUAL) -> dict[str, object]:
+def run(bindings: int, progress: Progress = lambda _: None, sizes: Sizes = _USUAL) -> Figures:
     """Run the benchmark in a temporary directory; return the figures."""
-    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
-    try:
+    with runs.directory() as directory:
         return asyncio.run(_measured(bindings, directory, progress, sizes))
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
-async def _measured(bindings: int, directory: Path, progress: Progress, sizes: Sizes) -> dict[str, object]:
-    figures: dict[str, object] = {"bindings": bindings, "connections": CONNECTIONS, "reference": REFERENCE}
+async def _measured(bindings: int, directory: Path, progress: Progress, sizes: Sizes) -> Figures:
+    figures: Figures = {"bindings": bindings, "connections": CONNECTIONS, "reference": REFERENCE}
     progress("a bare route, as baseline")
     async with served(directory / "bare", "bare") as bare:
         async with bare.connections() as connections:
@@ -70,13 +65,15 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
                 lambda: _send_over(connections, sizes.bare, lambda connection, _: connection.post("/", body))
             )
         figures["baseline"] = "POST to a bare Starlette route of the same server, same TLS, same body"
-        figures |= _rates("baseline", sizes.bare, took_s, used_s)
+        baseline = _rates("baseline", sizes.bare, took_s, used_s)
+        figures |= baseline
     async with served(directory / "run") as server:
         await server.write(kube_bodies.POLICIES, inputs.policy().value)
         progress("creates at 100 a second")
         figures |= await _paced(server, sizes.paced)
         progress(f"{bindings} creates over {CONNECTIONS} connections")
-        figures |= await _created(server, bindings)
+        created = await _created(server, bindings)
+        figures |= created
         progress("gets")
         async with server.connections() as connections:
             path = f"{kube_bodies.DEPLOYMENTS}/{kube_bodies.name(0)}"
@@ -88,10 +85,8 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
         figures |= await _listed(server, bindings + sizes.paced)
         progress(f"{sizes.watchers} watchers")
         figures |= await _fanned_out(server, sizes)
-    figures["create_to_baseline"] = round(
-        float(str(figures["create_cpu_us"])) / max(float(str(figures["baseline_cpu_us"])), 1.0), 1
-    )
-    return figures
+    to_baseline = created["create_cpu_us"] / max(baseline["baseline_cpu_us"], 1.0)
+    return figures | {"create_to_baseline": round(to_baseline, 1)}
 
 
 class Server:
@@ -121,7 +116,7 @@ class Server:
         async with self.connections(1) as (only,):
             await only.post(path, bytes(manifest))
 
-    async def timed(self, act: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+    async def timed(self, act: Act) -> tuple[float, float]:
         """Elapsed seconds of an action, and processor seconds of the server and its child processes."""
         used_s = await asyncio.to_thread(self._used_s)
         start = time.perf_counter()
@@ -148,7 +143,7 @@ async def _send_over(
             tasks.create_task(ask_all(connection_))
 
 
-async def _created(server: Server, count: int) -> dict[str, object]:
+async def _created(server: Server, count: int) -> dict[str, float]:
     bodies = [kube_bodies.deployment(kube_bodies.name(index)) for index in range(count)]
     path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
     placed_s = 0.0
@@ -173,7 +168,7 @@ async def _created(server: Server, count: int) -> dict[str, object]:
     }
 
 
-async def _paced(server: Server, count: int) -> dict[str, object]:
+async def _paced(server: Server, count: int) -> Figures:
     """Latency from sending a create to the watch event with its decision, at a hundred creates per second."""
     began: dict[bytes, float] = {}
     path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
@@ -198,7 +193,7 @@ async def _paced(server: Server, count: int) -> dict[str, object]:
     return _delays("decision", [seen[name] - began_s for name, began_s in began.items()])
 
 
-async def _listed(server: Server, count: int) -> dict[str, object]:
+async def _listed(server: Server, count: int) -> Figures:
     sizes: list[int] = []
     async with server.connections(1) as (only,):
 
@@ -214,7 +209,7 @@ async def _listed(server: Server, count: int) -> dict[str, object]:
     }
 
 
-async def _fanned_out(server: Server, sizes: Sizes) -> dict[str, object]:
+async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
     """Latency from sending a create until each watch has its event, at fifty creates per second."""
     delays: list[float] = []
     async with server.connections(sizes.watchers) as watching, server.connections(1) as (only,):
@@ -312,11 +307,11 @@ def _endpoint(directory: Path) -> Endpoint:
         time.sleep(_POLL_S)
 
 
-def _rates(name: str, count: int, took_s: float, used_s: float) -> dict[str, object]:
+def _rates(name: str, count: int, took_s: float, used_s: float) -> dict[str, float]:
     return {f"{name}_per_s": round(count / took_s, 1), f"{name}_cpu_us": round(used_s / count * 1e6)}
 
 
-def _delays(name: str, delays: list[float]) -> dict[str, object]:
+def _delays(name: str, delays: list[float]) -> Figures:
     delays.sort()
     return {
         f"{name}_p50_ms": round(delays[len(delays) // 2] * 1e3, 2),

@@ -5,13 +5,12 @@ queued writers.
 """
 
 import asyncio
-import shutil
-import tempfile
 import time
 from pathlib import Path
 from typing import Final
 
-from engine.bench import inputs
+from engine.bench import inputs, runs
+from engine.bench.runs import Figures
 from engine.log import sqlite, sqlite_reading, sqlite_table
 from events.records import Record
 
@@ -25,18 +24,15 @@ _INDEX: Final = "CREATE UNIQUE INDEX positions ON records (slot, offset)"
 _INSERT: Final = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
-def run(events: int) -> dict[str, object]:
+def run(events: int) -> Figures:
     """Append ``events`` records in commits of 1, 100 and 1,000, and read them; figures are records per second."""
-    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
-    try:
+    with runs.directory() as directory:
         return asyncio.run(_measure(events, directory))
-    finally:
-        shutil.rmtree(directory)
 
 
-async def _measure(events: int, directory: Path) -> dict[str, object]:
+async def _measure(events: int, directory: Path) -> Figures:
     batch = [inputs.deployment(index) for index in range(events)]
-    figures: dict[str, object] = {
+    figures: Figures = {
         "events": events,
         "bytes_per_event": len(batch[0].value) + len(batch[0].headers_json),
     }

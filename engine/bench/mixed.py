@@ -8,16 +8,15 @@ own.
 
 import asyncio
 import random
-import shutil
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import httpx
 
-from engine.bench import kube, processes
+from engine.bench import kube, processes, runs
+from engine.bench.runs import Figures, Progress
 from engine.log.sqlite_reading import SqliteReader
 
 DEPLOYMENTS: Final = 200
@@ -51,18 +50,13 @@ _POLICY: Final = {
     },
 }
 
-Progress = Callable[[str], None]
 
-
-def run(commands: int, progress: Progress = lambda _: None) -> dict[str, object]:
+def run(commands: int, progress: Progress = lambda _: None) -> Figures:
     """Run the benchmark in a temporary directory; return the figures."""
-    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
-    try:
+    with runs.directory() as directory:
         figures = asyncio.run(_measured(commands, directory / "run", progress))
         # The server has stopped and checkpointed its write-ahead logs, so file sizes are final.
         size = sum(path.stat().st_size for path in (directory / "run").rglob("*") if path.is_file())
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
     return figures | {"disk_mb": round(size / 2**20, 1), "bytes_per_command": round(size / commands)}
 
 
@@ -136,8 +130,8 @@ class _Client:
         return self._random.choice(self._names)
 
 
-async def _measured(commands: int, directory: Path, progress: Progress) -> dict[str, object]:
-    figures: dict[str, object] = {"commands": commands, "clients": _CLIENTS}
+async def _measured(commands: int, directory: Path, progress: Progress) -> Figures:
+    figures: Figures = {"commands": commands, "clients": _CLIENTS}
     async with kube.served(directory, "tutorial") as server:
         figures |= await _resources(server.pid, directory, 0)
         limits = httpx.Limits(max_connections=_CLIENTS)
@@ -176,10 +170,10 @@ async def _send_commands(clients: Sequence[_Client], count: int) -> None:
             tasks.create_task(give(client))
 
 
-async def _resources(pid: int, directory: Path, quarter: int) -> dict[str, object]:
+async def _resources(pid: int, directory: Path, quarter: int) -> Figures:
     """Number of records, memory of server and views in MiB, and size of all SQLite files with their logs."""
 
-    def measure() -> dict[str, object]:
+    def measure() -> Figures:
         views = sum(map(processes.resident_of, processes.children(pid)))
         size = sum(path.stat().st_size for path in directory.rglob("*.sqlite*"))
         return {

@@ -6,10 +6,8 @@ the same changes from the same API and does nothing with them.
 
 import asyncio
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -22,8 +20,8 @@ from msgspec import Struct
 
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi, Resource
-from engine.bench import karmada_api, processes
-from engine.bench.kube import Progress
+from engine.bench import karmada_api, processes, runs
+from engine.bench.runs import Figures, Progress
 from engine.identity.endpoint import FILE, Endpoint
 from engine.process import log_places
 from events import codec, observations, times, topics
@@ -89,22 +87,19 @@ class _Command:
             time.sleep(_POLL_S)
 
 
-def run(bindings: int, progress: Progress = lambda _: None, sizes: Sizes = _USUAL) -> dict[str, object]:
+def run(bindings: int, progress: Progress = lambda _: None, sizes: Sizes = _USUAL) -> Figures:
     """Run the benchmark in a temporary directory; return the figures."""
-    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
-    try:
-        figures: dict[str, object] = {"bindings": bindings}
+    with runs.directory() as directory:
+        figures: Figures = {"bindings": bindings}
         with _api() as url:
             figures |= _observed(url, directory, bindings, progress, sizes.changes)
         with _api() as url:
             figures |= _scheduled(url, directory, bindings, progress, sizes.decided)
         return figures
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
-def _observed(url: str, directory: Path, bindings: int, progress: Progress, paced: int) -> dict[str, object]:
-    figures: dict[str, object] = {}
+def _observed(url: str, directory: Path, bindings: int, progress: Progress, paced: int) -> Figures:
+    figures: Figures = {}
     with _command("observe", url, directory / "observe") as command:
         empty_mb = processes.resident_of(command.pid)
         progress(f"{bindings} changes at once, observed")
@@ -112,7 +107,8 @@ def _observed(url: str, directory: Path, bindings: int, progress: Progress, pace
         _ask(url, "bind", bindings, 0, scheduler=_OTHER)
         command.wait(karmada_api.CLUSTERS + bindings)
         took_s = time.perf_counter() - start_s
-        figures["observed_per_s"] = round(bindings / took_s)
+        observed_per_s = round(bindings / took_s)
+        figures["observed_per_s"] = observed_per_s
         figures["observed_cpu_us"] = round((processes.cpu_s(command.pid) - used_s) / bindings * 1e6)
         figures["kb_per_binding"] = round(
             (processes.resident_of(command.pid) - empty_mb) * 1024 / bindings, 1
@@ -134,15 +130,14 @@ def _observed(url: str, directory: Path, bindings: int, progress: Progress, pace
     start_s = time.perf_counter()
     asyncio.run(_read(url, bindings))
     figures["baseline"] = "the same watch, each line decoded and dropped"
-    figures["baseline_per_s"] = round(bindings / (time.perf_counter() - start_s))
-    figures["baseline_to_observed"] = round(
-        int(str(figures["baseline_per_s"])) / max(int(str(figures["observed_per_s"])), 1), 1
-    )
+    baseline_per_s = round(bindings / (time.perf_counter() - start_s))
+    figures["baseline_per_s"] = baseline_per_s
+    figures["baseline_to_observed"] = round(baseline_per_s / max(observed_per_s, 1), 1)
     return figures
 
 
-def _scheduled(url: str, directory: Path, bindings: int, progress: Progress, paced: int) -> dict[str, object]:
-    figures: dict[str, object] = {}
+def _scheduled(url: str, directory: Path, bindings: int, progress: Progress, paced: int) -> Figures:
+    figures: Figures = {}
     count = min(bindings, _BURST)
     with _command("scheduler", url, directory / "schedule", "--writes-per-second", "100000") as command:
         progress(f"decisions on bindings at {DECIDED_PER_S} a second")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from engine.bench.runs import Figures
 from engine.kubeapi.values import selectors
 from engine.objects import clusters, placements
 from engine.placement import decisions, fleet, requests, schedule
@@ -30,7 +31,7 @@ _KINDS: Final = 60
 _REGIONS: Final = 8
 
 
-def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: int = 0) -> dict[str, object]:
+def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: int = 0) -> Figures:
     """Measure one mode for some seconds; the prefix ``steady-`` or ``fresh-`` rescales an earlier result.
 
     With ``grades``, each cluster has a resource model with that many grades. Raises `ValueError` if the mode
@@ -246,7 +247,7 @@ def _turn(
     return turn
 
 
-def _seconds_each(turn: Callable[[], object], count: int, seconds: float) -> tuple[float, float]:
+def _seconds_each(turn: Callable[[], None], count: int, seconds: float) -> tuple[float, float]:
     """Mean seconds per item of a turn with ``count`` items: elapsed time, and processor time.
 
     The two differ if other programs use the same core.
@@ -262,7 +263,7 @@ def _seconds_each(turn: Callable[[], object], count: int, seconds: float) -> tup
             return passed / done, (time.process_time() - start_cpu) / done
 
 
-def _one_by_one(known: fleet.Fleet, replicas: int) -> list[int]:
+def _one_by_one(known: fleet.Fleet, replicas: int) -> None:
     """The baseline: Webster's method by its definition, one replica at a time."""
     votes: list[int] = known.pods.tolist()
     seats = [0] * len(votes)
@@ -272,4 +273,3 @@ def _one_by_one(known: fleet.Fleet, replicas: int) -> list[int]:
         _, _, rank = queue[0]
         seats[rank] += 1
         heapq.heapreplace(queue, (-votes[rank] / (2 * seats[rank] + 1), seats[rank], rank))
-    return seats

@@ -10,16 +10,15 @@ A running engine decides about one Deployment after another, first alone, then w
 
 import asyncio
 import contextlib
-import shutil
-import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from engine.bench import inputs, processes, timing
+from engine.bench import inputs, processes, runs, timing
+from engine.bench.runs import Figures, Progress
 from engine.log import sqlite
 from engine.plans import planning
 from engine.plans.fork import Failure, Input
@@ -35,23 +34,16 @@ _BATCH: Final = 500
 _SAMPLE_S: Final = 0.2
 _DECIDED: Final = 100
 
-Progress = Callable[[str], None]
 
-
-def run(
-    bindings: int, moved: int | None, clusters: int, progress: Progress = lambda _: None
-) -> dict[str, object]:
+def run(bindings: int, moved: int | None, clusters: int, progress: Progress = lambda _: None) -> Figures:
     """Run the benchmark in a temporary directory; return the figures. Raises ValueError for impossible numbers."""
     moved = max(bindings // 10, 1) if moved is None else moved
     if clusters % _GROUP or clusters == _GROUP:
         raise ValueError(f"clusters: {clusters} can't be grouped by {_GROUP}; take 20, 30, …")
     if moved > bindings:
         raise ValueError(f"moved: {moved} are more than all {bindings} Deployments; take fewer")
-    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
-    try:
+    with runs.directory() as directory:
         return asyncio.run(_measured(_Fleet(clusters, bindings, moved), directory, progress))
-    finally:
-        shutil.rmtree(directory)
 
 
 class _Fleet:
@@ -83,8 +75,8 @@ class _Fleet:
         return inputs.taint(self.first[0])
 
 
-async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> dict[str, object]:
-    figures: dict[str, object] = {
+async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figures:
+    figures: Figures = {
         "bindings": fleet.bindings,
         "clusters": len(fleet.names),
         "moved": fleet.moved,
@@ -153,7 +145,7 @@ async def _made(running: installation.Installation, fleet: _Fleet) -> list[float
     return took
 
 
-async def _decided(running: installation.Installation, fleet: _Fleet, directory: Path) -> dict[str, object]:
+async def _decided(running: installation.Installation, fleet: _Fleet, directory: Path) -> Figures:
     """Measure how soon the running engine decides about an edit, alone and while plans are made all the time."""
     alone = await _latencies(running, fleet, 4)
     async with contextlib.aclosing(PlanProcesses(directory, None, (), list)) as planner:
@@ -220,7 +212,7 @@ class _Plans:
 
 
 @contextlib.asynccontextmanager
-async def _peak_mb(planner: PlanProcesses, figures: dict[str, object]) -> AsyncGenerator[None]:
+async def _peak_mb(planner: PlanProcesses, figures: Figures) -> AsyncGenerator[None]:
     """Record the highest memory of the processes of the plans, each shared page counted once."""
     peak = 0.0
 

@@ -4,13 +4,12 @@ The baseline is to read and decode the same records in the same run.
 """
 
 import asyncio
-import shutil
-import tempfile
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from engine.bench import inputs
+from engine.bench import inputs, runs
+from engine.bench.runs import Figures
+from engine.bench.timing import Act
 from engine.log import port, reading, sqlite_reading
 from engine.process import installation
 from engine.proof import verification
@@ -22,14 +21,11 @@ from projections import runner, store
 _BATCH = 500
 
 
-def run(bindings: int) -> dict[str, object]:
+def run(bindings: int) -> Figures:
     """Record the history of that many Deployments, then replay it; figures are events per second."""
-    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
-    try:
+    with runs.directory() as directory:
         asyncio.run(_record(bindings, directory))
         return asyncio.run(_measure(bindings, directory))
-    finally:
-        shutil.rmtree(directory)
 
 
 async def _record(bindings: int, directory: Path) -> None:
@@ -41,7 +37,7 @@ async def _record(bindings: int, directory: Path) -> None:
         await running.settled()
 
 
-async def _measure(bindings: int, directory: Path) -> dict[str, object]:
+async def _measure(bindings: int, directory: Path) -> Figures:
     log = sqlite_reading.SqliteReader(directory)
     events = log.last_number()
     took = {
@@ -51,7 +47,7 @@ async def _measure(bindings: int, directory: Path) -> dict[str, object]:
         "views": await _timed(lambda: _views(log)),
     }
     await log.aclose()
-    found: dict[str, object] = {"bindings": bindings, "events": events}
+    found: Figures = {"bindings": bindings, "events": events}
     for name, seconds in took.items():
         found[f"{name}_per_s"] = round(events / seconds)
     for name in ("recover", "verify", "views"):
@@ -60,7 +56,7 @@ async def _measure(bindings: int, directory: Path) -> dict[str, object]:
     return found
 
 
-async def _timed(work: Callable[[], Awaitable[object]]) -> float:
+async def _timed(work: Act) -> float:
     start = time.perf_counter()
     await work()
     return time.perf_counter() - start

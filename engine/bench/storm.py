@@ -7,14 +7,13 @@ to the log, in the same run.
 
 import asyncio
 import gc
-import shutil
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from engine.bench import inputs, processes, timing
+from engine.bench import inputs, processes, runs, timing
+from engine.bench.runs import Figures, Progress
 from engine.log import sqlite
 from engine.log.port import NumberedLog
 from engine.process import installation
@@ -33,12 +32,10 @@ REFERENCE: Final = {
 }
 """Figures of Karmada for the same load on the same kind of machine."""
 
-Progress = Callable[[str], None]
 
-
-async def measure(bindings: int, directory: Path, progress: Progress) -> dict[str, object]:
+async def measure(bindings: int, directory: Path, progress: Progress) -> Figures:
     """Apply, rebalance and taint ``bindings`` Deployments in one process; return the figures."""
-    figures: dict[str, object] = {"bindings": bindings, "reference": REFERENCE}
+    figures: Figures = {"bindings": bindings, "reference": REFERENCE}
     gc.collect()
     before_mb = processes.resident_mb()
     async with installation.opened(directory / "run", inputs.members()) as running:
@@ -55,30 +52,29 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> dict[st
             (processes.resident_mb() - before_mb) * 10_000 / bindings, 1
         )
         progress(f"a rebalancer of {min(bindings, REBALANCED)} workloads")
-        figures["rebalance_s"] = round(await bench.rebalance(min(bindings, REBALANCED)), 3)
+        rebalance_s = round(await bench.rebalance(min(bindings, REBALANCED)), 3)
+        figures["rebalance_s"] = rebalance_s
         await running.settled()
         progress("a NoExecute taint on member1")
-        figures["taint_s"] = round(await bench.taint(bindings), 3)
+        taint_s = round(await bench.taint(bindings), 3)
+        figures["taint_s"] = taint_s
         await running.settled()
         everything = await _all(running.log)
     figures["records"] = len(everything)
     figures["records_per_binding"] = round(len(everything) / bindings, 1)
     progress("the log alone, as baseline")
     baseline_s = await _append_alone(everything, directory / "baseline")
-    total_s = applied_s + float(str(figures["taint_s"])) + float(str(figures["rebalance_s"]))
+    total_s = applied_s + taint_s + rebalance_s
     figures["baseline"] = "appending all of these records to the log alone, 500 a commit"
     figures["baseline_s"] = round(baseline_s, 3)
     figures["ratio"] = round(total_s / baseline_s, 2)
     return figures
 
 
-def run(bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
+def run(bindings: int, progress: Progress = lambda _: None) -> Figures:
     """Run the benchmark in a temporary directory; return the figures."""
-    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
-    try:
+    with runs.directory() as directory:
         return asyncio.run(measure(bindings, directory, progress))
-    finally:
-        shutil.rmtree(directory)
 
 
 class _Bench:
@@ -86,7 +82,7 @@ class _Bench:
         self._running = running
         self._timing = timing.Timing(running)
 
-    async def singles(self) -> dict[str, object]:
+    async def singles(self) -> Figures:
         """Latency in an idle process: one Deployment at a time, until its decision is visible."""
         took: list[float] = []
         for index in range(SINGLE):

@@ -6,15 +6,14 @@ and so should the memory of a proof. The baseline is to read and decode the same
 
 import asyncio
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from engine.bench import inputs, processes
+from engine.bench import inputs, processes, runs
+from engine.bench.runs import Figures, Progress
 from engine.log import reading, sqlite, sqlite_reading
 from engine.process import installation, log_places, proofs
 from engine.proof import verification
@@ -29,24 +28,20 @@ _SAMPLE_S: Final = 0.2
 _PARTS: Final = (100, 10, 1)
 _COUNT_MIN: Final = 2_000
 
-Progress = Callable[[str], None]
 _ResultT = TypeVar("_ResultT")
 
 
-def run(count: int, parallel: int, progress: Progress = lambda _: None) -> dict[str, object]:
+def run(count: int, parallel: int, progress: Progress = lambda _: None) -> Figures:
     """Record that many records, then prove parts of them and all; return the figures.
 
     Raises ValueError for too few records.
     """
     if count < _COUNT_MIN:
         raise ValueError(f"records: a hundredth of {count} can't be proved; take {_COUNT_MIN} or more")
-    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
-    try:
+    with runs.directory() as directory:
         progress(f"{count:,} records are written")
         asyncio.run(_record(count, directory))
         return asyncio.run(_measured(count, parallel, directory, progress))
-    finally:
-        shutil.rmtree(directory)
 
 
 async def _record(count: int, directory: Path) -> None:
@@ -71,9 +66,9 @@ async def _record(count: int, directory: Path) -> None:
     await log.aclose()
 
 
-async def _measured(count: int, parallel: int, directory: Path, progress: Progress) -> dict[str, object]:
+async def _measured(count: int, parallel: int, directory: Path, progress: Progress) -> Figures:
     place = log_places.LogPlace(str(directory))
-    figures: dict[str, object] = {"records": count, "processes": parallel}
+    figures: Figures = {"records": count, "processes": parallel}
     took_s = 0.0
     for part in _PARTS:
         last = count // part

@@ -19,6 +19,7 @@ from engine.agent.member import GRACE_SECONDS, Settings
 from engine.agent.member_api import MemberApi
 from engine.cli import apply, failures, kube_objects, options, output, results, server_location
 from engine.cli.kube_objects import KubeObjects, Target
+from engine.cli.results import Result
 from events.clusters import ApiKind
 from events.json_values import Json, as_text, at
 from events.validation import known_kinds
@@ -77,7 +78,7 @@ def join(  # each is an option of the command
     return failures.OK
 
 
-def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Json:
+def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Result:
     """Create the Cluster, or update spec and status of an existing one; return the result."""
     target = Target(kube_objects.CLUSTER, "", name)
     manifest: Json = {
@@ -88,7 +89,7 @@ def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Json:
         "status": status,
     }
     result = apply.applied(objects, target, manifest)
-    if result.get("problems") or result.get("action") == "created":
+    if result.problems or result.action == "created":
         return result
     reply = objects.patch(target, {"status": status}, part="status")
     return kube_objects.result(target, "configured", reply) if reply.is_refusal else result

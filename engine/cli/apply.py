@@ -7,8 +7,9 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from engine.cli import failures, kube_objects, options, results, table_rows, three_way
+from engine.cli import failures, kube_objects, options, results, three_way
 from engine.cli.kube_objects import KubeObjects, Target
+from engine.cli.results import Problem, Result
 from engine.domain import marks
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
@@ -109,7 +110,7 @@ def apply_files(
     files: list[tuple[str, bytes]],
     namespace: str,
     chosen: kube_objects.Options = kube_objects.STRICT,
-) -> list[Json]:
+) -> list[Result]:
     """Apply the objects in files, in order; return a result for each."""
     return [
         applied(objects, item.target, item.value, chosen, item.source)
@@ -121,7 +122,7 @@ def apply_files(
 
 def delete_files(
     objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str, *, dry_run: bool = False
-) -> list[Json]:
+) -> list[Result]:
     """Delete the objects in files, in reverse order because of dependencies; return a result for each."""
     return [
         objects.delete(item.target, dry_run=dry_run) if isinstance(item, _Document) else item
@@ -135,7 +136,7 @@ def applied(
     value: Json,
     chosen: kube_objects.Options = kube_objects.STRICT,
     source: manifests.Document | None = None,
-) -> Json:
+) -> Result:
     """Create or patch an object; retried from the newest version after a conflict. Returns the result."""
     desired = three_way.with_memory(value)
     # A file that names a resourceVersion demands that version, so its conflicts are not retried.
@@ -198,7 +199,7 @@ def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 
 def _documents(
     objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str
-) -> Iterator[_Document | Json]:
+) -> Iterator[_Document | Result]:
     """The objects in files, in order; a result with problems for each that can't be sent."""
     for name, content in files:
         for entry in manifests.read(content, file=name, limits=LIMITS):
@@ -209,7 +210,7 @@ def _documents(
             )
 
 
-def _document(objects: KubeObjects, source: manifests.Document, namespace: str) -> _Document | Json:
+def _document(objects: KubeObjects, source: manifests.Document, namespace: str) -> _Document | Result:
     """Locate a document in the API; a result with problems if it is incomplete or of an unknown kind."""
     value = source.value
     metadata = object_at(value, "metadata")
@@ -217,12 +218,14 @@ def _document(objects: KubeObjects, source: manifests.Document, namespace: str) 
     for field, text in (("apiVersion", api_version), ("kind", kind), ("metadata.name", name)):
         if not isinstance(text, str) or not text:
             reason = "required" if text in (None, "") else "must be a string"
-            return _misfit(source, {"field": field, "reason": reason})
+            return _misfit(source, Problem(verdict=kube_objects.REFUSED, field=field, reason=reason))
     resource = objects.resource(str(api_version), str(kind))
     if resource is None:
         reason = f'the server has no kind "{kind}" in {api_version}'
         remedy = "correct apiVersion and kind, or apply the kind's CustomResourceDefinition first"
-        return _misfit(source, {"field": "kind", "reason": reason, "remedy": remedy})
+        return _misfit(
+            source, Problem(verdict=kube_objects.REFUSED, field="kind", reason=reason, remedy=remedy)
+        )
     kept = {field: item for field, item in metadata.items() if field not in _SERVER_OWNED}
     placed = str(metadata.get("namespace") or namespace) if resource.namespaced else ""
     kept.pop("namespace", None)
@@ -231,25 +234,32 @@ def _document(objects: KubeObjects, source: manifests.Document, namespace: str) 
     return _Document(source, Target(resource, placed, str(name)), {**value, "metadata": kept})
 
 
-def _misfit(source: manifests.Document, problem: Json) -> Json:
-    problems = [kube_objects.located(source, {"verdict": kube_objects.REFUSED, **problem})]
+def _misfit(source: manifests.Document, problem: Problem) -> Result:
     kind = str(source.value.get("kind") or "object").lower()
-    return {"resource": kind, "name": table_rows.named(source.value), "problems": problems}
+    name = str(object_at(source.value, "metadata").get("name", ""))
+    return Result(resource=kind, name=name, problems=[kube_objects.located(source, problem)])
 
 
-def _unreadable(fault: manifests.Fault) -> Json:
-    position: Json = {"file": fault.file, "document": fault.index, "line": fault.line}
-    problem: Json = {"field": fault.field, "reason": fault.reason, "remedy": fault.remedy}
-    return {"problems": [{"verdict": kube_objects.REFUSED, **problem, **position}]}
+def _unreadable(fault: manifests.Fault) -> Result:
+    problem = Problem(
+        verdict=kube_objects.REFUSED,
+        field=fault.field,
+        reason=fault.reason,
+        remedy=fault.remedy,
+        file=fault.file,
+        document=fault.index,
+        line=fault.line,
+    )
+    return Result(problems=[problem])
 
 
-def _leaving(name: str) -> Json:
-    return {
-        "verdict": kube_objects.LATE,
-        "field": "metadata.deletionTimestamp",
-        "reason": f"cluster {name} is leaving and can't join until it has left",
-        "remedy": "wait until it has left, or remove it at once: reballast unjoin NAME --force",
-    }
+def _leaving(name: str) -> Problem:
+    return Problem(
+        verdict=kube_objects.LATE,
+        field="metadata.deletionTimestamp",
+        reason=f"cluster {name} is leaving and can't join until it has left",
+        remedy="wait until it has left, or remove it at once: reballast unjoin NAME --force",
+    )
 
 
 def _without_status(value: Json) -> Json:
@@ -273,7 +283,7 @@ def _content(value: Json) -> Json:
     return {**_without_status(value), "metadata": metadata}
 
 
-def _print_results(outcomes: list[Json], *, as_json: bool) -> int:
+def _print_results(outcomes: list[Result], *, as_json: bool) -> int:
     if not outcomes and not as_json:
         raise failures.Failure("the files contain no objects", "use other files")
     return results.print_results(outcomes, as_json=as_json)

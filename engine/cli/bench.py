@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Callable
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from cyclopts import App, Parameter, validators
 
+from engine.bench.runs import Figures
 from engine.cli import failures, help_texts, output
 
 app = App(name="bench", help=help_texts.BENCH, help_format="plaintext")
 
+_ResultT = TypeVar("_ResultT")
 _POSITIVE: Final = validators.Number(gte=1)
 
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
@@ -176,7 +178,7 @@ def growth(
         output.table(bench.HEADINGS, bench.table(figures))
 
 
-def _print_figures(measure: Callable[[], dict[str, object]], *, as_json: bool) -> None:
+def _print_figures(measure: Callable[[], Figures], *, as_json: bool) -> None:
     figures = _measured(measure)
     if as_json:
         output.json(figures)
@@ -184,7 +186,7 @@ def _print_figures(measure: Callable[[], dict[str, object]], *, as_json: bool) -
         output.table(("FIGURE", "VALUE"), figures.items())
 
 
-def _measured(measure: Callable[[], dict[str, object]]) -> dict[str, object]:
+def _measured(measure: Callable[[], _ResultT]) -> _ResultT:
     try:
         return measure()
     except ValueError as error:

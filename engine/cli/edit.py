@@ -18,6 +18,7 @@ from engine.cli import (
     yaml_output,
 )
 from engine.cli.kube_objects import KubeObjects, Target
+from engine.cli.results import Problem, Result
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
@@ -76,7 +77,7 @@ def _editable(document: Json) -> Json:
     return {**plain, "metadata": {name: item for name, item in metadata.items() if name not in _SERVER_OWNED}}
 
 
-def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Json:
+def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Result:
     """Send the patch; retried after a conflict unless the same fields were changed by another client.
 
     Without retries an edit would often fail, because the server writes to the same objects, for example a
@@ -88,11 +89,11 @@ def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Js
         return None if three_way.is_contested(patch, before, _editable(live)) else patch
 
     outcome = objects.change(target, "edited", compute)
-    if outcome.get("action") != "unchanged":
+    if outcome.action != "unchanged":
         return outcome
     reason = "another client changed the same fields meanwhile"
     remedy = f"edit it again: reballast edit {target.resource.plural} {target.name}"
-    return kube_objects.refused(target, [{"verdict": kube_objects.LATE, "reason": reason, "remedy": remedy}])
+    return kube_objects.refused(target, [Problem(verdict=kube_objects.LATE, reason=reason, remedy=remedy)])
 
 
 def _edited(shown: Json, path: Path) -> Json | None:

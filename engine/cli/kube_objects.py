@@ -1,6 +1,6 @@
 """Objects of the Kubernetes API for commands that write: paths, requests, and results of writes.
 
-A refused write is a result with ``problems``, as ``results.tell`` prints them; other errors raise Failure.
+A refused write is a result with ``problems``; other errors raise Failure.
 """
 
 import re
@@ -8,10 +8,14 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
-from engine.cli import failures, server_reads
+import msgspec
+from msgspec import Struct, structs
+
+from engine.cli import failures, results, server_reads
 from engine.cli.client import Client, Reply
+from engine.cli.results import Problem, Result
 from engine.objects import manifests
-from events.json_values import Json, object_at, objects_at
+from events.json_values import Json, as_text, at, object_at
 from events.validation import known_kinds as kinds
 
 MANAGER: Final = "reballast-cli"
@@ -23,7 +27,7 @@ TRIES: Final = 20
 
 REFUSED: Final = "refused"
 LATE: Final = "late"
-NOT_FOUND: Final = "not found"
+NOT_FOUND: Final = results.NOT_FOUND
 UNKNOWN: Final = "unknown"
 
 NOT_FOUND_CODE: Final = 404
@@ -41,10 +45,38 @@ _REMEDIES: Final = {
     LATE: "read it again, then retry",
     UNKNOWN: "check whether the change was made, then retry",
 }
+_UNKNOWN_FIELD: Final = "correct or remove it, or apply with --validate=warn"
 _NAMESPACED: Final = 2
 """More words than so many after the version name an object in a namespace: namespaces/shop/pods."""
 
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
+
+
+class _ServedResource(Struct, frozen=True):
+    kind: str
+    name: str
+    namespaced: bool
+
+
+class _ResourceList(Struct, frozen=True):
+    """The kinds of an API group and version; none for the Status of a refusal."""
+
+    resources: list[_ServedResource] = []
+
+
+class _Cause(Struct, frozen=True):
+    field: str = ""
+    message: str = ""
+
+
+class _Details(Struct, frozen=True):
+    name: str = ""
+    causes: list[_Cause] = []
+
+
+class _Status(Struct, frozen=True):
+    message: str = ""
+    details: _Details = _Details()
 
 
 class Resource(NamedTuple):
@@ -125,9 +157,9 @@ class KubeObjects:
             root = "apis" if "/" in api_version else "api"
             reply = self.client.kubernetes("GET", f"{root}/{quote(api_version)}")
             self._served[api_version] = [
-                Resource(api_version, str(entry["kind"]), str(entry["name"]), bool(entry["namespaced"]))
-                for entry in objects_at(reply.body, "resources")
-                if "/" not in str(entry["name"])
+                Resource(api_version, entry.kind, entry.name, entry.namespaced)
+                for entry in msgspec.convert(reply.body, _ResourceList).resources
+                if "/" not in entry.name
             ]
         return next((resource for resource in self._served[api_version] if resource.kind == kind), None)
 
@@ -168,13 +200,13 @@ class KubeObjects:
         path = f"{target.path}/{part}" if part else target.path
         return self.client.kubernetes("PATCH", path, patch, headers=MERGE, query=options.query)
 
-    def delete(self, target: Target, *, dry_run: bool = False) -> Json:
+    def delete(self, target: Target, *, dry_run: bool = False) -> Result:
         """Delete an object; return the result."""
         query = {"dryRun": "All"} if dry_run else {}
         reply = self.client.kubernetes("DELETE", target.path, query=query)
         return result(target, "deleted" + " (dry run)" * dry_run, reply)
 
-    def change(self, target: Target, action: str, compute: Callable[[Json], Json | None]) -> Json:
+    def change(self, target: Target, action: str, compute: Callable[[Json], Json | None]) -> Result:
         """Patch an object with a function of its current state; retried after a conflict.
 
         ``compute`` returns a merge patch, or None if nothing is to be changed. Returns a result as ``result``
@@ -197,35 +229,29 @@ class KubeObjects:
                 return result(target, action, reply)
 
 
-def named(target: Target, action: str, warnings: list[str] | None = None) -> Json:
+def named(target: Target, action: str) -> Result:
     """The result of a successful write."""
-    outcome: Json = {"action": action, **_head(target)}
-    return {**outcome, "warnings": warnings} if warnings else outcome
+    return Result(action=action, resource=target.resource.label, name=target.name, namespace=target.namespace)
 
 
-def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Json:
+def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Result:
     """The result of a write: ``action`` on success, else the problems, with their lines in the file."""
-    if not reply.is_refusal:
-        version = object_at(reply.body, "metadata").get("resourceVersion")
-        outcome = named(target, action, reply.warnings)
-        return {**outcome, "resourceVersion": version} if version else outcome
-    return refused(target, _problems(target, reply), source, reply.warnings)
+    if reply.is_refusal:
+        outcome = refused(target, _problems(target, reply), source)
+    else:
+        version = as_text(at(reply.body, "metadata", "resourceVersion"))
+        outcome = structs.replace(named(target, action), resource_version=version)
+    return structs.replace(outcome, warnings=reply.warnings) if reply.warnings else outcome
 
 
-def refused(
-    target: Target,
-    problems: list[Json],
-    source: manifests.Document | None = None,
-    warnings: list[str] | None = None,
-) -> Json:
+def refused(target: Target, problems: list[Problem], source: manifests.Document | None = None) -> Result:
     """The result of a refused write."""
     if source is not None:
         problems = [located(source, problem) for problem in problems]
-    outcome: Json = {**_head(target), "problems": problems}
-    return {**outcome, "warnings": warnings} if warnings else outcome
+    return structs.replace(named(target, ""), problems=problems)
 
 
-def not_found(target: Target) -> Json:
+def not_found(target: Target) -> Result:
     """The result for an object that does not exist."""
     return refused(target, [_absence(target)])
 
@@ -235,44 +261,31 @@ def verdict(reply: Reply) -> str:
     return _VERDICTS.get(reply.code, UNKNOWN) if reply.is_refusal else ""
 
 
-def located(source: manifests.Document, problem: Json) -> Json:
+def located(source: manifests.Document, problem: Problem) -> Problem:
     """The problem with its position in the file."""
-    position: Json = {"file": source.file, "document": source.index}
-    return {**problem, **position, "line": manifests.line_of(source, str(problem.get("field", "")))}
+    line = manifests.line_of(source, problem.field or "")
+    return structs.replace(problem, file=source.file, document=source.index, line=line)
 
 
-def _head(target: Target) -> Json:
-    head: Json = {"resource": target.resource.label, "name": target.name}
-    return {**head, "namespace": target.namespace} if target.namespace else head
-
-
-def _problems(target: Target, reply: Reply) -> list[Json]:
+def _problems(target: Target, reply: Reply) -> list[Problem]:
     """Problems of a refusal, one for each field that the server names."""
-    message, sort = str(reply.body.get("message", "")), verdict(reply)
-    details = object_at(reply.body, "details")
-    if reply.code == NOT_FOUND_CODE and details.get("name") == target.name:
+    status, sort = msgspec.convert(reply.body, _Status), verdict(reply)
+    if reply.code == NOT_FOUND_CODE and status.details.name == target.name:
         return [_absence(target)]
-    strict: list[Json] = [
-        {
-            "verdict": REFUSED,
-            "field": field,
-            "reason": "unknown field" if problem == "unknown" else "duplicate field",
-            "remedy": "correct or remove it, or apply with --validate=warn"
-            if problem == "unknown"
-            else "remove one",
-        }
-        for problem, field in _STRICT.findall(message)
+    strict = [
+        Problem(verdict=REFUSED, field=field, reason="unknown field", remedy=_UNKNOWN_FIELD)
+        if problem == "unknown"
+        else Problem(verdict=REFUSED, field=field, reason="duplicate field", remedy="remove one")
+        for problem, field in _STRICT.findall(status.message)
     ]
-    if strict and "strict decoding error" in message:
+    if strict and "strict decoding error" in status.message:
         return strict
-    caused: list[Json] = [
-        {"verdict": sort, "field": str(cause.get("field", "")), "reason": str(cause.get("message", ""))}
-        for cause in objects_at(details, "causes")
+    caused = [
+        Problem(verdict=sort, field=cause.field, reason=cause.message) for cause in status.details.causes
     ]
-    remedy = {"remedy": _REMEDIES[sort]} if sort in _REMEDIES else {}
-    return caused or [{"verdict": sort, "reason": message, **remedy}]
+    return caused or [Problem(verdict=sort, reason=status.message, remedy=_REMEDIES.get(sort))]
 
 
-def _absence(target: Target) -> Json:
+def _absence(target: Target) -> Problem:
     where = f" in namespace {target.namespace}" if target.namespace else ""
-    return {"verdict": NOT_FOUND, "reason": f'{target.resource.label} "{target.name}" not found{where}'}
+    return Problem(verdict=NOT_FOUND, reason=f'{target.resource.label} "{target.name}" not found{where}')

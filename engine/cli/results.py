@@ -1,47 +1,75 @@
-"""Output of write results, as kubectl does: one line for each object, or its problems."""
+"""Results of writes, and their output as kubectl's: one line for each object, or its problems."""
 
 from collections.abc import Sequence
-from typing import cast
+
+from msgspec import Struct
 
 from engine.cli import failures, output
-from events.json_values import Json
+
+NOT_FOUND = "not found"
 
 
-def print_results(results: Sequence[Json], *, as_json: bool) -> int:
+class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a write was refused: the cause in one word, the field, and the position in a file."""
+
+    verdict: str = ""
+    field: str | None = None
+    reason: str
+    remedy: str | None = None
+    file: str | None = None
+    document: int | None = None
+    line: int | None = None
+
+
+class Result(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The result of a write: the ``action`` on the object, or the problems.
+
+    ``kept_scheduler`` is the scheduler that a policy keeps though the imported one names another.
+    """
+
+    action: str = ""
+    resource: str | None = None
+    name: str | None = None
+    namespace: str = ""
+    problems: Sequence[Problem] = ()
+    warnings: Sequence[str] = ()
+    resource_version: str = ""
+    kept_scheduler: str = ""
+
+    @property
+    def label(self) -> str:
+        """``deployment.apps/foo``; clusters have their short kind, as in karmadactl."""
+        resource = "cluster" if self.resource == "cluster.cluster.karmada.io" else self.resource
+        return f"{resource or ''}/{self.name or ''}"
+
+
+def print_results(results: Sequence[Result], *, as_json: bool) -> int:
     """Print all results; return the exit code."""
     if as_json:
         output.json(list(results))
     for result in () if as_json else results:
-        for warning in cast("list[str]", result.get("warnings", [])):
+        for warning in result.warnings:
             output.warn(f"Warning: {warning}")
-        problems = cast("list[Json]", result.get("problems", []))
-        if not problems:
-            output.print_line(f"{named(result)} {result.get('action')}")
-        for problem in problems:
+        if not result.problems:
+            output.print_line(f"{result.label} {result.action}")
+        for problem in result.problems:
             _print_problem(result, problem)
-    return failures.FAILED if any(result.get("problems") for result in results) else failures.OK
+    return failures.FAILED if any(result.problems for result in results) else failures.OK
 
 
-def named(result: Json) -> str:
-    """``deployment.apps/foo``; clusters have their short kind, as in karmadactl."""
-    resource = str(result.get("resource", ""))
-    resource = "cluster" if resource == "cluster.cluster.karmada.io" else resource
-    return f"{resource}/{result.get('name', '')}"
-
-
-def _print_problem(result: Json, problem: Json) -> None:
+def _print_problem(result: Result, problem: Problem) -> None:
     position = ""
-    if problem.get("file"):
-        position = f"{problem['file']}:"
-        if problem.get("line"):
-            position += f"{problem['line']}:"
-        if problem.get("document"):
-            position += f" document {problem['document']}:"
+    if problem.file:
+        position = f"{problem.file}:"
+        if problem.line:
+            position += f"{problem.line}:"
+        if problem.document:
+            position += f" document {problem.document}:"
         position += " "
     # A reason "not found" contains the object's name already.
-    is_named = result.get("name") and problem.get("verdict") != "not found"
-    named_object = f"{named(result)}: " if is_named else ""
-    field = f"{problem['field']}: " if problem.get("field") else ""
-    output.warn(f"error: {position}{named_object}{field}{problem.get('reason', '')}")
-    if problem.get("remedy"):
-        output.warn(f"  {problem['remedy']}")
+    is_named = result.name and problem.verdict != NOT_FOUND
+    named_object = f"{result.label}: " if is_named else ""
+    field = f"{problem.field}: " if problem.field else ""
+    output.warn(f"error: {position}{named_object}{field}{problem.reason}")
+    if problem.remedy:
+        output.warn(f"  {problem.remedy}")

@@ -1,19 +1,27 @@
 """Commands that change one property: ``scale``, ``label``, ``taint``, ``untaint``, ``cordon``, ``uncordon``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Final
 
+import msgspec
 from cyclopts import Parameter, validators
 
 from engine.cli import failures, kube_objects, options, results, server_reads
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Resource, Target
+from engine.cli.results import Problem, Result
+from engine.objects import workloads
+from engine.objects.clusters import Taint
+from engine.objects.interpreters import Interpretation
 from events import limits
-from events.json_values import Json, object_at, objects_at
+from events.json_values import Json, list_at, object_at
 
-_CORDON: Final[Json] = {"key": "cluster.karmada.io/unschedulable", "effect": "NoSchedule"}
+_CORDON: Final = Taint(key="cluster.karmada.io/unschedulable", effect="NoSchedule")
 _SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "ReplicaSet")})
 _JOB: Final = ("batch/v1", "Job")
+
+Retaint = Callable[[list[Taint]], list[Taint]]
+"""The function from the taints of a cluster to other ones."""
 
 Replicas = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=limits.REPLICAS_MAX))]
 Overwrite = Annotated[bool, Parameter(negative=(), help="Change labels that have another value already.")]
@@ -84,7 +92,7 @@ def taint(
     return _retaint(server, cluster, *tainting(cluster, texts))
 
 
-def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, Callable[[list[Json]], list[Json]]]:
+def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, Retaint]:
     """Return the action of ``taint`` with these texts, and the function from old taints to new ones."""
     if not texts:
         raise failures.usage("missing taints", "give KEY=VALUE:EFFECT, or KEY:EFFECT- to remove one")
@@ -111,40 +119,40 @@ def cordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
 def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
     """Make a cluster schedulable again."""
 
-    def uncordoned(taints: list[Json]) -> list[Json]:
-        return [taint for taint in taints if taint.get("key") != _CORDON["key"]]
+    def uncordoned(taints: list[Taint]) -> list[Taint]:
+        return [taint for taint in taints if taint.key != _CORDON.key]
 
     return _retaint(server, cluster, "uncordoned", uncordoned)
 
 
-def change_taints(
-    objects: KubeObjects, cluster: str, action: str, compute: Callable[[list[Json]], list[Json]]
-) -> Json:
+def change_taints(objects: KubeObjects, cluster: str, action: str, compute: Retaint) -> Result:
     """Change a cluster's taints with a function of its current ones; return the result."""
 
     def changed(live: Json) -> Json | None:
-        taints = objects_at(live, "spec", "taints")
+        taints = msgspec.convert(list_at(live, "spec", "taints"), list[Taint])
         desired = compute(taints)
-        return None if desired == taints else {"spec": {"taints": desired}}
+        return None if desired == taints else {"spec": {"taints": msgspec.to_builtins(desired)}}
 
     return objects.change(Target(kube_objects.CLUSTER, "", cluster), action, changed)
 
 
-def retainted(cluster: str, taints: list[Json], added: list[Json], removed: list[Json]) -> list[Json]:
+def retainted(
+    cluster: str, taints: list[Taint], added: Sequence[Taint], removed: Sequence[Taint]
+) -> list[Taint]:
     """The taints without ``removed`` and with ``added``; raises Failure if one to remove is absent.
 
-    An added taint replaces one with the same key and effect; an identical one is kept as it is.
+    An added taint replaces one with the same key and effect; an identical one is kept as it is. One in ``removed``
+    without an effect matches all with its key.
     """
     for gone in removed:
         if not any(_matches(taint, gone) for taint in taints):
-            text = f"{gone['key']}:{gone['effect']}" if gone["effect"] else gone["key"]
+            text = f"{gone.key}:{gone.effect}" if gone.effect else gone.key
             raise failures.Failure(f'spec.taints: taint "{text}" not found on {cluster}')
     kept = [taint for taint in taints if not any(_matches(taint, gone) for gone in removed)]
     for taint in added:
-        if any(all(other.get(name, "") == item for name, item in taint.items()) for other in kept):
+        if any(_matches(other, taint) and other.value == taint.value for other in kept):
             continue
-        kept = [other for other in kept if not _matches(other, taint)]
-        kept.append({name: item for name, item in taint.items() if item})
+        kept = [*(other for other in kept if not _matches(other, taint)), taint]
     return kept
 
 
@@ -167,29 +175,27 @@ def read_label(change: str) -> tuple[str, str | None]:
     raise failures.usage(f"{change!r} is not a label", "write KEY=VALUE to set one, KEY- to remove one")
 
 
-def read_taint(text: str) -> Json:
+def read_taint(text: str) -> Taint:
     """Parse a taint; raises Failure if it is invalid."""
     named, colon, effect = text.rpartition(":")
     key, _equals, value = named.partition("=")
     if not colon or not key or not effect:
         raise failures.usage(f"{text!r} is not a taint", "write KEY=VALUE:EFFECT, or KEY:EFFECT")
-    return {"key": key, "value": value, "effect": effect}
+    return Taint(key=key, value=value, effect=effect)
 
 
-def _retaint(
-    server: options.Server, cluster: str, action: str, compute: Callable[[list[Json]], list[Json]]
-) -> int:
+def _retaint(server: options.Server, cluster: str, action: str, compute: Retaint) -> int:
     with server.client() as client:
         name = cluster.removeprefix("cluster/")
         outcome = change_taints(KubeObjects(client), name, action, compute)
         return results.print_results([outcome], as_json=server.json)
 
 
-def _matches(taint: Json, named: Json) -> bool:
-    return taint.get("key") == named["key"] and named["effect"] in ("", taint.get("effect"))
+def _matches(taint: Taint, named: Taint) -> bool:
+    return taint.key == named.key and named.effect in ("", taint.effect)
 
 
-def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) -> Json:
+def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) -> Result:
     """Set the number of replicas of an object by the way of its kind; return the result."""
     resource = target.resource
     name = resource.api_version, resource.kind
@@ -201,18 +207,12 @@ def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) 
         # A custom kind may have a scale subresource; if it has none, the server responds 404.
         reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
         if reply.code == kube_objects.NOT_FOUND_CODE and objects.get(target) is not None:
-            problem = {"reason": f"a {resource.kind} has no replicas", "field": "kind"}
-            remedy = {"remedy": "declare a ReplicaInterpreter for it"} if "." in resource.api_version else {}
-            return kube_objects.refused(target, [{"verdict": kube_objects.REFUSED, **problem, **remedy}])
+            remedy = "declare a ReplicaInterpreter for it" if "." in resource.api_version else None
+            reason = f"a {resource.kind} has no replicas"
+            problem = Problem(verdict=kube_objects.REFUSED, field="kind", reason=reason, remedy=remedy)
+            return kube_objects.refused(target, [problem])
         return kube_objects.result(target, "scaled", reply)
-    patch: Json = {}
-    *steps, last = path.removeprefix(".").split(".")
-    within = patch
-    for step in steps:
-        inner: Json = {}
-        within[step] = inner
-        within = inner
-    within[last] = replicas
+    patch = workloads.with_field({}, workloads.replicas_path("", "", path), replicas)
     return kube_objects.result(target, "scaled", objects.patch(target, patch))
 
 
@@ -220,20 +220,19 @@ def _interpreted(client: Client, resource: Resource) -> str:
     """The path of the replicas of a kind, by its ReplicaInterpreter; empty if it has none."""
     path = ""
     for interpreter in server_reads.pages(client, "objects", kind="ReplicaInterpreter"):
-        spec = object_at(interpreter, "spec")
-        of = object_at(spec, "target")
-        if (of.get("apiVersion"), of.get("kind")) == (resource.api_version, resource.kind):
-            path = str(spec.get("replicasPath") or path)
+        spec = msgspec.convert(interpreter["spec"], Interpretation)
+        if (spec.target.api_version, spec.target.kind) == (resource.api_version, resource.kind):
+            path = spec.replicas_path or path
     return path
 
 
-def _removed(text: str) -> Json:
+def _removed(text: str) -> Taint:
     """Parse a taint to remove; its value is ignored."""
     named, colon, effect = text.partition(":")
     key = named.partition("=")[0]
     if not key:
         raise failures.usage(f"{text!r} is not a taint", "write KEY:EFFECT, or KEY")
-    return {"key": key, "effect": effect if colon else ""}
+    return Taint(key=key, effect=effect if colon else "")
 
 
 def _cluster(cluster: str, texts: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

@@ -9,31 +9,42 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
+from msgspec import Struct
 
 from engine.cli import (
     apply,
     failures,
     output,
     private_server,
-    results,
     server_location,
     set_properties,
     tour_manifests,
 )
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
+from engine.cli.results import Result
+from engine.objects.clusters import Taint
 from events.json_values import Json, at, list_at, object_at, objects_at
 
 _STEP_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.02
 _BAR_CELLS: Final = 10
 _BINDING: Final = "bindings/default/foo-deployment"
-_TAINT: Final[Json] = {"key": "workload-rebalancer-test", "effect": "NoExecute"}
+_TAINT: Final = Taint(key="workload-rebalancer-test", effect="NoExecute")
+
+
+class _Check(Struct, frozen=True, rename="camel"):
+    """An expectation of a step, and whether it was met in time."""
+
+    step: str
+    check: str
+    holds: bool
+    took_ms: int
 
 
 class _Stage(NamedTuple):
@@ -59,7 +70,7 @@ def tour(
             tourist.play()
         finally:
             tourist.clean_up()
-    wrong = sum(not check["holds"] for check in tourist.checks)
+    wrong = sum(not check.holds for check in tourist.checks)
     if as_json:
         report = {
             "server": stage.words,
@@ -163,7 +174,7 @@ class _Tourist:
         self._objects = KubeObjects(client)
         self._print = say
         self._step = ""
-        self.checks: list[Json] = []
+        self.checks: list[_Check] = []
 
     def refuse_if_used(self) -> None:
         """Raise Failure if the tutorial's objects exist already, since the tour would delete them."""
@@ -215,7 +226,7 @@ class _Tourist:
         for result in apply.apply_files(self._objects, [("tour", manifest.encode())], "default"):
             self._print_result(result)
 
-    def _retaint(self, action: str, added: list[Json], removed: list[Json]) -> None:
+    def _retaint(self, action: str, added: Sequence[Taint], removed: Sequence[Taint]) -> None:
         self._print_result(
             set_properties.change_taints(
                 self._objects,
@@ -225,10 +236,10 @@ class _Tourist:
             )
         )
 
-    def _print_result(self, result: Json) -> None:
-        if result.get("problems"):
-            raise failures.Failure(str(result["problems"]))
-        self._print(f"  {results.named(result)} {result.get('action')}")
+    def _print_result(self, result: Result) -> None:
+        if result.problems:
+            raise failures.Failure("; ".join(problem.reason for problem in result.problems))
+        self._print(f"  {result.label} {result.action}")
 
     def _expect(self, text: str, expected: Mapping[str, int]) -> None:
         """Wait until the replicas run as expected, then print them."""
@@ -246,7 +257,7 @@ class _Tourist:
         while not (is_met := holds()) and time.monotonic() - started_s < _STEP_SECONDS:
             time.sleep(_POLL_SECONDS)
         took_ms = (time.monotonic() - started_s) * 1000
-        self.checks.append({"step": self._step, "check": text, "holds": is_met, "tookMs": round(took_ms)})
+        self.checks.append(_Check(self._step, text, is_met, round(took_ms)))
         self._print(f"  {'ok' if is_met else 'WRONG'}  {text} ({took_ms:.0f} ms)")
 
     def _running(self) -> dict[str, int]:

@@ -9,6 +9,7 @@ from cyclopts import Parameter, validators
 from engine.cli import failures, kube_objects, options, output, results
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
+from engine.cli.results import Result
 from events.json_values import Json, object_at, objects_at
 
 WAIT_SECONDS: Final = 60.0
@@ -40,7 +41,7 @@ def unjoin(
         objects = KubeObjects(client)
         uid = _uid(client, name)
         outcomes = [objects.delete(target)]
-        if any(outcome.get("problems") for outcome in outcomes):
+        if outcomes[0].problems:
             return results.print_results(outcomes, as_json=server.json)
         if _has_left(client, name, uid, wait):
             return _print_outcome(outcomes, server, f"cluster/{name} has left")
@@ -49,7 +50,7 @@ def unjoin(
             # Without its finalizer the Cluster is deleted at once, whatever remains in the cluster.
             released = objects.patch(target, {"metadata": {"finalizers": []}})
             outcomes = [kube_objects.result(target, "deleted", released)]
-            if any(outcome.get("problems") for outcome in outcomes):
+            if outcomes[0].problems:
                 return results.print_results(outcomes, as_json=server.json)
             return _print_outcome(outcomes, server, f"cluster/{name} has left by force: {left}")
         if not wait:
@@ -60,7 +61,7 @@ def unjoin(
         )
 
 
-def _print_outcome(outcomes: list[Json], server: options.Server, text: str) -> int:
+def _print_outcome(outcomes: list[Result], server: options.Server, text: str) -> int:
     if server.json:
         return results.print_results(outcomes, as_json=True)
     output.print_line(text)

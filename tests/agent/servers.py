@@ -62,14 +62,14 @@ class Server:
         """Apply objects as the command line does; fail if one is refused."""
         with Client(self.directory) as client:
             results = writes.apply(client, yaml.safe_dump_all(objects).encode())
-        assert not any(each.get("problems") for each in results), results
+        assert not any(each.problems for each in results), results
 
     def delete(self, kind: str, name: str, namespace: str = "default") -> None:
         """Delete an object as the command line does."""
         with Client(self.directory) as client:
             objects = KubeObjects(client)
             result = objects.delete(objects.target(kind, namespace, name))
-        assert not result.get("problems"), result
+        assert not result.problems, result
 
     def ask(self, path: str, **query: str) -> Json:
         """Return the response of a GET on the query API; empty unless its status is 200."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.cli import failures, main, output, server_reads, set_properties, table_rows, yaml_output
 from engine.http import summaries
 from engine.objects import manifests
+from engine.objects.clusters import Taint
 from engine.objects.manifest_limits import Limits
 
 LIMITS = Limits(content_bytes_max=1 << 20, documents_max=2, depth_max=64, repeated_bytes_max=0)
@@ -134,12 +135,12 @@ def test_kinds_without_replicas_have_no_counts() -> None:
 @pytest.mark.parametrize(
     ("word", "taint"),
     [
-        ("a:NoExecute", {"key": "a", "value": "", "effect": "NoExecute"}),
-        ("a=b:NoSchedule", {"key": "a", "value": "b", "effect": "NoSchedule"}),
-        ("example.io/a=b:NoSchedule", {"key": "example.io/a", "value": "b", "effect": "NoSchedule"}),
+        ("a:NoExecute", Taint(key="a", effect="NoExecute")),
+        ("a=b:NoSchedule", Taint(key="a", value="b", effect="NoSchedule")),
+        ("example.io/a=b:NoSchedule", Taint(key="example.io/a", value="b", effect="NoSchedule")),
     ],
 )
-def test_taints_are_parsed_as_by_kubectl(word: str, taint: dict[str, str]) -> None:
+def test_taints_are_parsed_as_by_kubectl(word: str, taint: Taint) -> None:
     assert set_properties.read_taint(word) == taint
 
 

@@ -12,7 +12,8 @@ from typing import Final
 
 from engine.cli import failures
 from engine.cli.client import Client
-from events.json_values import Json, objects_at
+from engine.cli.results import Result
+from events.json_values import Json
 from tests import writes
 from tests.builders import manifests
 from tests.faults import load_objects
@@ -112,13 +113,12 @@ class Writer(threading.Thread):
         else:
             self._command(lambda: writes.untaint(self._client, cluster, load_objects.TAINT), cluster, ABSENT)
 
-    def _command(self, write: Callable[[], list[Json]], name: str, state: str) -> None:
+    def _command(self, write: Callable[[], list[Result]], name: str, state: str) -> None:
         self._ledger.tried[name] = state
         for result in write():
-            problems = objects_at(result, "problems")
-            if any(each.get("verdict") == _UNKNOWN for each in problems):
+            if any(each.verdict == _UNKNOWN for each in result.problems):
                 raise failures.Failure("the outcome is unknown")
-            self.wrong.extend(problems)
+            self.wrong.extend(result.problems)
         self._ledger.acknowledged[name] = state
 
     def _deployment(self) -> str:

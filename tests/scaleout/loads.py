@@ -14,9 +14,10 @@ from typing import Final
 
 from engine.cli import failures
 from engine.cli.client import Client
+from engine.cli.results import Result
 from events import keys
 from events.client import producer, statements
-from events.json_values import Json, objects_at
+from events.json_values import Json
 from tests import writes
 from tests.builders import inputs
 from tests.faults import load_objects
@@ -100,16 +101,14 @@ class Writer(threading.Thread):
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
         for result in self._known(writes.apply(client, manifest)):
-            problems = objects_at(result, "problems")
-            self.wrong += [each for each in problems if each.get("verdict") == "refused"]
-            if not problems:
-                number = int(str(result.get("resourceVersion") or 0))
+            self.wrong += [each for each in result.problems if each.verdict == "refused"]
+            if not result.problems:
+                number = int(result.resource_version or 0)
                 self.acknowledged.append(Acknowledged(text=text, number=number))
 
-    def _known(self, results: list[Json]) -> list[Json]:
+    def _known(self, results: list[Result]) -> list[Result]:
         """Return the results of a write; raises Failure if its outcome is unknown."""
-        problems = [each for result in results for each in objects_at(result, "problems")]
-        if any(each.get("verdict") == "unknown" for each in problems):
+        if any(each.verdict == "unknown" for result in results for each in result.problems):
             raise failures.Failure("the outcome is unknown")
         return results
 

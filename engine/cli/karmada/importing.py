@@ -6,21 +6,21 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Final
 
 from cyclopts import Parameter
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.cli import apply, kube_objects, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.karmada import serving, states
 from engine.cli.karmada.states import State
 from engine.cli.kube_objects import KubeObjects, Target
+from engine.cli.results import Problem, Result
 from engine.domain import bindings
 from events import keys
-from events.json_values import Json, object_at, objects_at, texts
+from events.json_values import Json, object_at
 
 _CREATED: Final = "created"
 _CHANGED: Final = "configured"
 _UNCHANGED: Final = "unchanged"
-_KEPT: Final = "keptScheduler"
 _AT_ONCE: Final = 8
 _SETTLED: Final = 0
 _DIFFERENT: Final = 2
@@ -48,7 +48,7 @@ class Report(Struct, rename="camel"):
     created: dict[str, int]
     changed: dict[str, int]
     same: dict[str, int]
-    refused: list[Json]
+    refused: list[Result]
     bindings: int
     moved: list[Moved]
     notes: list[str]
@@ -99,7 +99,7 @@ def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: boo
     undecided: list[Json] = []
     done = 0
 
-    def write(value: Json) -> Json:
+    def write(value: Json) -> Result:
         return _copied(objects, value, dry_run=dry_run, takes_over=takes_over)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -109,47 +109,47 @@ def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: boo
                 done += 1
                 output.progress(f"copying: {done} of {len(state.objects)} objects")
                 _count(report, kind, result)
-                if result.get(_KEPT) not in bindings.SCHEDULERS:
+                if result.kept_scheduler not in bindings.SCHEDULERS:
                     undecided.append(value)
     output.progress("")
     report.notes += states.undecided(undecided)
     return report
 
 
-def _count(report: Report, kind: str, result: Json) -> None:
-    name = keys.full_name(str(result.get("namespace", "")), str(result.get("name", "")))
-    report.notes += [f"{kind} {name}: {warning}" for warning in texts(result.get("warnings"))]
-    if result.get("problems"):
+def _count(report: Report, kind: str, result: Result) -> None:
+    name = keys.full_name(result.namespace, result.name or "")
+    report.notes += [f"{kind} {name}: {warning}" for warning in result.warnings]
+    if result.problems:
         report.refused.append(result)
         return
-    action = str(result["action"]).partition(" ")[0]
+    action = result.action.partition(" ")[0]
     counts = {_CREATED: report.created, _UNCHANGED: report.same}.get(action, report.changed)
     counts[kind] = counts.get(kind, 0) + 1
 
 
-def _copied(objects: KubeObjects, value: Json, *, dry_run: bool, takes_over: bool) -> Json:
+def _copied(objects: KubeObjects, value: Json, *, dry_run: bool, takes_over: bool) -> Result:
     """Write an object, and the status of a cluster; return the result."""
     chosen = kube_objects.Options("Warn", dry_run)
     kind, metadata = str(value["kind"]), object_at(value, "metadata")
     resource = objects.resource(str(value["apiVersion"]), kind)
     if resource is None:
-        return {"name": metadata.get("name"), "problems": [{"reason": "the kind is not served"}]}
+        return Result(name=str(metadata["name"]), problems=[Problem(reason="the kind is not served")])
     target = Target(resource, str(metadata.get("namespace", "")), str(metadata["name"]))
     if kind in states.POLICY_KINDS:
         return _copied_policy(objects, target, value, chosen, takes_over=takes_over)
     result = apply.applied(objects, target, states.clean(value), chosen)
-    if result.get("problems") or not resource.is_cluster or dry_run:
+    if result.problems or not resource.is_cluster or dry_run:
         return result
     before = objects.get(target)
     reply = objects.patch(target, {"status": value.get("status")}, chosen, part="status")
     is_same = not reply.is_refusal and before is not None and reply.body.get("status") == before.get("status")
-    is_new = result["action"] == _CREATED
+    is_new = result.action == _CREATED
     return result if is_same else kube_objects.result(target, _CREATED if is_new else _CHANGED, reply)
 
 
 def _copied_policy(
     objects: KubeObjects, target: Target, value: Json, chosen: kube_objects.Options, *, takes_over: bool
-) -> Json:
+) -> Result:
     """Write a policy. One that is there keeps the name of its scheduler, or is replaced: the name cannot change."""
     live, desired = objects.get(target), states.clean(value)
     before, after = states.scheduler_of(live or {}), states.scheduler_of(desired)
@@ -157,14 +157,15 @@ def _copied_policy(
         return apply.applied(objects, target, desired, chosen)
     if not takes_over or after != bindings.OURS:
         kept = {**object_at(desired, "spec"), states.SCHEDULER: before}
-        return {**apply.applied(objects, target, {**desired, "spec": kept}, chosen), _KEPT: before}
+        result = apply.applied(objects, target, {**desired, "spec": kept}, chosen)
+        return structs.replace(result, kept_scheduler=before)
     if chosen.dry_run:
         return kube_objects.named(target, _CHANGED)
     gone = objects.delete(target)
-    if gone.get("problems"):
+    if gone.problems:
         return gone
     result = apply.applied(objects, target, desired, chosen)
-    return result if result.get("problems") else {**result, "action": _CHANGED}
+    return result if result.problems else structs.replace(result, action=_CHANGED)
 
 
 def moved(client: Client, state: State) -> list[Moved]:
@@ -203,9 +204,7 @@ def _show(report: Report) -> None:
         output.warn(f"note: {note}")
 
 
-def refusal(result: Json) -> str:
+def refusal(result: Result) -> str:
     """Return a refused object and the reasons in one line."""
-    name = "/".join(filter(None, (str(result.get(field, "")) for field in ("resource", "namespace", "name"))))
-    return f"{name}: " + "; ".join(
-        str(problem.get("reason", "")) for problem in objects_at(result, "problems")
-    )
+    name = "/".join(filter(None, (result.resource, result.namespace, result.name)))
+    return f"{name}: " + "; ".join(problem.reason for problem in result.problems)

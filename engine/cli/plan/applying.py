@@ -12,6 +12,7 @@ from engine.cli import failures, kube_objects, options, results
 from engine.cli.client import Reply
 from engine.cli.kube_objects import KubeObjects
 from engine.cli.plan import asking, changes_since
+from engine.cli.results import Result
 from engine.domain import bindings
 from engine.plans.predictions import Prediction
 from events import tracing
@@ -136,10 +137,10 @@ def _check_unedited(client: asking.PlanningClient, request: Json, basis: Json) -
         raise failures.Failure(f"the plan no longer holds: {name} was edited since", _REMEDY)
 
 
-def _make_all(client: asking.PlanningClient, saved: SavedPlan) -> list[Json]:
+def _make_all(client: asking.PlanningClient, saved: SavedPlan) -> list[Result]:
     """Make the requests of a plan; return their results."""
     objects, written = KubeObjects(client), set[str]()
-    made: list[Json] = []
+    made: list[Result] = []
     for request, basis in saved.based_requests():
         path = str(request["path"]).partition("?")[0]
         reply, tries = None, 0

@@ -13,6 +13,7 @@ from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import applying, asking, checking, domains, showing
 from engine.cli.plan.subjects import SUBJECT, Subject
+from engine.cli.results import Result
 from engine.plans import drills
 from events.json_values import Json, object_at
 
@@ -44,7 +45,7 @@ class Asked:
 
 
 ASKED: Final = Asked()
-Changes = Callable[[KubeObjects], list[Json]]
+Changes = Callable[[KubeObjects], list[Result]]
 
 
 @app.default
@@ -101,7 +102,7 @@ def scale(
     kind, name = properties.split(named[0], "".join(named[1:]))
     count = replicas
 
-    def scaled(objects: KubeObjects) -> list[Json]:
+    def scaled(objects: KubeObjects) -> list[Result]:
         target = objects.target(kind, place.namespace, name)
         return [properties.scaled(objects.client, objects, target, count)]
 
@@ -161,7 +162,7 @@ def rebalance(
     if not (all_workloads or selector or namespace):
         raise failures.usage("say which workloads", "give --all, -l LABELS or -n NAMESPACE")
 
-    def rebalanced(objects: KubeObjects) -> list[Json]:
+    def rebalanced(objects: KubeObjects) -> list[Result]:
         workloads = _workloads(objects, selector, namespace)
         if not workloads:
             raise failures.Failure("no workload matches", "list them: reballast get rb")
@@ -221,7 +222,7 @@ def _planned(
                 "leave out -o; make the change with kubectl",
             )
         made = changes(KubeObjects(client))
-        if any(result.get("problems") for result in made):
+        if any(result.problems for result in made):
             results.print_results(made, as_json=subject.json)
             return failures.FAILED
         failed = failing(client, opened.as_of)

@@ -1,0 +1,19 @@
+"""Figures, progress and the temporary directory of a benchmark."""
+
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+Figures: TypeAlias = dict[str, float | str | Mapping[str, float] | None]
+"""Figures by name, with a text about the baseline; ``reference`` has those of Karmada by their names."""
+
+Progress = Callable[[str], None]
+
+
+@contextmanager
+def directory() -> Generator[Path]:
+    """Make a directory, and remove it after the block."""
+    with tempfile.TemporaryDirectory(prefix="reballast-bench-", ignore_cleanup_errors=True) as path:
+        yield Path(path)
