@@ -313,21 +313,21 @@ def test_leaving_cluster_is_emptied_and_its_agent_exits(installation: Installati
 
 def test_unjoin_waits_for_a_dead_agent(installation: Installation, tmp_path: Path) -> None:
     control, member = installation.control, installation.member
-    with serving(tmp_path, join(control, "late", member.kubeconfig, tmp_path)) as agent:
-        control.apply(deployment("late", 2), policy("late", on("late"), selector("late")))
-        eventually(lambda: replicas_of(member, "late") == 2, "the Deployment")
+    with serving(tmp_path, join(control, "killed", member.kubeconfig, tmp_path)) as agent:
+        control.apply(deployment("killed", 2), policy("killed", on("killed"), selector("killed")))
+        eventually(lambda: replicas_of(member, "killed") == 2, "the Deployment")
         agent.kill()
-        told = command(control, "unjoin", "late", "--wait", "1", code=1)
+        told = command(control, "unjoin", "killed", "--wait", "1", code=1)
         assert "has not left after 1 s: no report yet that all is removed" in told
-        shown = control.get(CLUSTERS + "late")
+        shown = control.get(CLUSTERS + "killed")
         assert shown is not None
         assert shown["metadata"]["deletionTimestamp"]
         # The restarted agent has lost its state; the server sends the pending removals again.
         for each in tmp_path.glob("agent.sqlite*"):
             each.unlink()
         agent.start()
-        assert "cluster/late has left" in command(control, "unjoin", "late")
-        assert replicas_of(member, "late") is None
+        assert "cluster/killed has left" in command(control, "unjoin", "killed")
+        assert replicas_of(member, "killed") is None
         # It ends by itself; a signal at that moment would end it in another way.
         assert agent.process is not None
         assert agent.process.wait(PATIENCE_S) == 0
@@ -335,15 +335,15 @@ def test_unjoin_waits_for_a_dead_agent(installation: Installation, tmp_path: Pat
 
 def test_cluster_without_agent_leaves_by_force(installation: Installation, tmp_path: Path) -> None:
     control, member = installation.control, installation.member
-    with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
-        control.apply(deployment("lost", 2), policy("lost", on("lost"), selector("lost")))
-        eventually(lambda: replicas_of(member, "lost") == 2, "the Deployment")
+    with serving(tmp_path, join(control, "forced", member.kubeconfig, tmp_path)) as agent:
+        control.apply(deployment("forced", 2), policy("forced", on("forced"), selector("forced")))
+        eventually(lambda: replicas_of(member, "forced") == 2, "the Deployment")
         agent.kill()
-        told = command(control, "unjoin", "lost", "--wait", "0", "--force")
-        assert "cluster/lost has left by force" in told
-        assert control.get(CLUSTERS + "lost") is None
-        assert replicas_of(member, "lost") == 2
+        told = command(control, "unjoin", "forced", "--wait", "0", "--force")
+        assert "cluster/forced has left by force" in told
+        assert control.get(CLUSTERS + "forced") is None
+        assert replicas_of(member, "forced") == 2
         # A returning agent learns that its cluster is no longer a member.
         agent.start()
-        eventually(lambda: replicas_of(member, "lost") is None, "the removal")
+        eventually(lambda: replicas_of(member, "forced") is None, "the removal")
         eventually(lambda: agent.process is not None and agent.process.poll() is not None, "the agent's end")

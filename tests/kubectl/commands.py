@@ -18,9 +18,13 @@ import pytest
 from events.json_values import Json
 
 SECONDS: Final = 90
-_UNTIL_SECONDS: Final = 60.0
+_UNTIL_SECONDS: Final = 90.0
+"""Longer than a minute, after which CronJobs start."""
+
 _POLL_SECONDS: Final = 0.2
-"""A kubectl costs a tenth of a second of processor time."""
+_POLL_SECONDS_MAX: Final = 1.0
+_LONGER: Final = 1.25
+"""A kubectl costs a tenth of a second of processor time, so a long wait polls less often."""
 _ABSENT: Final = (
     "no kubectl on the PATH: https://kubernetes.io/docs/tasks/tools has it; 1.32 or later is needed"
 )
@@ -98,10 +102,11 @@ class Kubectl:
 
         A command that fails meanwhile, for example since an object does not exist yet, is repeated.
         """
-        deadline = time.monotonic() + _UNTIL_SECONDS
+        deadline, pause_s = time.monotonic() + _UNTIL_SECONDS, _POLL_SECONDS
         while not _holds(holds):
             assert time.monotonic() < deadline, told()
-            time.sleep(_POLL_SECONDS)
+            time.sleep(pause_s)
+            pause_s = min(pause_s * _LONGER, _POLL_SECONDS_MAX)
 
     @contextlib.contextmanager
     def watching(self, directory: Path, *words: str) -> Generator[Path]:

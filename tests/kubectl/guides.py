@@ -22,6 +22,15 @@ _MANAGED: Final = "karmada.io/managed"
 _OWN: Final = "kube-system "
 
 
+def until_idle(kubectl: Kubectl) -> None:
+    """Wait until the members run no pods but their own: workloads of earlier tests leave in the background.
+
+    Until then they take capacity, by which replicas are divided.
+    """
+    for member in MEMBERS:
+        kubectl.on(member).until([], "pods", "-A", "--field-selector", "metadata.namespace!=kube-system")
+
+
 class Reader(User):
     """``User`` of the guides' tests that runs the real kubectl instead of the ``reballast`` commands."""
 

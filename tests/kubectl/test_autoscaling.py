@@ -69,11 +69,15 @@ def test_divided_template_follows_the_replicas_that_its_members_decide(kubectl: 
     _until_labelled(kubectl, "true")
     _until_replicas(kubectl, 3)
     member = kubectl.on("member1")
-    counts = {
-        name: object_at(kubectl.on(name).json("deploy", "web"), "spec")["replicas"]
-        for name in ("member1", "member2")
-    }
-    assert sum(int(str(count)) for count in counts.values()) == 3
+
+    def replicas() -> dict[str, object]:
+        return {
+            name: object_at(kubectl.on(name).json("deploy", "web"), "spec")["replicas"]
+            for name in ("member1", "member2")
+        }
+
+    kubectl.until_true(lambda: sum(int(str(count)) for count in replicas().values()) == 3, lambda: "not 3")
+    counts = replicas()
     member("scale", "deploy", "web", "--replicas=6")
     _until_replicas(kubectl, 6 + int(str(counts["member2"])))
     kubectl("scale", "deploy", "web", "--replicas=20")

@@ -6,6 +6,7 @@ from pathlib import Path
 from events.json_values import Json
 from tests.builders.manifests import manifest
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import BOTH
 
 
 def _core(name: str, namespace: str, **fields: object) -> str:
@@ -78,6 +79,8 @@ def test_events_that_kubernetes_refuses_are_refused(kubectl: Kubectl) -> None:
 
 
 def test_event_that_follows_from_the_log_is_not_changed(kubectl: Kubectl) -> None:
-    name = kubectl("get", "events", "-n", "default", "-o", "name").split()[0]
-    kubectl("annotate", "-n", "default", name, "a=b", code=1)
+    kubectl("apply", "-f", "-", given=BOTH)
+    names = ("get", "events", "-o", "name")
+    kubectl.until_true(lambda: kubectl(*names) != "", lambda: "no Events")
+    kubectl("annotate", kubectl(*names).split()[0], "a=b", code=1)
     assert "this Event follows from the log" in kubectl.errors

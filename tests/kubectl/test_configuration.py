@@ -117,7 +117,7 @@ def test_policy_of_another_scheduler_is_stored_with_a_warning(kubectl: Kubectl) 
 def test_kind_without_a_controller_has_a_condition(kubectl: Kubectl, kind: str, condition: str) -> None:
     ((api_version, _kind, word, spec),) = [each for each in KINDS if each[1] == kind]
     kubectl("apply", "-f", "-", given=_manifest(api_version, kind, "conditional", spec))
-    kubectl("wait", f"--for=condition={condition}=False", word, "conditional", "--timeout=20s")
+    kubectl("wait", f"--for=condition={condition}=False", word, "conditional", "--timeout=60s")
 
 
 def test_readme_names_everything_without_effect() -> None:

@@ -103,7 +103,7 @@ def test_propagated_definition_makes_members_serve_its_kind(kubectl: Kubectl) ->
         assert not served("member3")
         for name in MEMBERS:
             member = kubectl.on(name)
-            member("wait", "--for=condition=Established", "crd/boats.lake.example.io", "--timeout=10s")
+            member("wait", "--for=condition=Established", "crd/boats.lake.example.io", "--timeout=60s")
             kubectl.until_true(
                 lambda member=member: "argo" in member("get", "boats", code=None), lambda: "no boat"
             )

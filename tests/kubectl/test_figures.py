@@ -14,9 +14,8 @@ LARGE = BOTH.replace(
 def _ready(kubectl: Kubectl) -> Kubectl:
     """Propagate the Deployment; return the member that runs two of its pods."""
     kubectl("apply", "-f", "-", given=LARGE)
-    member = kubectl.on("member1")
-    member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
-    return member
+    kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
+    return kubectl.on("member1")
 
 
 def test_deployment_owns_its_pods_through_a_replica_set(kubectl: Kubectl) -> None:
@@ -46,7 +45,7 @@ def test_top_shows_pods_of_one_member_and_of_all_members(kubectl: Kubectl) -> No
         asked("top", "pod", "absent", code=1)
         assert 'Error from server (NotFound): pods "absent" not found' in asked.errors
     member("run", "alone", "--image=nginx")
-    member("wait", "--for=jsonpath={.status.phase}=Running", "pod/alone", "--timeout=30s")
+    member("wait", "--for=jsonpath={.status.phase}=Running", "pod/alone", "--timeout=60s")
     assert member("top", "pod", "alone", "--no-headers").split() == ["alone", "0m", "0Mi"]
     assert kubectl("top", "pod", "alone", "--no-headers").split() == ["alone", "0m", "0Mi"]
     kubectl("create", "--raw", path, "-f", "-", given="{}", code=1)

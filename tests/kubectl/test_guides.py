@@ -15,7 +15,7 @@ import pytest
 from tests.cli.servers import editor
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.control_planes import ControlPlane
-from tests.kubectl.guides import Reader
+from tests.kubectl.guides import Reader, until_idle
 from tests.seeds.test_affinity import (
     BINDING,
     DEDICATED,
@@ -74,6 +74,11 @@ from tests.seeds.users import User, filled, plain
 pytestmark = pytest.mark.slow
 
 REGIONS = {"member1": "us-east-1", "member2": "cn-south-1"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _idle(control_plane_on_sqlite: ControlPlane, home: Path) -> None:
+    until_idle(control_plane_on_sqlite.kubectl(home))
 
 
 @pytest.fixture

@@ -72,4 +72,6 @@ def test_workload_without_policy_survives_a_short_taint(untainted: Kubectl) -> N
     assert [each["name"] for each in cast("list[dict[str, object]]", spec_of(kubectl)["clusters"])] == [
         "member3"
     ]
-    assert "gracefulEvictionTasks" not in spec_of(kubectl)
+    kubectl.until_true(
+        lambda: "gracefulEvictionTasks" not in spec_of(kubectl), lambda: kubectl("describe", "rb")
+    )

@@ -49,12 +49,12 @@ def test_drain_respects_budgets_of_the_member(member: Kubectl) -> None:
     member("create", "deployment", "web", "--image=nginx", "--replicas=1")
     member("create", "pdb", "web", "--selector=app=web", "--min-available=1")
     member("rollout", "status", "deploy", "web", "--timeout=60s")
-    drain = ("drain", NODE, "--ignore-daemonsets", "--force", "--timeout=3s", "--pod-selector=app=web")
-    member(*drain, code=1)
+    drain = ("drain", NODE, "--ignore-daemonsets", "--force", "--pod-selector=app=web")
+    member(*drain, "--timeout=3s", code=1)
     assert "Cannot evict pod as it would violate the pod's disruption budget" in member.errors
     assert list(_places(member).values()) == [NODE]
     member("delete", "pdb", "web")
-    member(*drain)
+    member(*drain, "--timeout=60s")
     assert NODE not in _places(member).values()
 
 
@@ -103,7 +103,7 @@ def test_pods_wait_while_the_only_node_that_they_select_is_cordoned(member: Kube
 
 def test_definition_of_a_member_is_established_and_nodes_are_as_old_as_the_member(member: Kubectl) -> None:
     member("apply", "-f", "-", given=DEFINITION)
-    member("wait", "--for=condition=Established", "crd/drills.example.com", "--timeout=20s")
+    member("wait", "--for=condition=Established", "crd/drills.example.com", "--timeout=60s")
     member("delete", "crd", "drills.example.com")
     created = member("get", "node", NODE, "-o", "jsonpath={.metadata.creationTimestamp}")
     assert not created.startswith("1970")

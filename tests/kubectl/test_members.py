@@ -95,6 +95,10 @@ def test_roles_are_enforced_in_members(kubectl: Kubectl) -> None:
 def test_secret_of_a_member_gives_access_to_this_member_only(
     kubectl: Kubectl, home: Path, tmp_path: Path
 ) -> None:
+    kubectl.until_true(
+        lambda: bool(kubectl("get", "cluster", "member1", "-o", "jsonpath={.spec.secretRef.name}")),
+        lambda: kubectl("get", "cluster", "member1", "-o", "yaml"),
+    )
     cluster = kubectl.json("cluster", "member1")
     spec = cast("dict[str, str]", cluster["spec"])
     reference = cast("dict[str, dict[str, str]]", cluster["spec"])["secretRef"]

@@ -42,7 +42,7 @@ def test_namespace_exists_in_every_member_until_it_is_deleted(kubectl: Kubectl) 
         there = kubectl.on(member)
         there.until_true(lambda: there(*label, code=None) == "", lambda: there(*label))  # noqa: B023
     kubectl(*work, code=1)
-    assert kubectl.on("member1")("get", "deployment", "-n", name, "-o", "name") == ""
+    kubectl.on("member1").until([], "deployment", "-n", name)
 
 
 OVERRIDE: Final = """
@@ -99,4 +99,4 @@ def test_namespace_reaches_a_cluster_that_joins_later(kubectl: Kubectl) -> None:
         kubectl("get", "work", work, "-n", "karmada-es-late", "-o", "name")
         == f"work.work.karmada.io/{work}\n"
     )
-    kubectl("delete", "cluster", "late", "--wait=false")
+    kubectl("delete", "cluster", "late")

@@ -91,7 +91,7 @@ def test_members_run_the_overridden_deployment(kubectl: Kubectl) -> None:
     assert "mirror.example/nginx" in member1(
         "get", "pods", "-o", "jsonpath={.items[*].spec.containers[*].image}"
     )
-    assert images(kubectl, "member2") == "nginx busybox"
+    until_images(kubectl, "member2", "nginx busybox")
     assert kubectl("get", "deploy", "web", "-o", IMAGE) == "nginx busybox"
 
     kubectl("apply", "-f", "-", given=EVERYWHERE.replace("NAME", kubectl.namespace))

@@ -27,7 +27,7 @@ def placed(kubectl: Kubectl) -> dict[str, int]:
 
 def test_planned_change_comes_out_as_predicted(kubectl: Kubectl, control_plane: ControlPlane) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
-    kubectl.until_true(lambda: sum(placed(kubectl).values()) == 3, lambda: str(placed(kubectl)))
+    kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     before = placed(kubectl)
     prediction = predicted(control_plane, "scale", "deploy/web", "--replicas", "12", "-n", kubectl.namespace)
     (change,) = prediction["changed"]
@@ -39,7 +39,7 @@ def test_planned_change_comes_out_as_predicted(kubectl: Kubectl, control_plane: 
 
 def test_dry_run_of_an_annotated_object_warns_of_its_effect(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
-    kubectl.until_true(lambda: sum(placed(kubectl).values()) == 3, lambda: str(placed(kubectl)))
+    kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
     kubectl("annotate", "deploy", "web", "reballast.io/plan=true")
     kubectl("patch", "deploy", "web", "--dry-run=server", "-p", '{"spec": {"replicas": 12}}')
     assert "Warning: plan: 1 of " in kubectl.errors

@@ -10,6 +10,7 @@ import pytest
 from engine.kubeapi.values.quantity import milli_units
 from tests.cli.servers import Shell
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.guides import until_idle
 
 pytestmark = pytest.mark.slow
 
@@ -95,6 +96,7 @@ def test_preempted_workload_shrinks_and_spreads_again_after_rebalance(
     kubectl: Kubectl, served: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = Shell(served, capsys)
+    until_idle(kubectl)
     free = {name: free_replicas(kubectl, name) for name in MEMBERS}
     kubectl("apply", "-f", "-", given=CLASSES)
     kubectl("apply", "-f", "-", given=workload("low", sum(free.values())))
@@ -109,7 +111,9 @@ def test_preempted_workload_shrinks_and_spreads_again_after_rebalance(
         lambda: placed(kubectl, "high") == {"member1": free["member1"]},
         lambda: kubectl("describe", "rb"),
     )
-    assert placed(kubectl, "low") == {"member2": free["member2"]}
+    kubectl.until_true(
+        lambda: placed(kubectl, "low") == {"member2": free["member2"]}, lambda: kubectl("describe", "rb")
+    )
     priority = "{.spec.schedulePriority}"
     shown = '{"preemptionPolicy":"PreemptLowerPriority","priority":1000}'
     assert kubectl("get", "rb", "high-deployment", "-o", f"jsonpath={priority}") == shown

@@ -31,8 +31,8 @@ def test_federated_quota_limits_the_clusters_that_it_assigns_to_and_shows_their_
     label = f"federatedresourcequota.karmada.io/namespace={kubectl.namespace}"
     assert kubectl("get", "work", "-n", "karmada-es-member2", "-l", label).count("ResourceQuota") == 1
     reasons = {"SyncWorkSucceed", "AggregateStatusSucceed", "CollectOverallStatusSucceed"}
-    told = kubectl("get", "events", "--field-selector=involvedObject.name=all", "-o", REASONS)
-    assert set(told.split()) == reasons
+    told = ("get", "events", "--field-selector=involvedObject.name=all", "-o", REASONS)
+    kubectl.until_true(lambda: set(kubectl(*told).split()) == reasons, lambda: kubectl(*told))
     described = kubectl("describe", "federatedresourcequota", "all")
     assert all(reason in described for reason in reasons)
     kubectl("delete", "federatedresourcequota", "all")

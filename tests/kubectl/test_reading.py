@@ -3,6 +3,7 @@
 import json
 import time
 
+from engine.domain import marks
 from events.json_values import condition, object_at
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
@@ -26,7 +27,8 @@ def test_propagated_deployment_its_binding_and_its_works_are_printed(kubectl: Ku
     assert json.loads(chosen) == [{"name": "member1", "replicas": 2}, {"name": "member2", "replicas": 1}]
     assert kubectl("get", "deploy", "-o", "name") == "deployment.apps/web\n"
     works = kubectl("get", "works", "-A", "-o", "custom-columns=NS:.metadata.namespace,N:.metadata.name")
-    assert {line.split()[0] for line in works.splitlines() if " web-" in line} == {
+    name = marks.work_name("Deployment", kubectl.namespace, "web")
+    assert {line.split()[0] for line in works.splitlines() if line.endswith(f" {name}")} == {
         "karmada-es-member1",
         "karmada-es-member2",
     }

@@ -76,8 +76,9 @@ def test_state_of_a_workload_is_passed_to_its_new_cluster(kubectl: Kubectl) -> N
         assert task["message"] == told
         happened = json.loads(kubectl("get", "events", "-o", "json"))["items"]
         assert any(told in each["message"] for each in happened)
-        gone = kubectl.on(first)("get", "sts", "flink", "-o", "name", code=None)
-        assert gone == "", "directly means at once"
+        # Directly means during the eviction, which lasts as long as the test.
+        kubectl.on(first).until([], "sts")
+        assert "gracefulEvictionTasks" in cast("Json", kubectl.json("rb", "flink-statefulset")["spec"])
         assert kubectl("get", "sts", "flink", "-o", LABEL) == "", "the template stays as it was written"
     finally:
         _taint(kubectl, first, None)

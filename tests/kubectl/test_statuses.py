@@ -269,7 +269,8 @@ def test_statuses_of_all_members_are_aggregated_by_kind(kubectl: Kubectl) -> Non
     )
     _becomes(kubectl, "Bound", "pvc", "shop", "-o", "jsonpath={.status.phase}")
     _becomes(kubectl, "Running", "pod", "shop", "-o", "jsonpath={.status.phase}")
-    assert kubectl.table("pod", "shop")[1] == "shop 2/1 Running 0"
+    # Running as soon as one member reports it.
+    kubectl.until(["NAME READY STATUS RESTARTS", "shop 2/1 Running 0"], "pod", "shop")
     member = "jsonpath={.status.aggregatedStatus[0].status.loadBalancer.ingress[*].ip}"
     assert kubectl("get", "rb", "shop-service", "-o", member) == "192.0.2.7"
 

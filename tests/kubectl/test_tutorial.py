@@ -8,6 +8,7 @@ import yaml
 from tests.cli.servers import editor
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.control_planes import ControlPlane
+from tests.kubectl.guides import until_idle
 from tests.seeds.users import MANIFESTS, text
 
 pytestmark = pytest.mark.slow
@@ -22,6 +23,7 @@ def test_tutorial_prints_the_output_that_it_shows(
     control_plane: ControlPlane, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kubectl = control_plane.kubectl(home, context="karmada-apiserver")
+    until_idle(kubectl)
     try:
         _follow(kubectl, tmp_path, monkeypatch)
     finally:

@@ -25,9 +25,11 @@ def test_workloads_that_are_kept_apart_wait_until_a_cluster_is_free(kubectl: Kub
 
     for name in ("one", "two", "late"):
         create(name)
-    clusters = {scheduled(name) for name in ("one", "two")}
-    assert clusters == {"member1 Success", "member2 Success"}
-    assert scheduled("late") == "NoClusterFit"
+    clusters = {"member1 Success", "member2 Success"}
+    kubectl.until_true(
+        lambda: {scheduled("one"), scheduled("two")} == clusters and scheduled("late") == "NoClusterFit",
+        lambda: kubectl("get", "rb", "-o", "yaml"),
+    )
     text = str(at(kubectl.json("rb", "late-deployment"), "status", "conditions"))
     assert "2 cluster already has workload with the same anti-affinity group" in text
     kubectl("delete", "deployment", "one")

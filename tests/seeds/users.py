@@ -30,6 +30,7 @@ NGINX: Final = """
 _ELIDED: Final = "  #..."
 _UNTIL_SECONDS: Final = 90.0
 _POLL_SECONDS: Final = 0.05
+_TAKEN: Final = ("allocated", "allocating")
 _POD: Final = re.compile(r"^(\S+?)-[a-z0-9]+-[a-z0-9]+ ")
 
 
@@ -153,7 +154,10 @@ class User:
         return {line.split()[0] for line in self("get", "pods").splitlines()[1:]}
 
     def clean_up(self) -> None:
-        """Delete all applied objects and taints, and wait until nothing runs and no cluster is leaving."""
+        """Delete all applied objects and taints, and wait until nothing runs and no cluster is leaving.
+
+        Members report freed capacity a moment after the end of their pods.
+        """
         for cluster in sorted(self._tainted):
             keys = [line["key"] for line in self._taints(cluster)]
             if keys:
@@ -161,13 +165,26 @@ class User:
         if self._applied:
             self("delete", "-f", "-", given="\n---\n".join(self._applied), code=None)
         self.until([], "get", "pods", "-A")
-        self.until_true(lambda: not self._leaving(), lambda: f"still leaving: {self._leaving()}")
+        self.until_true(self._is_idle, lambda: self("get", "clusters", "-o", "yaml"))
 
-    def _leaving(self) -> list[str]:
+    def taken(self) -> dict[str, Json]:
+        """Return the capacity that each cluster reports as allocated or being allocated."""
         found = cast("list[Json]", self.document("clusters")["items"])
-        return [
-            str(at(each, "metadata", "name")) for each in found if at(each, "metadata", "deletionTimestamp")
-        ]
+        summaries = {
+            str(at(each, "metadata", "name")): object_at(each, "status", "resourceSummary") for each in found
+        }
+        return {
+            name: {part: summary.get(part) for part in _TAKEN}
+            for name, summary in summaries.items()
+            if name.startswith("member")
+        }
+
+    def _is_idle(self) -> bool:
+        """Whether the members are there alone and equal: each runs the same pods of its own."""
+        found = cast("list[Json]", self.document("clusters")["items"])
+        is_leaving = any(at(each, "metadata", "deletionTimestamp") for each in found)
+        first, *others = self.taken().values()
+        return not is_leaving and all(each == first for each in others)
 
     def _taints(self, cluster: str) -> list[dict[str, str]]:
         return cast(
