@@ -14,6 +14,7 @@ import pytest
 import structlog
 from _pytest.nodeid import NodeId
 from blockbuster import blockbuster_ctx
+from hypothesis import strategies
 from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
 
 # Imported before the loggers of the tests are configured: the import configures those of a process.
@@ -67,6 +68,12 @@ def _nothing_blocks_the_loop() -> Iterator[None]:
             reading = {"__init__", "read", "read_all", "read_share", "aclose"}
             function.can_block_in("engine/log/sqlite_reading.py", reading)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _characters_are_known() -> None:
+    """Let Hypothesis make its table of characters, which a new checkout lacks: it takes as long as a test may."""
+    hypothesis.find(strategies.text(), lambda _text: True, settings=hypothesis.settings(database=None))
 
 
 @pytest.fixture(scope="session", autouse=True)
