@@ -4,12 +4,11 @@
 projections that it concerns. It reads no clock, and no record makes it fail.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
-from engine.domain import federated_quotas, namespaces
+from engine.domain import federated_quotas
 from events import (
     catalogue,
     clusters,
@@ -30,18 +29,17 @@ from events import (
     topics,
 )
 from events import works as work_events
-from events.envelope import Envelope
 from events.json_values import Json
 from events.outputs import Judgement
 from events.records import StoredRecord
 from events.validation import verdicts
-from projections.bindings import Binding, Bindings
+from projections import work_changes
+from projections.bindings import Bindings
 from projections.changed_objects import ChangedObjects
 from projections.changes import Changes
 from projections.client_events import ClientEvents
 from projections.clusters import Clusters
 from projections.counts import Counts
-from projections.documents import works
 from projections.inputs import Inputs
 from projections.keys import Keys
 from projections.namespaces import NamespaceWorks
@@ -53,13 +51,11 @@ from projections.rebalancers import Rebalancers
 from projections.rejections import Rejections
 from projections.steps import Steps
 from projections.timeline import Timeline
+from projections.work_changes import WorkChanges
 from projections.works import Works
 
 _CHECKPOINT: Final = "UPDATE checkpoint SET number = ?, checksum = ?"
 _NAMES: Final = {entry.struct: f"{entry.topic}.{entry.name}" for entry in catalogue.EVENT_TYPES}
-Reported = dict[str, decisions.MemberStatus]
-"""The last reports on a binding by cluster."""
-
 _HIDDEN_LINKS: Final = (
     links.CapacityRequested,
     links.CapacityOffered,
@@ -70,29 +66,6 @@ _HIDDEN_LINKS: Final = (
     links.GroupAnswered,
 )
 """Links that no timeline shows, since a decision goes with each."""
-
-
-def _reported(binding: Binding | None) -> Reported:
-    members = () if binding is None or binding.status is None else binding.status.members
-    # A cluster that has applied nothing and names no fault has not reported yet.
-    return {member.cluster: member for member in members if member.applied or member.message}
-
-
-def _changes_works(before: Binding | None, data: decisions.BindingDecision) -> bool:
-    """Whether a decision may change what the binding's works take over from it; ``before`` is the binding before."""
-    if before is None:
-        return False
-    match data:
-        case decisions.BindingClaimed() | decisions.BindingReleased():
-            return True
-        case decisions.BindingRequired():
-            # Only the changed needs are looked at: thousands of bindings may need one object.
-            former = (before.required.get(each.by) for each in data.required_by)
-            return any(each is not None and each.preserves for each in (*data.required_by, *former))
-        case decisions.ScheduleDecided():
-            return before.is_suspended
-        case _:
-            return False
 
 
 class Fold:
@@ -117,6 +90,7 @@ class Fold:
         self._changed_objects = ChangedObjects(
             self._changes, self._objects, self._bindings, self._rebalancers, self._placements
         )
+        self._work_changes = WorkChanges(self._keys, self._works, self._bindings, self._changed_objects)
         self._namespace_works = NamespaceWorks(rows, self._works, self._changed_objects)
         self._views: tuple[View, ...] = (
             self._keys,
@@ -214,7 +188,7 @@ class Fold:
             ) if taken.manifest is not None:
                 self._objects.put(key_id, taken, taken.manifest, raw)
                 self._changed_objects.object_put(key_id, taken)
-                self._touch_works(self._shown_with(key_id, taken), record.number)
+                self._work_changes.touch_rendered(key_id, taken)
                 if isinstance(data, policies.NamespaceApplied):
                     self._namespace_works.namespace_put(key_id, taken, taken.manifest)
             case (
@@ -228,24 +202,13 @@ class Fold:
             case _ if taken.head is not None:
                 self._changed_objects.object_removed(key_id, record.number)
                 self._objects.remove(key_id)
-                self._touch_works(self._shown_with(key_id, taken), record.number)
+                self._work_changes.touch_rendered(key_id, taken)
                 if isinstance(data, specs.RebalancerDeleted):
                     self._rebalancers.remove(key_id)
                 if isinstance(data, policies.NamespaceDeleted):
                     self._namespace_works.namespace_removed(key_id, record.number)
             case _:
                 pass
-
-    def _shown_with(self, key_id: int, taken: verdicts.Taken) -> list[tuple[int, int]]:
-        """The works whose rendered content depends on an object: a template's own, or those that a policy overrides."""
-        head = taken.head
-        if head is None:
-            return []
-        if head.kind in works.APPLIED:
-            namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
-            return self._works.overridden_by(head.kind, namespace, head.name)
-        is_rendered = taken.record.topic == topics.SPECS or (head.api_version, head.kind) == namespaces.KIND
-        return self._works.of_key(key_id) if is_rendered else []
 
     def _apply_cluster(self, taken: verdicts.Taken) -> None:
         number = taken.record.number
@@ -313,8 +276,8 @@ class Fold:
         at_ms = self._steps.time_ms(record.partition)
         before = self._bindings.get(key_id)
         # Read before the fold, which changes the binding in place.
-        reported = _reported(before) if isinstance(data, decisions.StatusAggregated) else {}
-        is_bound = _changes_works(before, data)
+        reported = work_changes.reported(before) if isinstance(data, decisions.StatusAggregated) else {}
+        is_bound = work_changes.may_change_works(before, data)
         # Before the projection deletes the binding, since the change holds its last document.
         if before is None and isinstance(data, decisions.StatusAggregated):
             self._aggregate_quotas(record, data, at_ms)
@@ -326,34 +289,19 @@ class Fold:
                 self._bindings.follow_template(key_id, self._objects.number(key_id))
             self._changed_objects.binding_changed(key_id, record.number, added=before is None)
             if isinstance(data, decisions.StatusAggregated):
-                self._report_works(key_id, record.number, at_ms, reported)
+                self._work_changes.report(key_id, record.number, at_ms, reported)
             elif is_bound:
-                self._bind_works(key_id, record.number)
+                self._work_changes.bind(key_id, record.number)
         else:
             self._counts.add("decisions.unfounded")
 
-    def _report_works(self, key_id: int, number: int, at_ms: int, before: Reported) -> None:
-        """Update the works of clusters whose report differs from the previous one."""
-        binding = self._bindings.get(key_id)
-        after = {} if binding is None else _reported(binding)
-        for cluster in sorted(before.keys() | after.keys()):
-            member = after.get(cluster)
-            if member != before.get(cluster):
-                where = (self._keys.of(keys.cluster_key(cluster)), key_id)
-                if self._works.report(where, number, at_ms, member):
-                    self._changed_objects.work_touched(where, number)
-
     def _aggregate_quotas(self, record: StoredRecord, data: decisions.StatusAggregated, at_ms: int) -> None:
         """Update a FederatedResourceQuota and its works, which have no binding, by what their clusters report."""
-        key_id, number = self._keys.of(data.key), record.number
-        reported = {member.cluster: member for member in data.members if member.applied or member.message}
-        for where, cluster in [(where, self._clusters.get(where[0])) for where in self._works.of_key(key_id)]:
-            member = reported.get(cluster.name) if cluster is not None else None
-            if self._works.report(where, number, at_ms, member):
-                self._changed_objects.work_touched(where, number)
+        reports = work_changes.reports_of(data.members)
+        self._work_changes.report_all(self._keys.of(data.key), record.number, at_ms, reports)
         self._put_quota_status(
             federated_quotas.object_key(data.key),
-            number,
+            record.number,
             {federated_quotas.MEMBERS: federated_quotas.status(data)},
         )
 
@@ -369,22 +317,6 @@ class Fold:
         status: Json = {} if quota is None or not quota.status else msgspec.json.decode(quota.status)
         if self._objects.put_own_status(quota_id, number, {**status, **fields}):
             self._changed_objects.own_status_put(quota_id, number)
-
-    def _bind_works(self, key_id: int, number: int) -> None:
-        """Update the parts of works that follow from their binding."""
-        binding = self._bindings.get(key_id)
-        if binding is None:
-            return
-        assigned = {self._keys.of(keys.cluster_key(name)): count for name, count in binding.clusters}
-        for where in self._works.of_key(key_id):
-            if self._works.bind(where, number, binding, assigned.get(where[0])):
-                self._changed_objects.work_touched(where, number)
-
-    def _touch_works(self, found: Iterable[tuple[int, int]], number: int) -> None:
-        """Mark the works' rendered content as changed."""
-        for where in found:
-            self._works.touch(where, number)
-            self._changed_objects.work_touched(where, number)
 
     def _take_rebalance(self, record: StoredRecord, data: decisions.RebalancerDecision) -> None:
         key = data.subject
@@ -420,7 +352,9 @@ class Fold:
                 | work_events.WorkSuspended() as data
             ) if record.topic == topics.WORKS:
                 self._counts.add(_NAMES[type(data)])
-                self._take_work(self._touch(data.key, record.number), number, decoded.envelope, data)
+                key_id, head = self._touch(data.key, record.number), decoded.envelope
+                at_ms = self._steps.time_ms(ids.step_of(head.id)[0])
+                self._work_changes.take(key_id, number, at_ms, head, data)
             case codec.Decoded(data=rejections.InputRejected() as data) if record.topic == topics.REJECTIONS:
                 self._counts.add(_NAMES[type(data)])
                 self._rejections.add(record.number, decoded.envelope.time, data)
@@ -429,24 +363,6 @@ class Fold:
                     self._touch(key, record.number)
             case _:
                 self._counts.add(f"{record.topic}.skipped")
-
-    def _take_work(
-        self,
-        key_id: int,
-        number: int,
-        head: Envelope,
-        data: work_events.WorkApplied | work_events.WorkRemoved | work_events.WorkSuspended,
-    ) -> None:
-        where = (self._keys.of(keys.cluster_key(data.cluster)), key_id)
-        at_ms = self._steps.time_ms(ids.step_of(head.id)[0])
-        before = self._works.get(where)
-        binding = self._bindings.get(key_id)
-        self._works.take(where, number, at_ms, head, data, binding)
-        # A new work may have a report already: the binding's status keeps the cluster's last one.
-        if before is None and (member := _reported(binding).get(data.cluster)) is not None:
-            self._works.report(where, number, at_ms, member)
-        after = self._works.get(where)
-        self._changed_objects.work_changed(where, number, data.cluster, before, after)
 
     def _touch_related(self, data: shapes.Event, number: int) -> None:
         for key in data.related:

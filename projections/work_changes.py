@@ -1,0 +1,118 @@
+"""Follows everything that changes works: their own records, decisions on their bindings, templates and overriders."""
+
+from typing import Final
+
+from engine.domain import namespaces
+from events import decisions, keys, topics
+from events import works as events
+from events.envelope import Envelope
+from events.validation.verdicts import Taken
+from projections.bindings import Binding, Bindings
+from projections.changed_objects import ChangedObjects
+from projections.documents import works as documents
+from projections.keys import Keys
+from projections.works import Where, Works
+
+Reports = dict[str, decisions.MemberStatus]
+"""The last reports on a binding by cluster."""
+
+Word = events.WorkApplied | events.WorkRemoved | events.WorkSuspended
+
+_NO_REPORTS: Final[Reports] = {}
+
+
+def reports_of(members: tuple[decisions.MemberStatus, ...]) -> Reports:
+    """Return the reports by cluster, without those of clusters that have not reported yet."""
+    # Such a cluster has applied nothing and names no fault.
+    return {member.cluster: member for member in members if member.applied or member.message}
+
+
+def reported(binding: Binding | None) -> Reports:
+    """Return the last reports on a binding."""
+    return _NO_REPORTS if binding is None or binding.status is None else reports_of(binding.status.members)
+
+
+def may_change_works(before: Binding | None, data: decisions.BindingDecision) -> bool:
+    """Whether a decision may change what the binding's works take over from it; ``before`` is the binding before."""
+    if before is None:
+        return False
+    match data:
+        case decisions.BindingClaimed() | decisions.BindingReleased():
+            return True
+        case decisions.BindingRequired():
+            # Only the changed needs are looked at: thousands of bindings may need one object.
+            former = (before.required.get(each.by) for each in data.required_by)
+            return any(each is not None and each.preserves for each in (*data.required_by, *former))
+        case decisions.ScheduleDecided():
+            return before.is_suspended
+        case _:
+            return False
+
+
+class WorkChanges:
+    """Folds changes into ``Works`` and records which works changed."""
+
+    def __init__(self, keys_known: Keys, works: Works, bindings: Bindings, changed: ChangedObjects) -> None:
+        self._keys = keys_known
+        self._works = works
+        self._bindings = bindings
+        self._changed = changed
+
+    def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: Word) -> None:
+        """Fold a counted work of a binding."""
+        where = (self._member(data.cluster), key_id)
+        before = self._works.get(where)
+        binding = self._bindings.get(key_id)
+        self._works.take(where, number, at_ms, head, data, binding)
+        # A new work may have a report already: the binding's status keeps the cluster's last one.
+        if before is None and (member := reported(binding).get(data.cluster)) is not None:
+            self._works.report(where, number, at_ms, member)
+        self._changed.work_changed(where, number, data.cluster, before, self._works.get(where))
+
+    def report(self, key_id: int, number: int, at_ms: int, before: Reports) -> None:
+        """Update the works of clusters whose report on a binding differs from the one ``before``."""
+        after = reported(self._bindings.get(key_id))
+        for cluster in sorted(before.keys() | after.keys()):
+            member = after.get(cluster)
+            if member != before.get(cluster):
+                self._report((self._member(cluster), key_id), number, at_ms, member)
+
+    def report_all(self, key_id: int, number: int, at_ms: int, reports: Reports) -> None:
+        """Update all works of a key by what their clusters report; those of clusters without a report have none."""
+        by_member = {self._member(cluster): member for cluster, member in reports.items()}
+        for where in self._works.of_key(key_id):
+            self._report(where, number, at_ms, by_member.get(where[0]))
+
+    def bind(self, key_id: int, number: int) -> None:
+        """Update the parts of works that follow from their binding."""
+        binding = self._bindings.get(key_id)
+        if binding is None:
+            return
+        assigned = {self._member(name): count for name, count in binding.clusters}
+        for where in self._works.of_key(key_id):
+            if self._works.bind(where, number, binding, assigned.get(where[0])):
+                self._changed.work_touched(where, number)
+
+    def touch_rendered(self, key_id: int, taken: Taken) -> None:
+        """Mark the works as changed whose content depends on an object: a template, or a policy that overrides them."""
+        for where in self._rendered_with(key_id, taken):
+            self._works.touch(where, taken.record.number)
+            self._changed.work_touched(where, taken.record.number)
+
+    def _rendered_with(self, key_id: int, taken: Taken) -> list[Where]:
+        """Return the works whose rendered content depends on an object."""
+        head = taken.head
+        if head is None:
+            return []
+        if head.kind in documents.APPLIED:
+            namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
+            return self._works.overridden_by(head.kind, namespace, head.name)
+        is_rendered = taken.record.topic == topics.SPECS or (head.api_version, head.kind) == namespaces.KIND
+        return self._works.of_key(key_id) if is_rendered else []
+
+    def _report(self, where: Where, number: int, at_ms: int, member: decisions.MemberStatus | None) -> None:
+        if self._works.report(where, number, at_ms, member):
+            self._changed.work_touched(where, number)
+
+    def _member(self, cluster: str) -> int:
+        return self._keys.of(keys.cluster_key(cluster))
