@@ -7,7 +7,7 @@ works and rejections whose ids name the step.
 import msgspec
 from msgspec import field
 
-from events import clusters, enums, keys, shapes
+from events import enums, shapes
 
 
 class StepTaken(shapes.Event, frozen=True, kw_only=True):
@@ -42,27 +42,6 @@ class BindingDecision(shapes.Event, frozen=True, kw_only=True):
     @property
     def subject(self) -> str:
         return self.key
-
-
-class RebalancerDecision(shapes.Event, frozen=True, kw_only=True):
-    """Base of the decisions about a rebalancer."""
-
-    name: str
-    uid: str
-
-    @property
-    def subject(self) -> str:
-        return keys.rebalancer_key(self.name)
-
-
-class ClusterDecision(shapes.Event, frozen=True, kw_only=True):
-    """Base of the decisions about a cluster."""
-
-    name: str
-
-    @property
-    def subject(self) -> str:
-        return self.name
 
 
 class BindingDeclared(BindingDecision, frozen=True, kw_only=True):
@@ -297,70 +276,6 @@ class EvictionFinished(BindingDecision, frozen=True, kw_only=True):
 
     cluster: str
     reason: str
-
-
-class ClusterSilenced(ClusterDecision, frozen=True, kw_only=True):
-    """A cluster's reporter missed its grace period; the owner then writes the cluster's health as an input."""
-
-    heard_ms: shapes.Instant
-    grace_seconds: shapes.Seconds
-
-
-class ClusterJudged(ClusterDecision, frozen=True, kw_only=True):
-    """Taints to add to and remove from a cluster, by the ClusterTaintPolicies and the status of its condition Ready.
-
-    The owner then writes the changes as inputs. ``version`` is the write version of the cluster that was
-    evaluated.
-    """
-
-    status: str
-    version: shapes.Count
-    added: tuple[clusters.Taint, ...] = ()
-    removed: tuple[clusters.Taint, ...] = ()
-
-
-class ClusterVacated(ClusterDecision, frozen=True, kw_only=True):
-    """No shard has a work left in a cluster that is leaving; the owner then writes ``ClusterLeft`` as an input."""
-
-    uid: str
-
-
-class RebalanceStarted(RebalancerDecision, frozen=True, kw_only=True):
-    """The start of a rebalancer's generation.
-
-    ``asked`` are the workloads requested now, ``dropped`` those removed from its list.
-    """
-
-    generation: shapes.Count
-    at_ms: shapes.Instant
-    asked: tuple[shapes.WorkloadRef, ...] = ()
-    dropped: tuple[shapes.WorkloadRef, ...] = ()
-
-
-class WorkloadRebalanced(RebalancerDecision, frozen=True, kw_only=True):
-    """The result for one workload of a rebalancer: Successful, or Failed with a reason."""
-
-    generation: shapes.Count
-    workload: shapes.WorkloadRef
-    result: str
-    reason: str = ""
-
-    @property
-    def related(self) -> tuple[str, ...]:
-        return (self.workload.binding_key,)
-
-
-class RebalanceFinished(RebalancerDecision, frozen=True, kw_only=True):
-    """All workloads of this generation of the rebalancer have a result."""
-
-    generation: shapes.Count
-    finish_ms: shapes.Instant
-
-
-class RebalancerExpired(RebalancerDecision, frozen=True, kw_only=True):
-    """The rebalancer's ``ttlSecondsAfterFinished`` has passed, which deletes it."""
-
-    generation: shapes.Count
 
 
 class MemberStatus(shapes.Shape, frozen=True, kw_only=True):

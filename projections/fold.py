@@ -11,6 +11,7 @@ import msgspec
 from engine.domain import federated_quotas
 from events import (
     catalogue,
+    cluster_decisions,
     clusters,
     codec,
     decisions,
@@ -23,6 +24,7 @@ from events import (
     partitioning,
     policies,
     quota_decisions,
+    rebalance_decisions,
     rejections,
     shapes,
     specs,
@@ -248,14 +250,14 @@ class Fold:
                 self._touch(data.key, record.number)
             case decisions.BindingDecision():
                 self._take_placement(record, decoded, data)
-            case decisions.RebalancerDecision():
+            case rebalance_decisions.RebalancerDecision():
                 self._take_rebalance(record, data)
             case group_decisions.GroupDecided():
                 self._touch_related(data, record.number)
             case quota_decisions.QuotaDecided():
                 self._touch_related(data, record.number)
                 self._share_quotas(record.number, data)
-            case decisions.ClusterDecision():
+            case cluster_decisions.ClusterDecision():
                 # The effect follows as an input; the decision itself only appears on the cluster's timeline.
                 self._touch(keys.cluster_key(data.name), record.number)
             case _:
@@ -318,7 +320,7 @@ class Fold:
         if self._objects.put_own_status(quota_id, number, {**status, **fields}):
             self._changed_objects.own_status_put(quota_id, number)
 
-    def _take_rebalance(self, record: StoredRecord, data: decisions.RebalancerDecision) -> None:
+    def _take_rebalance(self, record: StoredRecord, data: rebalance_decisions.RebalancerDecision) -> None:
         key = data.subject
         key_id = self._touch(key, record.number)
         self._touch_related(data, record.number)

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from engine.domain import rebalancers as domain
-from events import decisions
+from events import rebalance_decisions
 from projections.port import Row, Rows
 from projections.working_set import WorkingSet
 
@@ -39,14 +39,14 @@ class Rebalancers:
         """Return the current status; callers must not modify it."""
         return self._documents.get(key_id)
 
-    def take(self, key_id: int, number: int, uid: str, data: decisions.RebalancerDecision) -> bool:
+    def take(self, key_id: int, number: int, uid: str, data: rebalance_decisions.RebalancerDecision) -> bool:
         """Fold a counted decision; return False if it is not about the rebalancer that has this ``uid`` now."""
         if data.uid != uid:
             return False
         rebalancer = self._documents.get(key_id)
         if rebalancer is None or rebalancer.uid != uid:
             rebalancer = Rebalancer(uid=uid)
-        if not isinstance(data, decisions.RebalancerExpired):
+        if not isinstance(data, rebalance_decisions.RebalancerExpired):
             domain.apply(rebalancer, data)
             rebalancer.number = number
             self._documents.put(key_id, rebalancer)

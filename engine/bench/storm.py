@@ -17,7 +17,7 @@ from engine.bench.runs import Figures, Progress
 from engine.log import sqlite
 from engine.log.port import NumberedLog
 from engine.process import installation
-from events import decisions
+from events import rebalance_decisions
 from events.records import Record, StoredRecord
 
 SINGLE: Final = 200
@@ -117,7 +117,7 @@ class _Bench:
         return await self._timing.timed(
             1,
             lambda: self._running.log.append([inputs.rebalancer("bench", count)]),
-            decisions.RebalanceFinished,
+            rebalance_decisions.RebalanceFinished,
         )
 
 

@@ -21,7 +21,15 @@ from engine.deciders.state import (
 )
 from engine.domain import bindings, rebalancers
 from engine.objects import priorities
-from events import decisions, group_decisions, keys, quota_decisions, shapes
+from events import (
+    cluster_decisions,
+    decisions,
+    group_decisions,
+    keys,
+    quota_decisions,
+    rebalance_decisions,
+    shapes,
+)
 
 
 def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
@@ -60,9 +68,9 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             | group_decisions.GroupDecided()
         ):
             _apply_share(shard, data)
-        case decisions.RebalancerDecision():
+        case rebalance_decisions.RebalancerDecision():
             _apply_rebalance(shard, data)
-        case decisions.ClusterDecision():
+        case cluster_decisions.ClusterDecision():
             _apply_to_cluster(shard, data)
         case _:
             return
@@ -305,25 +313,25 @@ def forget_removal(shard: ShardState, cluster: str, key: str) -> None:
             del shard.removals[cluster]
 
 
-def _apply_to_cluster(shard: ShardState, data: decisions.ClusterDecision) -> None:
+def _apply_to_cluster(shard: ShardState, data: cluster_decisions.ClusterDecision) -> None:
     watch, departure = shard.watches.get(keys.cluster_key(data.name)), shard.departures.get(data.name)
     match data:
-        case decisions.ClusterSilenced() if watch is not None:
+        case cluster_decisions.ClusterSilenced() if watch is not None:
             watch.silenced_ms = data.heard_ms
-        case decisions.ClusterJudged() if watch is not None:
+        case cluster_decisions.ClusterJudged() if watch is not None:
             watch.judged = data
-        case decisions.ClusterVacated() if departure is not None:
+        case cluster_decisions.ClusterVacated() if departure is not None:
             departure.is_decided = True
         case _:
             return
 
 
-def _apply_rebalance(shard: ShardState, data: decisions.RebalancerDecision) -> None:
+def _apply_rebalance(shard: ShardState, data: rebalance_decisions.RebalancerDecision) -> None:
     rebalancer = shard.rebalancers.get(data.subject)
     if rebalancer is None or rebalancer.uid != data.uid:
         return
     rebalancers.apply(rebalancer, data)
-    if isinstance(data, decisions.WorkloadRebalanced):
+    if isinstance(data, rebalance_decisions.WorkloadRebalanced):
         observed = rebalancer.observed[data.workload.sort_key]
         if observed in rebalancer.answers:
             rebalancer.answers.remove(observed)

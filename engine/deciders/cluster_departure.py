@@ -12,7 +12,7 @@ from engine.deciders import step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.indexes import Indexes
 from engine.deciders.state import ShardState
-from events import clusters, decisions, links, topics
+from events import cluster_decisions, clusters, links, topics
 
 _READY: Final = "True"
 _PULL: Final = "Pull"
@@ -29,7 +29,7 @@ def decide(facts: Facts, indexes: Indexes, emit: step_outputs.Emitter) -> None:
             emit.send(links.ClusterCleared(cluster=name, uid=uid, shard=shard.shard))
         cleared = sum(cleared_uid == uid for cleared_uid in departure.cleared.values())
         if cleared == topics.SHARDS and not departure.is_decided:
-            emit.decide(decisions.ClusterVacated(name=name, uid=uid))
+            emit.decide(cluster_decisions.ClusterVacated(name=name, uid=uid))
             emit.fact(clusters.ClusterLeft(name=name, uid=uid))
 
 

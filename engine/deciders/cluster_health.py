@@ -19,7 +19,7 @@ from engine.deciders.state import Watch
 from engine.domain.clusters import UNKNOWN, Health
 from engine.objects import clusters as manifests
 from engine.objects import taint_policies
-from events import clusters, decisions, times, vocabulary
+from events import cluster_decisions, clusters, times, vocabulary
 
 CONFIRM_MS: Final = 30_000
 """How long a cluster must be ready, or not ready, before that counts: the reference's threshold."""
@@ -67,7 +67,7 @@ def decide(watch: Watch, facts: Facts, emit: step_outputs.Emitter) -> None:
     plan = _plan(watch, facts, emit.time_ms)
     if not plan.added and not plan.removed:
         return
-    judged = decisions.ClusterJudged(
+    judged = cluster_decisions.ClusterJudged(
         name=watch.name,
         status=watch.status,
         version=facts.version_of(watch.name),
@@ -113,7 +113,9 @@ def next_to_empty(facts: Facts) -> str:
 
 def _silence(watch: Watch, emit: step_outputs.Emitter) -> None:
     grace = watch.grace_ms // times.SECOND_MS
-    silenced = decisions.ClusterSilenced(name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace)
+    silenced = cluster_decisions.ClusterSilenced(
+        name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace
+    )
     emit.decide(silenced)
     report = clusters.ClusterHealthChanged(
         name=watch.name,

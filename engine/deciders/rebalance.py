@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.deciders import step_outputs
 from engine.deciders.state import Rebalancer
-from events import decisions, links, specs, times
+from events import links, rebalance_decisions, specs, times
 
 SUCCESSFUL: Final = "Successful"
 FAILED: Final = "Failed"
@@ -25,7 +25,7 @@ def decide(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
     if rebalancer.finished < rebalancer.started and all(
         observed.result for observed in rebalancer.observed.values()
     ):
-        finish = decisions.RebalanceFinished(
+        finish = rebalance_decisions.RebalanceFinished(
             name=rebalancer.name,
             uid=rebalancer.uid,
             generation=rebalancer.started,
@@ -56,7 +56,7 @@ def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]
     # Generation 1 shows the rebalancer's creation time, later ones the time of the edit that added the
     # workload.
     at_ms = rebalancer.created_ms if rebalancer.generation == 1 else rebalancer.edited_ms
-    start = decisions.RebalanceStarted(
+    start = rebalance_decisions.RebalanceStarted(
         name=rebalancer.name,
         uid=rebalancer.uid,
         generation=rebalancer.generation,
@@ -85,7 +85,7 @@ def _count_answers(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterat
         observed = rebalancer.observed.get(answer.workload.sort_key)
         if observed is None or observed.result or observed.generation != answer.generation:
             continue
-        result = decisions.WorkloadRebalanced(
+        result = rebalance_decisions.WorkloadRebalanced(
             name=rebalancer.name,
             uid=rebalancer.uid,
             generation=answer.generation,
@@ -98,7 +98,7 @@ def _count_answers(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterat
 
 
 def _expire(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> None:
-    expired = decisions.RebalancerExpired(
+    expired = rebalance_decisions.RebalancerExpired(
         name=rebalancer.name, uid=rebalancer.uid, generation=rebalancer.generation
     )
     emit.decide(expired)

@@ -13,7 +13,8 @@ from engine.domain import bindings, rebalancers
 from engine.objects import workloads
 from engine.objects.dependencies import Dependency
 from engine.objects.priorities import PriorityClass
-from events.decisions import ClaimRefused, ClusterJudged, DependenciesDistributed
+from events.cluster_decisions import ClusterJudged
+from events.decisions import ClaimRefused, DependenciesDistributed
 from events.imported_placements import ImportedPlacement
 from events.links import CapacityRequested, PreemptionRequested
 from events.shapes import Occupant, OverrideRef, Reading, WorkloadRef

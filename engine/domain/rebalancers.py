@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from events import decisions, shapes
+from events import rebalance_decisions, shapes
 
 
 class Observed(Struct, frozen=True, array_like=True, gc=False):
@@ -31,20 +31,20 @@ class Rebalancer(Struct):
     observed: dict[str, Observed] = {}
 
 
-def apply(rebalancer: Rebalancer, data: decisions.RebalancerDecision) -> None:
+def apply(rebalancer: Rebalancer, data: rebalance_decisions.RebalancerDecision) -> None:
     """Apply a decision about the rebalancer."""
     match data:
-        case decisions.RebalanceStarted():
+        case rebalance_decisions.RebalanceStarted():
             rebalancer.started = data.generation
             for ref in data.dropped:
                 rebalancer.observed.pop(ref.sort_key, None)
             for ref in data.asked:
                 rebalancer.observed[ref.sort_key] = Observed(ref, data.generation)
-        case decisions.WorkloadRebalanced(workload=ref):
+        case rebalance_decisions.WorkloadRebalanced(workload=ref):
             rebalancer.observed[ref.sort_key] = Observed(ref, data.generation, data.result, data.reason)
-        case decisions.RebalanceFinished():
+        case rebalance_decisions.RebalanceFinished():
             rebalancer.finished, rebalancer.finish_ms = data.generation, data.finish_ms
-        case decisions.RebalancerExpired():
+        case rebalance_decisions.RebalancerExpired():
             rebalancer.expired = True
         case _:
             return

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from engine.deciders import eviction_rules
-from events import clusters, decisions, health, keys, topics, works
+from events import cluster_decisions, clusters, decisions, health, keys, topics, works
 from events.json_values import Json
 from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, health_reported, joined, policy
@@ -48,7 +48,7 @@ async def left_clusters(story: Story, cluster: str = "member1") -> list[str]:
 async def test_empty_cluster_leaves_at_once(story: Story) -> None:
     await start_removal(story)
     assert await left_clusters(story) == ["member1"]
-    (vacated,) = await story.recorded(decisions.ClusterVacated)
+    (vacated,) = await story.recorded(cluster_decisions.ClusterVacated)
     assert vacated.name == "member1"
 
 
@@ -174,7 +174,7 @@ async def test_silent_agent_is_waited_for(story: Story) -> None:
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     await story.pass_s(60)
-    assert [each.name for each in await story.recorded(decisions.ClusterSilenced)] == ["member1"]
+    assert [each.name for each in await story.recorded(cluster_decisions.ClusterSilenced)] == ["member1"]
     assert await left_clusters(story) == []
     await report_deleted(story, work)
     assert await left_clusters(story) == ["member1"]
@@ -185,7 +185,7 @@ async def test_forced_removal_does_not_wait(story: Story) -> None:
     await start_removal(story)
     await story.submit(clusters.ClusterLeft(name="member1"))
     assert await story.replicas(WEB) == {"member2": 4}
-    assert await story.recorded(decisions.ClusterVacated) == []
+    assert await story.recorded(cluster_decisions.ClusterVacated) == []
     assert all(not fold.state.departures and not fold.state.removals for fold in story.worker.folds)
 
 

@@ -1,6 +1,6 @@
 """Faults found by simulation, each with the shortest story that shows it."""
 
-from events import decisions, health
+from events import decisions, health, rebalance_decisions
 from events.json_values import Json
 from tests.builders.inputs import (
     capacity,
@@ -25,7 +25,9 @@ async def test_requested_reschedule_is_decided_even_if_it_fails_as_before(story:
     assert len(await story.recorded(decisions.ScheduleFailed, WEB)) == 1
     await story.submit(rebalancer("demo", ref("web")))
     assert len(await story.recorded(decisions.ScheduleFailed, WEB)) == 2
-    assert [each.result for each in await story.recorded(decisions.WorkloadRebalanced)] == ["Successful"]
+    assert [each.result for each in await story.recorded(rebalance_decisions.WorkloadRebalanced)] == [
+        "Successful"
+    ]
 
 
 async def test_due_retry_ends_with_its_policy(story: Story) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.reconcilers import explanation
-from events import decisions, policies, specs
+from events import decisions, policies, rebalance_decisions, specs
 from events.json_values import Json
 from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
 from tests.builders.manifests import DYNAMIC, on, selector
@@ -85,7 +85,7 @@ async def test_evicted_replicas_wait_for_the_other_scheduler(story: Story) -> No
 async def test_rebalancer_is_answered_without_a_decision(story: Story) -> None:
     await story.submit(policy("p", BOTH, schedulerName=OTHER), deployment("web", 4))
     await story.submit(rebalancer("demo", ref("web")))
-    (result,) = await story.recorded(decisions.WorkloadRebalanced)
+    (result,) = await story.recorded(rebalance_decisions.WorkloadRebalanced)
     assert result.result == "Successful"
     assert not await story.recorded(decisions.ScheduleDecided)
 

@@ -4,7 +4,7 @@ import pytest
 
 from engine.deciders import rebalance
 from engine.deciders.state import Rebalancer
-from events import decisions, keys, links, rejections, specs
+from events import decisions, keys, links, rebalance_decisions, rejections, specs
 from tests.builders import inputs
 from tests.builders.inputs import (
     capacity,
@@ -92,7 +92,7 @@ async def test_batch_is_requested_in_order_of_its_workloads(story: Story) -> Non
         ref("web"),
     ]
     await story.submit(rebalancer("demo", *named))
-    (started,) = await story.recorded(decisions.RebalanceStarted)
+    (started,) = await story.recorded(rebalance_decisions.RebalanceStarted)
     assert [workload.name for workload in started.asked] == ["api", "nobody", "web", "reader", "settings"]
     assert observed(story) == {
         "api": "Successful",
@@ -101,7 +101,7 @@ async def test_batch_is_requested_in_order_of_its_workloads(story: Story) -> Non
         "reader": "Successful",
         "settings": "Successful",
     }
-    assert len(await story.recorded(decisions.RebalanceFinished)) == 1
+    assert len(await story.recorded(rebalance_decisions.RebalanceFinished)) == 1
     assert await fresh(story) == 1
 
 
@@ -183,7 +183,7 @@ async def test_removed_workload_is_kept_if_successful_and_dropped_if_failed(stor
     await story.submit(rebalancer("demo", ref("web"), ref("nobody"), ref("api")))
     await story.submit(rebalancer("demo", ref("api")))
     assert observed(story) == {"api": "Successful", "web": "Successful"}
-    started = (await story.recorded(decisions.RebalanceStarted))[-1]
+    started = (await story.recorded(rebalance_decisions.RebalanceStarted))[-1]
     assert [workload.name for workload in started.dropped] == ["nobody"]
     assert started.asked == ()
 
@@ -207,7 +207,7 @@ async def test_finish_time_moves_with_each_generation(story: Story) -> None:
     await story.submit(rebalancer("demo", ref("web")))
     await story.pass_s(10)
     await story.submit(rebalancer("demo", ref("web"), ttl_s=600))
-    first, second = await story.recorded(decisions.RebalanceFinished)
+    first, second = await story.recorded(rebalance_decisions.RebalanceFinished)
     assert (first.generation, second.generation) == (1, 2)
     assert second.finish_ms - first.finish_ms == 10_000
 
@@ -215,7 +215,7 @@ async def test_finish_time_moves_with_each_generation(story: Story) -> None:
 async def test_unchanged_rebalancer_does_nothing(story: Story) -> None:
     await story.submit(rebalancer("demo", ref("web")))
     await story.submit(rebalancer("demo", ref("web")))
-    assert len(await story.recorded(decisions.RebalanceFinished)) == 1
+    assert len(await story.recorded(rebalance_decisions.RebalanceFinished)) == 1
     assert await fresh(story) == 1
 
 
@@ -236,9 +236,9 @@ async def test_two_rebalancers_of_one_workload_both_finish(story: Story) -> None
 async def test_repeated_answer_is_ignored_and_counted(story: Story) -> None:
     await story.submit(rebalancer("demo", ref("web")))
     (answer,) = await story.recorded(links.RescheduleAnswered)
-    before = await story.recorded(decisions.WorkloadRebalanced)
+    before = await story.recorded(rebalance_decisions.WorkloadRebalanced)
     await story.submit(answer)
-    assert await story.recorded(decisions.WorkloadRebalanced) == before
+    assert await story.recorded(rebalance_decisions.WorkloadRebalanced) == before
     counters = story.worker.folds[keys.shard_of(DEMO)].state.counters
     assert counters.answers_ignored == 1
 
@@ -260,7 +260,7 @@ async def test_request_waits_for_the_next_owner_of_its_shard(story: Story) -> No
     assert await story.recorded(links.RescheduleRequested)
     assert await fresh(story) == 0
     assert observed(story) == {"web": ""}
-    assert await story.recorded(decisions.RebalanceFinished) == []
+    assert await story.recorded(rebalance_decisions.RebalanceFinished) == []
     await story.restart()
     assert observed(story) == {"web": "Successful"}
     assert await fresh(story) == 1
@@ -279,7 +279,7 @@ async def test_rebalancer_without_ttl_is_kept(story: Story) -> None:
 async def test_rebalancer_with_ttl_0_is_deleted_when_finished(story: Story) -> None:
     await story.submit(rebalancer("demo", ref("web"), ttl_s=0))
     assert not is_there(story)
-    assert len(await story.recorded(decisions.RebalanceFinished)) == 1
+    assert len(await story.recorded(rebalance_decisions.RebalanceFinished)) == 1
     assert await fresh(story) == 1
 
 
@@ -290,7 +290,7 @@ async def test_rebalancer_is_deleted_exactly_after_its_ttl(story: Story) -> None
     await story.restart()
     await story.pass_ms(1)
     assert not is_there(story)
-    assert len(await story.recorded(decisions.RebalancerExpired)) == 1
+    assert len(await story.recorded(rebalance_decisions.RebalancerExpired)) == 1
 
 
 async def test_extended_ttl_counts_from_the_new_finish_time(story: Story) -> None:
@@ -316,7 +316,7 @@ async def test_edit_just_before_the_deletion_wins(story: Story) -> None:
     story.write_first(rebalancer("demo", ref("web"), ref("api")))
     story.refused = 1
     await story.pass_s(60)
-    assert len(await story.recorded(decisions.RebalancerExpired)) == 1
+    assert len(await story.recorded(rebalance_decisions.RebalancerExpired)) == 1
     (rejected,) = await story.recorded(rejections.InputRejected)
     assert rejected.verdict == "late"
     assert observed(story) == {"web": "Successful", "api": "Successful"}

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.deciders import cluster_health
-from events import clusters, decisions
+from events import cluster_decisions, clusters
 from tests.builders.inputs import (
     capacity,
     conditions_reported,
@@ -109,9 +109,9 @@ async def test_ready_clusters_without_taints_cost_no_step(story: Story) -> None:
 async def test_cluster_is_silenced_exactly_after_its_grace_seconds(story: Story) -> None:
     await story.submit(health_reported("member1", grace_s=40))
     await story.pass_ms(39_999)
-    assert await story.recorded(decisions.ClusterSilenced) == []
+    assert await story.recorded(cluster_decisions.ClusterSilenced) == []
     await story.pass_ms(1)
-    (told,) = await story.recorded(decisions.ClusterSilenced)
+    (told,) = await story.recorded(cluster_decisions.ClusterSilenced)
     assert (told.name, told.grace_seconds) == ("member1", 40)
     assert story.worker.facts.health["member1"].status == "Unknown"
 
@@ -122,7 +122,7 @@ async def test_each_report_restarts_the_grace_time_without_a_step(story: Story) 
     for _ in range(10):
         await story.pass_s(39)
         await story.submit(health_reported("member1", grace_s=40))
-    assert await story.recorded(decisions.ClusterSilenced) == []
+    assert await story.recorded(cluster_decisions.ClusterSilenced) == []
     assert await story.steps() == steps
 
 
@@ -131,16 +131,16 @@ async def test_silence_is_reported_once_and_ends_with_the_next_report(story: Sto
     await story.pass_s(1_000)
     await story.restart()
     await story.pass_s(1_000)
-    assert len(await story.recorded(decisions.ClusterSilenced)) == 1
+    assert len(await story.recorded(cluster_decisions.ClusterSilenced)) == 1
     await story.submit(health_reported("member1", grace_s=40))
     assert story.worker.facts.health["member1"].status == "True"
     await story.pass_s(1_000)
-    assert len(await story.recorded(decisions.ClusterSilenced)) == 2
+    assert len(await story.recorded(cluster_decisions.ClusterSilenced)) == 2
 
 
 async def test_cluster_without_grace_seconds_is_never_silenced(story: Story) -> None:
     await story.pass_s(1_000_000)
-    assert await story.recorded(decisions.ClusterSilenced) == []
+    assert await story.recorded(cluster_decisions.ClusterSilenced) == []
 
 
 async def test_concurrent_report_outranks_the_silence_before_it(story: Story) -> None:
@@ -148,7 +148,7 @@ async def test_concurrent_report_outranks_the_silence_before_it(story: Story) ->
     story.now_ms += 40_000
     story.write_first(health_reported("member1", grace_s=40))
     await story.settle()
-    assert len(await story.recorded(decisions.ClusterSilenced)) == 1
+    assert len(await story.recorded(cluster_decisions.ClusterSilenced)) == 1
     assert story.worker.facts.health["member1"].status == "True"
 
 
@@ -156,7 +156,7 @@ async def test_removed_cluster_is_not_silenced(story: Story) -> None:
     await story.submit(health_reported("member1", grace_s=40))
     await story.submit(clusters.ClusterLeft(name="member1"))
     await story.pass_s(1_000)
-    assert await story.recorded(decisions.ClusterSilenced) == []
+    assert await story.recorded(cluster_decisions.ClusterSilenced) == []
 
 
 async def test_new_owner_waits_a_full_grace_time(story: Story) -> None:
@@ -165,9 +165,9 @@ async def test_new_owner_waits_a_full_grace_time(story: Story) -> None:
     story.now_ms += 1_000_000
     await story.restart()
     await story.pass_ms(39_999)
-    assert await story.recorded(decisions.ClusterSilenced) == []
+    assert await story.recorded(cluster_decisions.ClusterSilenced) == []
     await story.pass_ms(1)
-    assert len(await story.recorded(decisions.ClusterSilenced)) == 1
+    assert len(await story.recorded(cluster_decisions.ClusterSilenced)) == 1
 
 
 async def test_silence_does_not_apply_to_a_rejoined_cluster(story: Story) -> None:
@@ -175,7 +175,7 @@ async def test_silence_does_not_apply_to_a_rejoined_cluster(story: Story) -> Non
     story.now_ms += 40_000
     story.write_first(clusters.ClusterLeft(name="member1"), joined("member1"))
     await story.settle()
-    assert len(await story.recorded(decisions.ClusterSilenced)) == 1
+    assert len(await story.recorded(cluster_decisions.ClusterSilenced)) == 1
     assert "member1" not in story.worker.facts.health
 
 
@@ -278,7 +278,7 @@ async def test_judgement_and_taint_are_written_once(story: Story) -> None:
     await story.pass_s(1_000)
     await story.restart()
     await story.pass_s(1_000)
-    assert len(await story.recorded(decisions.ClusterJudged)) == 1
+    assert len(await story.recorded(cluster_decisions.ClusterJudged)) == 1
     assert len(await story.recorded(clusters.ClusterTainted)) == 2
 
 

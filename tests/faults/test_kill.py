@@ -14,7 +14,7 @@ import pytest
 from engine.cli import server_reads, table_rows
 from engine.cli.client import Client
 from engine.log import sqlite
-from events import codec, decisions, specs
+from events import codec, rebalance_decisions, specs
 from events.json_values import object_at, objects_at
 from tests import writes
 from tests.faults.load_objects import COUNT, POLICY, TAINT
@@ -159,9 +159,13 @@ async def _assert_nothing_is_there_twice(directory: Path, ledger: Ledger) -> Non
     del applied["", ""]
     _assert_once(applied)
     assert ledger.applied <= applied.keys()
-    finished = [event.data for event in events if isinstance(event.data, decisions.RebalanceFinished)]
+    finished = [
+        event.data for event in events if isinstance(event.data, rebalance_decisions.RebalanceFinished)
+    ]
     _assert_once(Counter((each.uid, each.generation) for each in finished))
-    results = [event.data for event in events if isinstance(event.data, decisions.WorkloadRebalanced)]
+    results = [
+        event.data for event in events if isinstance(event.data, rebalance_decisions.WorkloadRebalanced)
+    ]
     _assert_once(Counter((each.uid, each.generation, each.workload) for each in results))
     assert finished
 

@@ -7,6 +7,7 @@ import msgspec
 
 from events import catalogue as types
 from events import (
+    cluster_decisions,
     clusters,
     decisions,
     enums,
@@ -15,6 +16,7 @@ from events import (
     links,
     partitioning,
     policies,
+    rebalance_decisions,
     rejections,
     shapes,
     specs,
@@ -352,19 +354,19 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         held=True,
     ),
     decisions.EvictionFinished(key=_KEY, cluster="member1", reason="Replaced"),
-    decisions.ClusterSilenced(name="member1", heard_ms=AT_MS, grace_seconds=40),
-    decisions.ClusterJudged(
+    cluster_decisions.ClusterSilenced(name="member1", heard_ms=AT_MS, grace_seconds=40),
+    cluster_decisions.ClusterJudged(
         name="member1",
         status="False",
         version=5,
         added=(clusters.Taint(key="not-ready", effect="NoExecute"),),
         removed=(clusters.Taint(key="not-ready", effect="NoSchedule"),),
     ),
-    decisions.ClusterVacated(name="member1", uid=_UID),
-    decisions.RebalanceStarted(
+    cluster_decisions.ClusterVacated(name="member1", uid=_UID),
+    rebalance_decisions.RebalanceStarted(
         name="demo", uid=_UID, generation=1, at_ms=AT_MS, asked=(_TEMPLATE,), dropped=(_TEMPLATE,)
     ),
-    decisions.WorkloadRebalanced(
+    rebalance_decisions.WorkloadRebalanced(
         name="demo",
         uid=_UID,
         generation=1,
@@ -372,8 +374,8 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         result="Failed",
         reason="ReferencedBindingNotFound",
     ),
-    decisions.RebalanceFinished(name="demo", uid=_UID, generation=1, finish_ms=AT_MS),
-    decisions.RebalancerExpired(name="demo", uid=_UID, generation=1),
+    rebalance_decisions.RebalanceFinished(name="demo", uid=_UID, generation=1, finish_ms=AT_MS),
+    rebalance_decisions.RebalancerExpired(name="demo", uid=_UID, generation=1),
     decisions.StatusAggregated(
         key=_KEY,
         members=(

@@ -10,6 +10,7 @@ from events import (
     keys,
     links,
     policies,
+    rebalance_decisions,
     records,
     rejections,
     shapes,
@@ -229,7 +230,9 @@ class Story:
             self._pen.input(ask),
             *self._pen.decide(triggered, decided(key, **spread)),
             *self._pen.decide(
-                decisions.RebalanceStarted(name=who, uid=uid, generation=1, at_ms=at_ms, asked=(ref(name),))
+                rebalance_decisions.RebalanceStarted(
+                    name=who, uid=uid, generation=1, at_ms=at_ms, asked=(ref(name),)
+                )
             ),
         ]
 

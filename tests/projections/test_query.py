@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from events import clusters, decisions, ids, keys, rejections, shapes, specs, works
+from events import clusters, decisions, ids, keys, rebalance_decisions, rejections, shapes, specs, works
 from events.records import Record
 from projections import query
 from projections.query import Filter
@@ -153,12 +153,16 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
     asked = (config, role, deploy)
     written = pen.input(rebalancer("demo", *asked))
     uid = ids.object_uid("/tests", "input-1", written.key)
-    started = decisions.RebalanceStarted(name="demo", uid=uid, generation=1, at_ms=pen.at_ms, asked=asked)
+    started = rebalance_decisions.RebalanceStarted(
+        name="demo", uid=uid, generation=1, at_ms=pen.at_ms, asked=asked
+    )
     results = [
-        decisions.WorkloadRebalanced(name="demo", uid=uid, generation=1, workload=ref, result="Successful")
+        rebalance_decisions.WorkloadRebalanced(
+            name="demo", uid=uid, generation=1, workload=ref, result="Successful"
+        )
         for ref in (deploy, role)
     ]
-    failed = decisions.WorkloadRebalanced(
+    failed = rebalance_decisions.WorkloadRebalanced(
         name="demo",
         uid=uid,
         generation=1,
@@ -166,7 +170,7 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
         result="Failed",
         reason="ReferencedBindingNotFound",
     )
-    finished = decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
+    finished = rebalance_decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
 
     pending = await (await views_of([written, *pen.decide(started)]))(
         lambda rows: query.get_rebalancer(rows, "demo")
@@ -215,7 +219,7 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
 async def test_deleted_rebalancer_is_gone_and_a_new_one_starts_empty(pen: Pen) -> None:
     first = pen.input(rebalancer("demo", ref("foo")))
     uid = ids.object_uid("/tests", "input-1", first.key)
-    done = decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
+    done = rebalance_decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
     gone = pen.input(specs.RebalancerDeleted(name="demo"))
     story = [first, *pen.decide(done), gone, *pen.decide(done)]
 

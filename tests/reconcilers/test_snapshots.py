@@ -18,7 +18,7 @@ from engine.process.replica import clock_ms
 from engine.proof import verification
 from engine.reconcilers import replay, snapshot_schedule, snapshot_storage, snapshots, worker
 from engine.simulation import defaults
-from events import decisions, policies, records, release, topics
+from events import decisions, policies, rebalance_decisions, records, release, topics
 from events.keys import shard_of
 from events.records import StoredRecord
 from tests.builders.inputs import deployment, joined, key, policy, priority_class, rebalancer, ref
@@ -139,7 +139,7 @@ async def test_waiting_keys_and_timers_are_restored() -> None:
     await restarted(story, kept)
     assert len({each.key for each in await story.recorded(decisions.ScheduleDecided)}) == 20 + len(names)
     await story.pass_s(61)
-    assert len(await story.recorded(decisions.RebalancerExpired, "demo")) == 1
+    assert len(await story.recorded(rebalance_decisions.RebalancerExpired, "demo")) == 1
 
 
 async def test_raw_placements_are_restored_byte_for_byte() -> None:

@@ -10,7 +10,18 @@ from engine.plans import fork_log
 from engine.plans.fork import Fork, Input
 from engine.proof import verification
 from engine.simulation import defaults, specs
-from events import catalogue, codec, decisions, keys, objects, records, shapes, topics
+from events import (
+    catalogue,
+    cluster_decisions,
+    codec,
+    decisions,
+    keys,
+    objects,
+    rebalance_decisions,
+    records,
+    shapes,
+    topics,
+)
 from events.json_values import Json
 from events.validation import verdicts
 from tests.builders.inputs import deployment, key, policy, rebalancer, ref, taint_policy, template
@@ -96,12 +107,12 @@ class Scenario(World):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(
                 decoded.data,
-                decisions.ClusterJudged
+                cluster_decisions.ClusterJudged
                 | decisions.EvictionStarted
                 | decisions.ScheduleDecided
                 | decisions.EvictionFinished
                 | decisions.RescheduleTriggered
-                | decisions.RebalanceFinished,
+                | rebalance_decisions.RebalanceFinished,
             ):
                 found.append(type(decoded.data).__name__)
         return found

@@ -13,7 +13,7 @@ import msgspec
 from engine.log import port
 from engine.proof import verification
 from engine.reconcilers import recovery, replay, worker
-from events import clusters, codec, decisions, rejections, topics
+from events import clusters, codec, decisions, rebalance_decisions, rejections, topics
 from events.keys import shard_of
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
@@ -276,7 +276,9 @@ def _rebalancers_finish_once(records: list[StoredRecord]) -> list[str]:
         if record.topic != topics.DECISIONS or not isinstance(decoded, codec.Decoded):
             continue
         match decoded.data:
-            case decisions.RebalanceStarted(uid=uid, generation=generation, asked=asked, dropped=dropped):
+            case rebalance_decisions.RebalanceStarted(
+                uid=uid, generation=generation, asked=asked, dropped=dropped
+            ):
                 started[uid] = generation
                 for ref in dropped:
                     awaited.pop((uid, str(ref)), None)
@@ -285,12 +287,12 @@ def _rebalancers_finish_once(records: list[StoredRecord]) -> list[str]:
                 triggered.setdefault(key, set()).add(uid)
             case decisions.ScheduleDecided(key=key) | decisions.ScheduleFailed(key=key):
                 decided |= {(uid, key) for uid in triggered.pop(key, set())}
-            case decisions.WorkloadRebalanced(uid=uid, workload=ref, result=result):
+            case rebalance_decisions.WorkloadRebalanced(uid=uid, workload=ref, result=result):
                 awaited.pop((uid, str(ref)), None)
                 key = f"{ref.namespace}/{ref.name}-{ref.kind.lower()}"
                 if result == "Successful" and (uid, key) not in decided:
                     found.append(f"7: {ref.name} counts as Successful without a decision ({record.position})")
-            case decisions.RebalanceFinished(uid=uid, generation=generation):
+            case rebalance_decisions.RebalanceFinished(uid=uid, generation=generation):
                 finished[(uid, generation)] += 1
                 if any(waiting == uid for waiting, _ in awaited):
                     found.append(f"7: {uid} finished while answers are awaited ({record.position})")

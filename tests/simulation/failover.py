@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from events import clusters, codec, decisions, health, keys, policies, specs, topics
+from events import cluster_decisions, clusters, codec, decisions, health, keys, policies, specs, topics
 from events.records import StoredRecord
 from events.validation import verdicts
 from tests.simulation import world
@@ -139,9 +139,9 @@ class _Model:
             return
         now = self._shards[shard]
         match data:
-            case decisions.ClusterJudged():
+            case cluster_decisions.ClusterJudged():
                 yield from self._judge(now, data)
-            case decisions.ClusterSilenced(name=name):
+            case cluster_decisions.ClusterSilenced(name=name):
                 heard_ms = self._fleet(now.step)[name].heard_ms
                 silent_ms = now.step.time_ms - max(heard_ms, now.began_ms)
                 if silent_ms < data.grace_seconds * 1_000:
@@ -225,7 +225,7 @@ class _Model:
         place = bisect.bisect_left(self._offsets, step.ends[topics.CLUSTERS])
         return self._fleets[place - 1][1] if place else {}
 
-    def _judge(self, now: Shard, judged: decisions.ClusterJudged) -> Iterator[str]:
+    def _judge(self, now: Shard, judged: cluster_decisions.ClusterJudged) -> Iterator[str]:
         fleet = self._fleet(now.step)
         seen = fleet[judged.name]
         if not any(taint.effect == "NoExecute" for taint in judged.added):

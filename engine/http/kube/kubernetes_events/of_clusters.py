@@ -5,7 +5,7 @@ from typing import Final
 
 from engine.http.kube.kubernetes_events.message import Message, Said
 from engine.http.kube.kubernetes_events.subjects import Subjects, of_cluster
-from events import clusters, decisions, shapes, times, vocabulary
+from events import cluster_decisions, clusters, shapes, times, vocabulary
 from events.records import StoredRecord
 
 _CONTROLLER: Final = "cluster-controller"
@@ -34,7 +34,7 @@ class Clusters:
                 ):
                     yield Said(_joined(name), of_cluster(cluster))
                     yield Said(_NO_ACCESS_NEEDED, of_cluster(cluster))
-            case decisions.ClusterJudged(name=name) if data.added or data.removed:
+            case cluster_decisions.ClusterJudged(name=name) if data.added or data.removed:
                 cluster = self._subjects.cluster(name, record)
                 if cluster is not None:
                     yield Said(_tainted(data), of_cluster(cluster))
@@ -48,7 +48,7 @@ def _joined(name: str) -> Message:
     return Message(reason="CreateExecutionSpaceSucceed", message=message, reporter=_CONTROLLER)
 
 
-def _tainted(data: decisions.ClusterJudged) -> Message:
+def _tainted(data: cluster_decisions.ClusterJudged) -> Message:
     changes = (("added", data.added), ("removed", data.removed))
     changed = "; ".join(f"{word} {_listed(taints)}" for word, taints in changes if taints)
     message = f"Taint cluster succeed: {changed}."

@@ -1,0 +1,39 @@
+"""Topic ``decisions``: the decisions about a cluster."""
+
+from events import clusters, shapes
+
+
+class ClusterDecision(shapes.Event, frozen=True, kw_only=True):
+    """Base of the decisions about a cluster."""
+
+    name: str
+
+    @property
+    def subject(self) -> str:
+        return self.name
+
+
+class ClusterSilenced(ClusterDecision, frozen=True, kw_only=True):
+    """A cluster's reporter missed its grace period; the owner then writes the cluster's health as an input."""
+
+    heard_ms: shapes.Instant
+    grace_seconds: shapes.Seconds
+
+
+class ClusterJudged(ClusterDecision, frozen=True, kw_only=True):
+    """Taints to add to and remove from a cluster, by the ClusterTaintPolicies and the status of its condition Ready.
+
+    The owner then writes the changes as inputs. ``version`` is the write version of the cluster that was
+    evaluated.
+    """
+
+    status: str
+    version: shapes.Count
+    added: tuple[clusters.Taint, ...] = ()
+    removed: tuple[clusters.Taint, ...] = ()
+
+
+class ClusterVacated(ClusterDecision, frozen=True, kw_only=True):
+    """No shard has a work left in a cluster that is leaving; the owner then writes ``ClusterLeft`` as an input."""
+
+    uid: str
