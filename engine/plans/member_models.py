@@ -117,7 +117,9 @@ def read(facts: Facts, simulated: Sequence[specs.MemberSpec]) -> Models:
     )
 
 
-async def past(models: Models, facts: Facts, folds: Sequence[ShardFold], log: port.Log) -> member_fleet.Past:
+async def past(
+    models: Models, facts: Facts, folds: Sequence[ShardFold], log: port.Log
+) -> member_history.Past:
     """Return what the modelled clusters run, from the state of the shards and the reports that these have not read."""
     histories = {spec.name: _history(spec, models, facts) for spec in models.specs if spec.modelled}
     for fold in folds:
@@ -125,7 +127,7 @@ async def past(models: Models, facts: Facts, folds: Sequence[ShardFold], log: po
         async for record in reading.of_partition(log, topics.HEALTH, fold.state.shard, end):
             simulated_reading.take_report(histories, record)
         _take_works(histories, fold.state)
-    return member_fleet.Past(
+    return member_history.Past(
         histories=histories, chains={fold.state.shard: snapshots.chain_of(fold.state) for fold in folds}
     )
 

@@ -5,7 +5,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import structs
@@ -30,11 +30,44 @@ _WRITES: Final = frozenset(
 )
 
 
+class WorkContents(NamedTuple):
+    """The content of some works: templates by position, and results of overrides."""
+
+    loaded: Mapping[template_loading.TemplatePosition, Template]
+    rendered: Mapping[manifests.RenderInput, manifests.Rendered]
+
+    def templates(self) -> Iterator[Template]:
+        """Yield all templates."""
+        yield from self.loaded.values()
+        yield from (each.template for each in self.rendered.values())
+
+    def of(self, work: Work) -> tuple[Work, Template, str]:
+        """Return a work as its overrides change it, its template, and why its overrides cannot be carried out."""
+        if not isinstance(work, works.WorkApplied):
+            return work, template_loading.EMPTY, ""
+        if work.overrides:
+            result = self.rendered[manifests.input_of(work)]
+            return structs.replace(work, replicas=result.replicas), result.template, result.fault
+        return work, self.loaded.get((work.shard, work.offset), template_loading.EMPTY), ""
+
+
 class Contents(NamedTuple):
-    """The content of works: their templates, and the results of their overrides."""
+    """Reads the content of works."""
 
     loader: template_loading.TemplateLoader
     renderer: manifests.Renderer
+
+    async def read(
+        self, found: Sequence[Work], running: Mapping[template_loading.TemplatePosition, Template]
+    ) -> WorkContents:
+        """Return the content of works; ``running`` templates are known."""
+        applied = [work for work in found if isinstance(work, works.WorkApplied)]
+        rendered = await self.renderer.render_all(
+            manifests.input_of(work) for work in applied if work.overrides
+        )
+        positions = {(work.shard, work.offset) for work in applied if template_loading.needs_template(work)}
+        loaded = await self.loader.load(positions - running.keys())
+        return WorkContents({**running, **loaded}, rendered)
 
 
 async def rebuild(

@@ -5,34 +5,31 @@ as after a crash, the members are rebuilt from the log.
 """
 
 import asyncio
-import heapq
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
-
-from msgspec import Struct, structs
 
 from engine import diagnostics
 from engine.kubeapi.values import selectors
 from engine.log import port
 from engine.simulation import (
+    client_writes,
     cluster,
     controllers,
     counted_works,
+    due_times,
     faults,
     lists,
     log_reading,
     member_history,
+    report_records,
     reports,
     resting,
     specs,
 )
 from engine.simulation.state import MemberState
 from engine.works import manifests, template_loading
-from events import clusters, codec, keys, records, times, topics, works
-from events.chain import Chain
-from events.envelope import Envelope
+from events import clusters, codec, keys, records, shapes, topics
 from events.records import StoredRecord
 
 Clock = Callable[[], int]
@@ -41,21 +38,13 @@ Clock = Callable[[], int]
 _WORKS_MAX: Final = 1_000
 """Maximum number of works per partition and turn; bounds how long a report waits for its append."""
 
-_TYPES: Final = {
-    codec.catalogue.BY_STRUCT[struct].type: struct is clusters.ClusterJoined
-    for struct in (clusters.ClusterJoined, clusters.ClusterLeft)
-}
-_HEALTH: Final = codec.catalogue.BY_STRUCT[clusters.ClusterHealthChanged].type
+_FOLLOWED: Final = frozenset(
+    codec.catalogue.BY_STRUCT[struct].type
+    for struct in (clusters.ClusterJoined, clusters.ClusterLeft, clusters.ClusterHealthChanged)
+)
 _AFTER_FAILURE_S: Final = 1.0
 _ANY: Final = selectors.LabelSelector()
 _log = diagnostics.logger(__name__)
-
-
-class Past(Struct, frozen=True, kw_only=True):
-    """Members whose histories are known otherwise than from the log, and the chains of the shards at its end."""
-
-    histories: dict[str, member_history.History]
-    chains: dict[int, Chain]
 
 
 class UnknownMemberError(LookupError):
@@ -73,7 +62,7 @@ class Members:
         log: port.Log,
         clock_ms: Clock,
         members: Sequence[specs.MemberSpec],
-        past: Past | None = None,
+        past: member_history.Past | None = None,
     ) -> None:
         self._log = log
         self._clock_ms = clock_ms
@@ -86,17 +75,15 @@ class Members:
         self._taken: dict[int, int] = {}
         self._counting = counted_works.CountingWorks(log)
         self._clusters_taken = 0
-        self._writes: dict[str, deque[member_history.ObjectWrite]] = {}
+        self._writes = client_writes.ClientWrites()
         self._behind: dict[str, int] = {}
         self._unseen: frozenset[str] = frozenset()
         self._touched: dict[str, None] = {}
         self._resting = resting.RestingWorkloads(self._contents.loader, {})
-        self._dues: list[tuple[int, str]] = []
-        self._due_of: dict[str, int] = {}
+        self._dues = due_times.DueTimes()
         self._is_stale = True
         self._reporting = asyncio.Event()
-        self._ids = ""
-        self._reported = 0
+        self._records = report_records.ReportRecords(0)
         self.seen_number = 0
 
     async def recover(self) -> None:
@@ -126,7 +113,7 @@ class Members:
 
     def next_timer_ms(self) -> int | None:
         """Return when time alone changes a member; None for never."""
-        return self._dues[0][0] if self._dues else None
+        return self._dues.next_ms()
 
     async def run(self) -> None:
         """Take turns forever, when works arrive or timers are due; rebuild after a failed append."""
@@ -176,12 +163,7 @@ class Members:
             self._member(name)
             # Rebuilt from the log if it stays open whether the write was stored.
             self._is_stale = True
-            await self._log.append(
-                [
-                    self._record(name, reports.Report(each, name, reports.NO_WORK), self._clock_ms())
-                    for each in data
-                ]
-            )
+            await self._log.append([self._own_record(name, each, self._clock_ms()) for each in data])
             self._is_stale = False
             await self._turn()
 
@@ -226,9 +208,8 @@ class Members:
             return
 
     async def _recover(self) -> None:
-        # Ids begin with the end of the log, so they differ from those of every earlier process.
         self.seen_number = self._log.moves()
-        self._ids = str(self.seen_number)
+        self._records = report_records.ReportRecords(self.seen_number)
         ends = dict(self._log.ends())
         past, self._past = self._past, None
         histories = {} if past is None else past.histories
@@ -252,8 +233,8 @@ class Members:
         for name in self._states:
             self._leave_behind(name)
         self._touched = dict.fromkeys(self._states)
-        self._writes = {}
-        self._dues, self._due_of = [], {}
+        self._writes = client_writes.ClientWrites()
+        self._dues = due_times.DueTimes()
         self._is_stale = False
         workloads = sum(len(state.workloads) for state in self._states.values())
         _log.info("members rebuilt", members=len(self._states), workloads=workloads)
@@ -269,16 +250,13 @@ class Members:
         await self._apply(self._for_running_members(await self._counting.follow(ends)))
         for partition in self._partitions:
             await self._take_works(partition, ends.get((topics.WORKS, partition), 0))
-        for name in self._writes.keys() - self._late(ends):
+        for name in self._writes.settled(self._taken, ends):
             self._take_writes(name, sys.maxsize)
         for name in sorted(self._behind):
             if not self._states[name].faults.cut_off:
                 await self._catch_up(name)
         now_ms = self._clock_ms()
-        while self._dues and self._dues[0][0] <= now_ms:
-            _, name = heapq.heappop(self._dues)
-            self._touched[name] = None
-            self._due_of.pop(name, None)
+        self._touched |= dict.fromkeys(self._dues.pop(now_ms))
         batch = [self._join(name, now_ms) for name in sorted(self._unseen)]
         for name in self._touched:
             batch += self._advance(name, now_ms)
@@ -295,41 +273,20 @@ class Members:
 
     def _advance(self, name: str, now_ms: int) -> list[records.Record]:
         state = self._states[name]
-        batch = [self._record(name, report, now_ms) for report in cluster.advance(state, now_ms)]
+        batch = [self._records.encode(name, report, now_ms) for report in cluster.advance(state, now_ms)]
         if name not in self._writes:
-            batch += [
-                self._record(name, reports.Report(write, name, reports.NO_WORK), now_ms)
-                for write in controllers.writes(state, now_ms)
-            ]
-        due_ms = cluster.due_ms(state)
-        if due_ms is not None and due_ms != self._due_of.get(name):
-            self._due_of[name] = due_ms
-            heapq.heappush(self._dues, (due_ms, name))
+            batch += [self._own_record(name, write, now_ms) for write in controllers.writes(state, now_ms)]
+        self._dues.set(name, cluster.due_ms(state))
         return batch
 
     def _join(self, name: str, now_ms: int) -> records.Record:
         state = self._states[name]
         state.joined = True
-        return self._record(
-            name, reports.Report(specs.joined_event(state.spec), name, reports.NO_WORK), now_ms
-        )
+        return self._own_record(name, specs.joined_event(state.spec), now_ms)
 
-    def _record(self, name: str, report: reports.Report, now_ms: int) -> records.Record:
-        self._reported += 1
-        envelope = Envelope(
-            id=f"{self._ids}-{self._reported}",
-            source=reports.SOURCE + name,
-            type="",
-            subject=report.key,
-            time=times.to_text(now_ms),
-            traceparent=report.cause.trace.parent,
-            tracestate=report.cause.trace.state,
-            correlationid=report.cause.story,
-            causationid=report.cause.cause,
-        )
-        topic = codec.catalogue.BY_STRUCT[type(report.data)].topic
-        partition = 0 if topic == topics.CLUSTERS else keys.shard_of(report.key)
-        return codec.encode(report.data, envelope, partition=partition, key=report.key)
+    def _own_record(self, name: str, data: shapes.Event, now_ms: int) -> records.Record:
+        """Return the record of an event about a member itself."""
+        return self._records.encode(name, reports.Report(data, name, reports.NO_WORK), now_ms)
 
     async def _take_works(self, partition: int, end: int) -> None:
         """Apply the works of a partition up to an end, at most ``_WORKS_MAX``."""
@@ -362,32 +319,16 @@ class Members:
 
     async def _apply(self, batch: list[StoredRecord]) -> None:
         decoded = [(record, *work) for record in batch if (work := log_reading.work_in(record)) is not None]
-        positions = {
-            (work.shard, work.offset)
-            for _, work, _ in decoded
-            if isinstance(work, works.WorkApplied) and template_loading.needs_template(work)
-        }
-        rendered = await self._contents.renderer.render_all(
-            manifests.input_of(work)
-            for _, work, _ in decoded
-            if isinstance(work, works.WorkApplied) and work.overrides
-        )
         now_ms = self._clock_ms()
         called = [resting.Called(record.key, work.key) for record, work, _ in decoded]
         await self._resting.wake(self._states, called, now_ms)
         running = resting.running_templates(self._states, called)
-        templates = running | await self._contents.loader.load(positions - running.keys())
-        contents = (*templates.values(), *(each.template for each in rendered.values()))
-        await self._resting.wake_around(self._states, {record.key for record in batch}, contents, now_ms)
+        contents = await self._contents.read([work for _, work, _ in decoded], running)
+        await self._resting.wake_around(
+            self._states, {record.key for record in batch}, contents.templates(), now_ms
+        )
         for record, work, head in decoded:
-            template, fault = template_loading.EMPTY, ""
-            applied = work
-            if isinstance(work, works.WorkApplied) and work.overrides:
-                result = rendered[manifests.input_of(work)]
-                applied = structs.replace(work, replicas=result.replicas)
-                template, fault = result.template, result.fault
-            elif isinstance(work, works.WorkApplied):
-                template = templates.get((work.shard, work.offset), template_loading.EMPTY)
+            applied, template, fault = contents.of(work)
             cause = log_reading.cause_of(record, head)
             self._take_writes(record.key, record.number)
             state = self._states[record.key]
@@ -404,66 +345,40 @@ class Members:
             start = self._clusters_taken
             batch = await self._log.read(topics.CLUSTERS, 0, start, min(log_reading.READ, end - start))
             for record in batch:
-                kind = record.headers.get("ce_type", "")
-                joined = _TYPES.get(kind)
-                state = self._states.get(record.key)
-                if joined is not None and state is not None:
-                    reports.set_joined(state, joined=joined)
-                    self._follow_address(state, record)
-                    self._touched[record.key] = None
-                if kind == _HEALTH and state is not None:
-                    self._follow_health(state, record)
-                if state is not None and (write := log_reading.undecoded_write_in(record)) is not None:
-                    await self._resting.wake_all(self._states, [record.key], self._clock_ms())
-                    self._writes.setdefault(record.key, deque()).append(write)
+                if (state := self._states.get(record.key)) is not None:
+                    self._follow_cluster(state, record)
+                    if (write := log_reading.undecoded_write_in(record)) is not None:
+                        await self._resting.wake_all(self._states, [record.key], self._clock_ms())
+                        self._writes.add(record.key, write)
             self._clusters_taken = port.behind(batch, end)
 
-    def _follow_health(self, state: MemberState, record: StoredRecord) -> None:
-        """Let a member report again what another reporter has overwritten."""
+    def _follow_cluster(self, state: MemberState, record: StoredRecord) -> None:
+        if record.headers.get("ce_type") not in _FOLLOWED:
+            return
         decoded = codec.decode(record)
-        data = decoded.data if isinstance(decoded, codec.Decoded) else None
-        if isinstance(data, clusters.ClusterHealthChanged) and data.ready != state.reported_ready:
-            state.reported_ready = data.ready
-            self._touched[record.key] = None
-
-    def _follow_address(self, state: MemberState, record: StoredRecord) -> None:
-        decoded = codec.decode(record)
-        if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, clusters.ClusterJoined):
-            state.faults.unreachable = not faults.is_reachable(decoded.data)
-            self._leave_behind(state.spec.name)
+        match decoded.data if isinstance(decoded, codec.Decoded) else None:
+            case clusters.ClusterJoined() as joined:
+                reports.set_joined(state, joined=True)
+                state.faults.unreachable = not faults.is_reachable(joined)
+                self._leave_behind(record.key)
+            case clusters.ClusterLeft():
+                reports.set_joined(state, joined=False)
+            case clusters.ClusterHealthChanged(ready=ready) if ready != state.reported_ready:
+                # Another reporter has overwritten the member's own report: it reports again.
+                state.reported_ready = ready
+            case _:
+                return
+        self._touched[record.key] = None
 
     def _leave_behind(self, name: str) -> None:
         """Note, for a member that is cut off, from which position on it reads works once it is not."""
         if self._states[name].faults.cut_off:
             self._behind.setdefault(name, self._taken[keys.shard_of(name)])
 
-    def _late(self, ends: port.Ends) -> set[str]:
-        """Members whose works up to these ends have not all been applied."""
-        return {
-            name
-            for name in self._writes
-            if self._taken[keys.shard_of(name)] < ends.get((topics.WORKS, keys.shard_of(name)), 0)
-        }
-
     def _take_writes(self, name: str, before: int) -> None:
-        """Apply the writes of a member's clients whose records have lower numbers than ``before``.
-
-        Works and writes are applied in the order of the log, so that a rebuilt member is the same.
-        """
-        writes = self._writes.get(name)
-        while writes and writes[0].number < before:
-            write = writes.popleft()
-            state = self._states[name]
-            match write.data:
-                case clusters.MemberObjectApplied(manifest=manifest):
-                    cluster.apply_object(state, bytes(manifest), write.uid, write.at_ms)
-                case clusters.MemberObjectDeleted() as deletion:
-                    cluster.delete_object(state, deletion, write.at_ms)
-                case clusters.MemberPodDeleted(owner=owner, slot=slot):
-                    cluster.delete_pod(state, owner, slot, write.at_ms)
+        """Carry out the writes of a member's clients whose records have lower numbers than ``before``."""
+        if self._writes.carry_out(self._states[name], before):
             self._touched[name] = None
-        if writes is not None and not writes:
-            del self._writes[name]
 
     def _member(self, name: str) -> MemberState:
         state = self._states.get(name)

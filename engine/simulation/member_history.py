@@ -31,6 +31,7 @@ from engine.simulation.state import (
 )
 from engine.works import template_loading, templates
 from events import clusters, health, objects, works
+from events.chain import Chain
 
 Report = health.WorkloadReported | health.WorkloadGone
 
@@ -113,6 +114,13 @@ class History(Struct):
     is_reachable: bool = True
     capacity: clusters.CapacityReported | None = None
     apis: tuple[clusters.ApiKind, ...] | None = None
+
+
+class Past(Struct, frozen=True, kw_only=True):
+    """Members whose histories are known otherwise than from the log, and the chains of the shards at its end."""
+
+    histories: dict[str, History]
+    chains: dict[int, Chain]
 
 
 def take_cluster(history: History, data: object, number: int, source: str) -> None:

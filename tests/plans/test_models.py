@@ -46,6 +46,7 @@ async def test_models_built_from_shards_run_what_the_log_says(seed: int) -> None
         assert planned.members.state_of(name).gone.keys() == read.state_of(name).gone.keys()
 
 
+@pytest.mark.slow
 async def test_a_plan_restores_only_the_workloads_of_its_works_and_is_the_same() -> None:
     rested_through = 0
     for seed in range(24 * ROUNDS):

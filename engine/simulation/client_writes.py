@@ -1,0 +1,56 @@
+"""Writes of the members' clients, which wait until the works before them in the log are applied.
+
+So a rebuilt member is the same.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+
+from engine.log import port
+from engine.simulation import cluster
+from engine.simulation.member_history import ObjectWrite
+from engine.simulation.state import MemberState
+from events import clusters, keys, topics
+
+
+class ClientWrites:
+    """The writes that are not carried out yet, by member."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[ObjectWrite]] = {}
+
+    def __contains__(self, member: str) -> bool:
+        return member in self._waiting
+
+    def add(self, member: str, write: ObjectWrite) -> None:
+        self._waiting.setdefault(member, deque()).append(write)
+
+    def settled(self, applied: Mapping[int, int], ends: port.Ends) -> list[str]:
+        """Return the members with writes whose works are all applied, given the next offset of each partition."""
+        return [
+            member
+            for member in self._waiting
+            if applied[keys.shard_of(member)] >= ends.get((topics.WORKS, keys.shard_of(member)), 0)
+        ]
+
+    def carry_out(self, state: MemberState, before: int) -> bool:
+        """Carry out the writes in a member whose records have lower numbers; return whether there were any."""
+        member = state.spec.name
+        writes = self._waiting.get(member)
+        if writes is None or writes[0].number >= before:
+            return False
+        while writes and writes[0].number < before:
+            _carry_out(state, writes.popleft())
+        if not writes:
+            del self._waiting[member]
+        return True
+
+
+def _carry_out(state: MemberState, write: ObjectWrite) -> None:
+    match write.data:
+        case clusters.MemberObjectApplied(manifest=manifest):
+            cluster.apply_object(state, bytes(manifest), write.uid, write.at_ms)
+        case clusters.MemberObjectDeleted() as deletion:
+            cluster.delete_object(state, deletion, write.at_ms)
+        case clusters.MemberPodDeleted(owner=owner, slot=slot):
+            cluster.delete_pod(state, owner, slot, write.at_ms)
