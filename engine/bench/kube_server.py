@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from engine.bench import inputs
 from engine.process import control_plane
+from engine.simulation import defaults
 
 _BARE: Final = "bare"
 _TUTORIAL: Final = "tutorial"
@@ -31,7 +32,7 @@ def main() -> None:
         application = Starlette(routes=[Route("/", _answer, methods=["POST"])])
         control_plane.run(control_plane.serve_alone(application, directory))
     else:
-        members = control_plane.default_members() if sys.argv[2:] == [_TUTORIAL] else inputs.members()
+        members = defaults.three_members() if sys.argv[2:] == [_TUTORIAL] else inputs.members()
         control_plane.run(control_plane.serve(control_plane.Options(directory=directory, members=members)))
 
 

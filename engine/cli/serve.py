@@ -23,6 +23,7 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
 from engine.process import control_plane
+from engine.simulation import defaults
 from events import limits
 from projections import store
 
@@ -265,7 +266,7 @@ def serve_with(
     options = chosen(
         control_plane.Options(
             directory=directory,
-            members=control_plane.default_members() if members else (),
+            members=defaults.three_members() if members else (),
             # Redirected output may be kept as a log file, so limit the lifetime of the login address in it.
             login_seconds=math.inf if sys.stdout.isatty() else sessions.LOGIN_SECONDS,
             on_ready=lambda endpoint, lost: (

@@ -60,42 +60,54 @@ def decide(
         is_left = cluster in left or (cluster in leaving and needs.preserves(emit.shard, binding))
         _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
-        selecting = facts.overrides.policies_for(binding.template) if binding.template else ()
-        reading = state_preservation.reading(claim, facts.reading(declared.ref))
-        ref = declared.ref
-        overwrites = _overwrites(binding, emit)
-        is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
-        completions = _completions(binding, placements)
-        for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
-            if cluster in facts.leaving:
-                continue
-            replicas = count if is_counted else NO_REPLICAS
-            previous = binding.works.get(cluster)
-            overrides: tuple[shapes.OverrideRef, ...] = ()
-            if selecting and facts.fleet.get(cluster) is not None:
-                overrides = facts.overrides.rules_for(selecting, cluster, facts.fleet)
-            elif selecting and previous is not None:
-                # Keep the old overrides, so that a cluster that has left gets no new work.
-                overrides = previous.overrides
-            work = decisions.DispatchedWork(
-                cluster=cluster,
-                state="applied",
-                replicas=replicas,
-                overrides=overrides,
-                labels=state_preservation.labels(binding, cluster),
-                reading=reading,
-                overwrites=overwrites,
-                completions=completions.get(cluster),
-            )
-            new_work = _new_work(previous, declared, work, is_suspended=binding.is_suspended_in(cluster))
+        for work in _wanted(binding, declared, required, facts, placements, emit):
+            previous, is_suspended = binding.works.get(work.cluster), binding.is_suspended_in(work.cluster)
+            new_work = _new_work(previous, declared, work, is_suspended=is_suspended)
             if new_work is not None:
                 dispatched.append(new_work)
-                _send(emit, binding.key, cluster, new_work, declared=declared)
+                _send(emit, binding.key, work.cluster, new_work, declared=declared)
     if quotas is not None:
         dispatched += _assigned_quotas(binding, quotas, quota_clusters, emit)
     if dispatched:
         digest = declared.digest if declared else ""
         emit.decide(decisions.BindingDispatched(key=binding.key, digest=digest, works=tuple(dispatched)))
+
+
+def _wanted(
+    binding: Binding,
+    declared: Declared,
+    required: AbstractSet[str],
+    facts: Facts,
+    placements: Placements,
+    emit: step_outputs.Emitter,
+) -> Iterator[decisions.DispatchedWork]:
+    """Yield the work that each cluster of a binding should have, but for suspensions."""
+    selecting = facts.overrides.policies_for(binding.template) if binding.template else ()
+    reading = state_preservation.reading(binding.claim, facts.reading(declared.ref))
+    ref = declared.ref
+    overwrites = _overwrites(binding, emit)
+    is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
+    completions = _completions(binding, placements)
+    for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
+        if cluster in facts.leaving:
+            continue
+        previous = binding.works.get(cluster)
+        overrides: tuple[shapes.OverrideRef, ...] = ()
+        if selecting and facts.fleet.get(cluster) is not None:
+            overrides = facts.overrides.rules_for(selecting, cluster, facts.fleet)
+        elif selecting and previous is not None:
+            # Keep the old overrides, so that a cluster that has left gets no new work.
+            overrides = previous.overrides
+        yield decisions.DispatchedWork(
+            cluster=cluster,
+            state="applied",
+            replicas=count if is_counted else NO_REPLICAS,
+            overrides=overrides,
+            labels=state_preservation.labels(binding, cluster),
+            reading=reading,
+            overwrites=overwrites,
+            completions=completions.get(cluster),
+        )
 
 
 def _overwrites(binding: Binding, emit: step_outputs.Emitter) -> bool:

@@ -1,6 +1,7 @@
 """State of groups of workloads: the seats of each binding, and all seats of a group in its owner shard."""
 
-from engine.deciders.state import Seat, ShardState, WorkloadGroup
+from engine.deciders.ledgers import Seat, WorkloadGroup
+from engine.deciders.state import ShardState
 from events import group_decisions, links
 
 

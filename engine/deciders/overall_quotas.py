@@ -12,8 +12,9 @@ exceeded. A refused claim stays open until the quotas suffice or the binding wan
 from typing import Final
 
 from engine.deciders import quota_amounts, step_outputs
+from engine.deciders.ledgers import Ledger, QuotaClaim
 from engine.deciders.quota_amounts import Amounts, Limits
-from engine.deciders.state import Binding, Ledger, QuotaClaim
+from engine.deciders.state import Binding
 from events import keys, links, quota_decisions
 
 QUOTA_EXCEEDED: Final = "QuotaExceeded"

@@ -1,7 +1,8 @@
 """State of overall quotas: the claim of each binding, and the ledger of each namespace in its quotas' owner shard."""
 
 from engine.deciders import quota_amounts
-from engine.deciders.state import Ledger, QuotaClaim, ShardState
+from engine.deciders.ledgers import Ledger, QuotaClaim
+from engine.deciders.state import ShardState
 from events import links, quota_decisions
 
 

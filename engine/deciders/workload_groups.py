@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from engine.deciders import step_outputs
+from engine.deciders.ledgers import Seat, WorkloadGroup
 from engine.deciders.placement_cache import Placements
-from engine.deciders.state import Binding, Seat, ShardState, WorkloadGroup
+from engine.deciders.state import Binding, ShardState
 from events import group_decisions, keys, links
 
 _VERDICTS_MAX: Final = 200

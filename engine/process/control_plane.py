@@ -9,13 +9,10 @@ import contextlib
 import datetime as dt
 import functools
 import os
-import signal
 import socket
-import sys
-import threading
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -43,11 +40,12 @@ from engine.process import (
     log_places,
     scaleout,
     shared_keys,
+    stop_signals,
 )
 from engine.process.log_queries import LogInquiry
 from engine.process.plans.remote import PlanProcesses
 from engine.process.replica import Replica, clock_ms
-from engine.simulation import defaults, specs
+from engine.simulation import specs
 from engine.writing import stored_objects, write_api
 from events.validation import manifests
 from projections import as_of_views
@@ -59,14 +57,6 @@ if TYPE_CHECKING:
 LOOPBACK: Final = "127.0.0.1"
 _ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
 _NO_TLS: Final = "--tls, or a proxy with TLS before it"
-END_SECONDS: Final = 15
-"""Seconds after a stop signal at which the process exits in any case.
-
-Clients of unreachable brokers would wait forever.
-"""
-
-_NOT_IN_TIME: Final = b"error: did not stop in time and ends now; the next start recovers from the log\n"
-
 _log = diagnostics.logger(__name__)
 
 
@@ -115,11 +105,6 @@ class Watch(Struct, frozen=True, kw_only=True):
     port: int = 0
 
 
-def default_members() -> list[specs.MemberSpec]:
-    """Return the three clusters of the tutorial."""
-    return defaults.three_members()
-
-
 async def serve(options: Options) -> None:
     """Run until SIGTERM or SIGINT, then decide waiting inputs within a deadline and stop.
 
@@ -137,11 +122,7 @@ async def serve(options: Options) -> None:
             contextlib.aclosing(_planner(running, options)) as planner,
         ):
             running.collectors.append(lag)
-            observer = None
-            if options.observed is not None:
-                alone_in = options.directory if options.log is None else None
-                observer = options.observed.observer(running.log, clock_ms, alone_in)
-                running.collectors.append(observer)
+            observer = _observer(running, options)
             entrance = _write_api(running, options.tolerated)
             if options.log is not None:
                 await shared_keys.share(options.directory, entrance, running.views)
@@ -159,15 +140,11 @@ async def serve(options: Options) -> None:
             application = app.create_app(parts, members, kube_application, planning)
             server = http_server.server(application, shown, options.connections_max)
             kube = http_server.server(kube_application, own, options.connections_max, own.clients)
-            with _signals((server, kube), parts.stopping):
+            with stop_signals.stopping_servers((server, kube), parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
                 ports = kept_ports.Ports(port=_port(listening), kube_port=_port(secured))
                 await asyncio.to_thread(kept_ports.keep, options.directory, ports)
-                _log.info("ready", url=endpoint.url, data=str(options.directory))
-                if shown is None and not hosts.is_loopback(options.host):
-                    _log.warning("the query API is open to the network without TLS", remedy=_NO_TLS)
-                if options.on_ready is not None:
-                    options.on_ready(endpoint, _lost_ports(options, kept, ports))
+                _announce(options, endpoint, _lost_ports(options, kept, ports))
                 names = [member.name for member in options.members]
                 await asyncio.gather(
                     server.serve(sockets=[listening]),
@@ -204,7 +181,7 @@ async def serve_alone(application: http_server.Application, directory: Path) -> 
         own = await asyncio.to_thread(_certificates, options)
         endpoint = await asyncio.to_thread(_endpoint, options, (secured, secured), own, own)
         server = http_server.server(application, own)
-        with _signals((server,), asyncio.Event()):
+        with stop_signals.stopping_servers((server,), asyncio.Event()):
             await asyncio.to_thread(_publish, directory, endpoint)
             await server.serve(sockets=[secured])
 
@@ -276,7 +253,7 @@ async def work(
     It signs ``checkpoints`` of the log as scheduled; one worker of a log should. Raises OSError if that port is taken.
     """
     stopping = asyncio.Event()
-    with on_signals(stopping.set):
+    with stop_signals.on_signals(stopping.set):
         async with contextlib.AsyncExitStack() as stack:
             listening = stack.enter_context(_listening(watch)) if watch else None
             lag = await stack.enter_async_context(loop_lag.measured())
@@ -318,7 +295,7 @@ async def _served(application: http_server.Application, listening: socket.socket
 async def project(where: str, directory: Path) -> None:
     """Keep the views in a directory up to date with a log on Kafka until SIGTERM or SIGINT."""
     stopping = asyncio.Event()
-    with on_signals(stopping.set):
+    with stop_signals.on_signals(stopping.set):
         async with scaleout.replica_on(where, directory, extends=False):
             _log.info("projector started", log=address.parse(where).servers, data=str(directory))
             await stopping.wait()
@@ -363,6 +340,25 @@ def _services(
     )
 
 
+def _observer(running: Replica, options: Options) -> "observing.Observing | None":
+    """Prepare the observer of another control plane, and export its metrics; None if none is observed."""
+    if options.observed is None:
+        return None
+    alone_in = options.directory if options.log is None else None
+    observer = options.observed.observer(running.log, clock_ms, alone_in)
+    running.collectors.append(observer)
+    return observer
+
+
+def _announce(options: Options, endpoint: endpoints.Endpoint, lost_ports: Sequence[int]) -> None:
+    """Tell that the server is ready."""
+    _log.info("ready", url=endpoint.url, data=str(options.directory))
+    if not options.tls and not hosts.is_loopback(options.host):
+        _log.warning("the query API is open to the network without TLS", remedy=_NO_TLS)
+    if options.on_ready is not None:
+        options.on_ready(endpoint, lost_ports)
+
+
 def _drills(parts: services.Services, running: Replica, options: Options) -> drilling.Drills | None:
     """Prepare periodic drills, and export their metrics; None if there are none."""
     if not options.drill_every_s:
@@ -400,48 +396,3 @@ def _lost_ports(options: Options, kept: kept_ports.Ports, ports: kept_ports.Port
 def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:
     """Write the endpoint file atomically and readable by its owner only."""
     private_files.write(directory / endpoints.FILE, msgspec.json.encode(endpoint))
-
-
-@contextlib.contextmanager
-def _signals(servers: Sequence[http_server.Server], stopping: asyncio.Event) -> Generator[None]:
-    """Stop the servers in order at the first SIGTERM or SIGINT, at once at the second.
-
-    ``stopping`` ends open watches.
-    """
-
-    def stop() -> None:
-        for server in servers:
-            # False at the first signal, True at the second one.
-            server.force_exit = server.should_exit
-            server.should_exit = True
-        stopping.set()
-
-    with on_signals(stop):
-        yield
-
-
-@contextlib.contextmanager
-def on_signals(stop: Callable[[], None]) -> Generator[None]:
-    """Call ``stop`` on SIGTERM or SIGINT and force the process to exit after ``END_SECONDS``."""
-    loop = asyncio.get_running_loop()
-    kinds = (signal.SIGTERM, signal.SIGINT)
-
-    def stop_in_time() -> None:
-        stop()
-        last = threading.Timer(END_SECONDS, _end)
-        last.daemon = True
-        last.start()
-
-    for kind in kinds:
-        loop.add_signal_handler(kind, stop_in_time)
-    try:
-        yield
-    finally:
-        for kind in kinds:
-            loop.remove_signal_handler(kind)
-
-
-def _end() -> None:
-    """Exit at once; recovery completes unfinished work at the next start."""
-    os.write(sys.stderr.fileno(), _NOT_IN_TIME)
-    os._exit(1)

@@ -8,12 +8,12 @@ import pytest
 
 _WAITS_FOR_EVER: Final = """
 import asyncio, os, signal
-from engine.process import control_plane
+from engine.process import control_plane, stop_signals
 
-control_plane.END_SECONDS = 0.2
+stop_signals.END_SECONDS = 0.2
 
 async def wait():
-    with control_plane.on_signals(lambda: None):
+    with stop_signals.on_signals(lambda: None):
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.Event().wait()
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from engine.process import control_plane
+from engine.process import stop_signals
 from tests.brokers.processes import LocalBrokers
 from tests.scaleout.processes import Api, Worker
 
@@ -30,6 +30,6 @@ def test_processes_stop_in_time_without_brokers(tmp_path: Path) -> None:
         for part in parts:
             os.kill(part.pid, signal.SIGTERM)
         for part in parts:
-            code = part.ended(control_plane.END_SECONDS + _SPARE_S)
+            code = part.ended(stop_signals.END_SECONDS + _SPARE_S)
             assert code == 0 or "did not stop in time" in part.said(), part.last_lines()
             assert "Traceback" not in part.said(), part.last_lines()

@@ -1,0 +1,68 @@
+"""What shards share: the use of overall quotas, and the clusters of workload groups, each in its owner shard."""
+
+from msgspec import Struct
+
+
+class QuotaClaim(Struct, gc=False):
+    """The amounts that a binding uses of its namespace's overall quotas, and that it ``wanted`` last (empty: none).
+
+    The binding's shard and the quotas' owner shard have one each. ``number`` is that of the last request. ``fault``
+    is the reason why it is not granted.
+    """
+
+    number: int
+    used: dict[str, int]
+    wanted: dict[str, int] = {}
+    is_granted: bool = False
+    fault: str = ""
+
+    @property
+    def reserved(self) -> dict[str, int]:
+        """The amounts that count as used."""
+        return self.wanted if self.is_granted else self.used
+
+
+class Ledger(Struct, gc=False):
+    """The claims on the overall quotas of a namespace, in the owner shard of its quotas, by the key of the binding.
+
+    ``totals`` sums what counts as used. ``open`` has the claims that are not granted, in the order of their arrival,
+    ``shown`` the ``used`` of the last decision.
+    """
+
+    namespace: str
+    claims: dict[str, QuotaClaim] = {}
+    totals: dict[str, int] = {}
+    open: dict[str, bool] = {}
+    shown: dict[str, dict[str, str]] = {}
+
+
+class Seat(Struct, gc=False):
+    """The place of a binding in a group of workloads: its clusters, and those that it ``wanted`` last.
+
+    The binding's shard and the group's owner shard have one each. ``number`` is that of the last claim; ``others`` and
+    ``is_bound`` are those of the last verdict (``GroupVerdict``).
+    """
+
+    number: int
+    placed: tuple[str, ...]
+    wanted: tuple[str, ...] = ()
+    is_granted: bool = False
+    is_answered: bool = False
+    is_bound: bool = False
+    others: tuple[str, ...] = ()
+
+    @property
+    def reserved(self) -> set[str]:
+        """The clusters that count as the binding's."""
+        return {*self.placed, *(self.wanted if self.is_granted else ())}
+
+
+class WorkloadGroup(Struct, gc=False):
+    """The bindings of a group, which are kept together or ``apart``, in its owner shard, by their keys.
+
+    ``open`` has the claims that are not granted, in the order of their arrival.
+    """
+
+    apart: bool
+    seats: dict[str, Seat] = {}
+    open: dict[str, bool] = {}

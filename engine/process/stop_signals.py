@@ -1,0 +1,65 @@
+"""SIGTERM and SIGINT: a process stops in order, and in any case after some seconds."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator, Sequence
+from typing import Final
+
+from engine.http import server as http_server
+
+END_SECONDS: Final = 15
+"""Seconds after a stop signal at which the process exits in any case.
+
+Clients of unreachable brokers would wait forever.
+"""
+
+_NOT_IN_TIME: Final = b"error: did not stop in time and ends now; the next start recovers from the log\n"
+
+
+@contextlib.contextmanager
+def stopping_servers(servers: Sequence[http_server.Server], stopping: asyncio.Event) -> Generator[None]:
+    """Stop the servers in order at the first SIGTERM or SIGINT, at once at the second.
+
+    ``stopping`` ends open watches.
+    """
+
+    def stop() -> None:
+        for server in servers:
+            # False at the first signal, True at the second one.
+            server.force_exit = server.should_exit
+            server.should_exit = True
+        stopping.set()
+
+    with on_signals(stop):
+        yield
+
+
+@contextlib.contextmanager
+def on_signals(stop: Callable[[], None]) -> Generator[None]:
+    """Call ``stop`` on SIGTERM or SIGINT and force the process to exit after ``END_SECONDS``."""
+    loop = asyncio.get_running_loop()
+    kinds = (signal.SIGTERM, signal.SIGINT)
+
+    def stop_in_time() -> None:
+        stop()
+        last = threading.Timer(END_SECONDS, _end)
+        last.daemon = True
+        last.start()
+
+    for kind in kinds:
+        loop.add_signal_handler(kind, stop_in_time)
+    try:
+        yield
+    finally:
+        for kind in kinds:
+            loop.remove_signal_handler(kind)
+
+
+def _end() -> None:
+    """Exit at once; recovery completes unfinished work at the next start."""
+    os.write(sys.stderr.fileno(), _NOT_IN_TIME)
+    os._exit(1)
