@@ -4,7 +4,7 @@ They follow from the change (old and new value) and the shard's own state alone,
 many portions the facts were folded.
 """
 
-from engine.deciders import cluster_health, fact_changes, facts, intake
+from engine.deciders import cluster_health, fact_changes, facts, waiting_keys
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
 from engine.deciders.placement_cache import Placements
@@ -21,14 +21,14 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
     match changed.change:
         case fact_changes.ClusterChanged() as change:
             for key in _cluster_keys(change, indexes, placements):
-                intake.touch_by(shard, key, states.CLUSTER, cause)
+                waiting_keys.touch(shard, key, states.CLUSTER, cause)
             _touch_watches(shard, indexes, change, cause)
             _touch_departure(shard, change, cause)
         case fact_changes.CapacityGrew():
             _touch_blocked(shard, indexes, cause)
         case fact_changes.PolicyChanged() as change:
             for key in _policy_keys(change, indexes):
-                intake.touch_by(shard, key, states.POLICY, cause)
+                waiting_keys.touch(shard, key, states.POLICY, cause)
         case fact_changes.QuotaChanged(key=key):
             if keys.shard_of(key) == shard.shard:
                 indexes.quotas[key] = cause
@@ -51,10 +51,10 @@ def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Cha
     match change:
         case fact_changes.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.templates.of_kind(api_version, kind):
-                intake.touch_by(shard, key, states.SPEC, cause)
+                waiting_keys.touch(shard, key, states.SPEC, cause)
         case fact_changes.OverrideChanged():
             for key in _override_keys(change, shard, indexes):
-                intake.touch_by(shard, key, states.OVERRIDE, cause)
+                waiting_keys.touch(shard, key, states.OVERRIDE, cause)
         case _:
             return
 
@@ -63,9 +63,9 @@ def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) 
     """Touch the class's own template, which may differ from the fact, and all bindings without a known class."""
     class_key = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(class_key) == shard.shard:
-        intake.touch_by(shard, class_key, states.PRIORITY, cause)
+        waiting_keys.touch(shard, class_key, states.PRIORITY, cause)
     for key in indexes.unranked:
-        intake.touch_by(shard, key, states.PRIORITY, cause)
+        waiting_keys.touch(shard, key, states.PRIORITY, cause)
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
@@ -74,7 +74,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
         binding = shard.bindings[key]
         if not binding.ready_to_retry:
             binding.ready_to_retry = True
-            intake.touch_by(shard, key, states.CAPACITY, cause)
+            waiting_keys.touch(shard, key, states.CAPACITY, cause)
 
 
 def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
@@ -126,7 +126,7 @@ def _touch_watches(
                 shard.watches.pop(key, None)
                 indexes.troubled.discard(key)
             elif key in shard.watches:
-                intake.touch_by(shard, key, states.CLUSTER, cause)
+                waiting_keys.touch(shard, key, states.CLUSTER, cause)
             if change.old is None or new is None:
                 indexes.crowd = cause
             elif _evicting_taints(change.old) != _evicting_taints(new):
@@ -137,12 +137,12 @@ def _touch_watches(
             key = keys.cluster_key(name)
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
-                intake.touch_by(shard, key, states.CLUSTER, cause)
+                waiting_keys.touch(shard, key, states.CLUSTER, cause)
             # The conditions may decide whether a cluster in trouble waits, and so which one is next.
             indexes.emptied = cause
         case fact_changes.TaintPolicyChanged():
             for key in shard.watches:
-                intake.touch_by(shard, key, states.CLUSTER, cause)
+                waiting_keys.touch(shard, key, states.CLUSTER, cause)
 
 
 def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cause: Cause) -> None:
@@ -157,7 +157,7 @@ def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cau
         if is_change:
             shard.departures[name] = Departure(cause)
     if is_change:
-        intake.touch_by(shard, keys.cluster_key(name), states.CLUSTER, cause)
+        waiting_keys.touch(shard, keys.cluster_key(name), states.CLUSTER, cause)
 
 
 def _apply_health_report(
@@ -184,7 +184,7 @@ def _apply_health_report(
         watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
     if change.is_change:
         if key in shard.watches or change.name in shard.departures:
-            intake.touch_by(shard, key, states.CLUSTER, cause)
+            waiting_keys.touch(shard, key, states.CLUSTER, cause)
         indexes.crowd = cause
 
 
@@ -204,11 +204,11 @@ def touch_limited(shard: ShardState, indexes: Indexes) -> None:
     """Touch the ledgers of overall quotas that changed, and the bindings of namespaces that have or lost them."""
     for namespace, (cause, is_switch) in indexes.limited.items():
         if keys.quota_key(namespace) in shard.ledgers:
-            intake.touch_by(shard, keys.quota_key(namespace), states.QUOTA, cause)
+            waiting_keys.touch(shard, keys.quota_key(namespace), states.QUOTA, cause)
         if is_switch:
             for key in indexes.templates.in_namespace(namespace):
                 if shard.bindings[key].declared is not None:
-                    intake.touch_by(shard, key, states.QUOTA, cause)
+                    waiting_keys.touch(shard, key, states.QUOTA, cause)
     indexes.limited.clear()
 
 
@@ -222,7 +222,7 @@ def defer_groups(shard: ShardState, indexes: Indexes, placements: Placements, ca
 def touch_grouped(shard: ShardState, indexes: Indexes) -> None:
     """Touch the bindings that ``defer_groups`` noted."""
     for key, cause in indexes.grouped.items():
-        intake.touch_by(shard, key, states.GROUP, cause)
+        waiting_keys.touch(shard, key, states.GROUP, cause)
     indexes.grouped.clear()
 
 
@@ -230,7 +230,7 @@ def touch_quotas(shard: ShardState, indexes: Indexes) -> None:
     """Touch the ResourceQuotas whose assignments to clusters changed."""
     for key, cause in indexes.quotas.items():
         shard.bindings.setdefault(key, Binding(key=key))
-        intake.touch_by(shard, key, states.OVERRIDE, cause)
+        waiting_keys.touch(shard, key, states.OVERRIDE, cause)
     indexes.quotas.clear()
 
 
@@ -255,7 +255,7 @@ def touch_troubled(
     for key in concerned:
         touched = shard.touched.get(key)
         is_newer = touched is not None and _fold_order(touched.cause) > _fold_order(cause)
-        intake.touch_by(shard, key, states.CLUSTER, touched.cause if touched and is_newer else cause)
+        waiting_keys.touch(shard, key, states.CLUSTER, touched.cause if touched and is_newer else cause)
 
 
 def _evicting_taints(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:

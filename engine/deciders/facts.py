@@ -25,7 +25,6 @@ from engine.deciders.fact_changes import (
     ConditionsChanged,
     FactRefused,
     HealthReported,
-    InterpreterChanged,
     OverrideChanged,
     PolicyChanged,
     PriorityClassChanged,
@@ -92,7 +91,7 @@ class Facts:
         self.decision_cache = decision_cache.DecisionCache(self.fleet)
         self.policies = claims.PolicyIndex()
         self.known_policies: dict[PolicyRef, KnownPolicy] = {}
-        self.interpreters: dict[tuple[str, str], interpretation.Interpreter] = {}
+        self.interpreters: interpretation.Interpreters = {}
         self.health: dict[str, Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.overrides = selection.Overrides()
@@ -254,9 +253,9 @@ class Facts:
                 self.policies.remove(ref.kind, ref.namespace, ref.name)
                 return [PolicyChanged(ref, (selected,))]
             case policies.InterpreterApplied(manifest=raw) if taken.manifest:
-                return self._apply_interpreter(taken.manifest.metadata.name, raw)
+                return interpretation.put(self.interpreters, taken.manifest.metadata.name, raw)
             case policies.InterpreterDeleted(name=name):
-                return self._drop_interpreter(name)
+                return interpretation.drop(self.interpreters, name)
             case policies.ConfigurationApplied(manifest=raw) if taken.manifest:
                 return self._apply_configuration(taken.manifest, raw, taken.record.offset)
             case policies.ConfigurationDeleted(object=ref):
@@ -363,19 +362,6 @@ class Facts:
         if conditions:
             self.conditions[report.name] = conditions
         return [] if conditions == previous else [ConditionsChanged(report.name)]
-
-    def _apply_interpreter(self, name: str, raw: msgspec.Raw) -> list[Change]:
-        changes = self._drop_interpreter(name)
-        interpreter = interpretation.interpreter(name, interpreter_objects.decode(raw))
-        kind = (interpreter.api_version, interpreter.kind)
-        self.interpreters[kind] = interpreter
-        return [*changes, InterpreterChanged(*kind)]
-
-    def _drop_interpreter(self, name: str) -> list[Change]:
-        dropped = [kind for kind, interpreter in self.interpreters.items() if interpreter.name == name]
-        for kind in dropped:
-            del self.interpreters[kind]
-        return [InterpreterChanged(*kind) for kind in dropped]
 
     def _report(self, report: clusters.CapacityReported) -> list[Change]:
         self.fleet.report(report.name, member_facts.summary(report))

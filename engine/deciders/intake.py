@@ -5,25 +5,20 @@ they were touched: keys left over from an earlier step come first.
 """
 
 import hashlib
-import itertools
-from collections.abc import Callable, Iterator
 from sys import intern
 from typing import Final
 
 import msgspec
 
-from engine.deciders import apply_decisions, group_ledgers, needs, quota_ledgers, sharing
+from engine.deciders import apply_decisions, group_ledgers, needs, quota_ledgers, sharing, waiting_keys
 from engine.deciders import state as states
-from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
+from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template
 from engine.domain import marks
 from engine.domain.bindings import Suspension
 from engine.domain.rebalancers import Observed
 from engine.objects import dependencies, priorities, workloads
 from events import health, imported_placements, links, objects, shapes, specs, status_values, topics
 from events.validation import verdicts
-
-_REPORTED_SHARE: Final = 8
-"""Every n-th decided key comes from the member reports, however many other keys wait."""
 
 
 class _RebalancerSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -73,65 +68,9 @@ def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> Non
     """Queue a key to be decided, caused by an input."""
     envelope = taken.envelope
     story = envelope.correlationid or envelope.id
-    touch_by(shard, key, flags, Cause(str(taken.record.position), story, envelope.trace, taken.at_ms))
-
-
-def touch_by(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
-    """Queue a key to be decided, caused by an input or a timer."""
-    new = Waiting(flags, cause, cause.at_ms)
-    previous = shard.touched.get(key)
-    shard.touched[key] = _merged(previous, new) if previous else new
-
-
-def seal(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> None:
-    """End a turn's intake: append the touched keys to the queues in key order, behind left-over keys.
-
-    With ``priority_of``, which returns the priority of a key, keys of higher priority come first.
-    """
-    touched = shard.touched
-    if priority_of is not None:
-        for key, waiting in touched.items():
-            touched[key] = msgspec.structs.replace(waiting, priority=priority_of(key))
-    for key in sorted(touched):
-        new = touched[key]
-        previous = shard.reported.pop(key, None)
-        queue = shard.waiting if key in shard.waiting or new.flags & ~states.REPORTED else shard.reported
-        previous = queue.get(key, previous)
-        queue[key] = _merged(previous, new) if previous else new
-    touched.clear()
-    if priority_of is not None:
-        _sort_by_priority(shard.waiting)
-        _sort_by_priority(shard.reported)
-
-
-def _sort_by_priority(queue: dict[str, Waiting]) -> None:
-    """Sort a queue by priority, highest first; the sort is stable."""
-    if all(earlier.priority >= later.priority for earlier, later in itertools.pairwise(queue.values())):
-        return
-    ordered = sorted(queue.items(), key=lambda item: -item[1].priority)
-    queue.clear()
-    queue.update(ordered)
-
-
-def _merged(previous: Waiting, new: Waiting) -> Waiting:
-    # The newest cause explains the decision; the oldest time measures how long the key has waited.
-    since_ms = min(previous.since_ms, new.since_ms)
-    return Waiting(new.flags | previous.flags, new.cause, since_ms, new.priority)
-
-
-def pop(shard: ShardState, count: int) -> Iterator[tuple[str, Waiting]]:
-    """Yield the next ``count`` keys and remove each from its queue as it is yielded.
-
-    Every eighth key comes from the member reports, so that a storm cannot starve them. The order does not
-    depend on ``count``: a step that ends early and its replay take the same keys.
-    """
-    waiting, reported = shard.waiting, shard.reported
-    for position in range(1, count + 1):
-        queue = reported if reported and (not waiting or position % _REPORTED_SHARE == 0) else waiting
-        if not queue:
-            return
-        key = next(iter(queue))
-        yield key, queue.pop(key)
+    waiting_keys.touch(
+        shard, key, flags, Cause(str(taken.record.position), story, envelope.trace, taken.at_ms)
+    )
 
 
 def _apply_template(

@@ -1,7 +1,9 @@
 """Interpreters of custom kinds: how the deciders and the members read objects of these kinds."""
 
+import msgspec
 from msgspec import Struct
 
+from engine.deciders.fact_changes import Change, InterpreterChanged
 from engine.objects import interpreters, workloads
 from events import shapes
 
@@ -19,8 +21,27 @@ class Interpreter(Struct, frozen=True):
     dependencies: tuple[interpreters.Dependency, ...] = ()
 
 
-def interpreter(name: str, spec: interpreters.Interpretation) -> Interpreter:
-    """Return the interpreter that a ReplicaInterpreter declares."""
+Interpreters = dict[tuple[str, str], Interpreter]
+"""Interpreters by apiVersion and kind."""
+
+
+def put(known: Interpreters, name: str, raw: msgspec.Raw) -> list[Change]:
+    """Replace the interpreter that a ReplicaInterpreter of this name declares."""
+    changes = drop(known, name)
+    new = _declared(name, interpreters.decode(raw))
+    known[new.api_version, new.kind] = new
+    return [*changes, InterpreterChanged(new.api_version, new.kind)]
+
+
+def drop(known: Interpreters, name: str) -> list[Change]:
+    """Remove the interpreter that a ReplicaInterpreter of this name declared, if it did."""
+    dropped = [kind for kind, interpreter in known.items() if interpreter.name == name]
+    for kind in dropped:
+        del known[kind]
+    return [InterpreterChanged(*kind) for kind in dropped]
+
+
+def _declared(name: str, spec: interpreters.Interpretation) -> Interpreter:
     return Interpreter(
         name,
         spec.target.api_version,

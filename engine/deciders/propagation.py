@@ -184,7 +184,7 @@ def declare(binding: Binding, template: Template, facts: Facts, emit: step_outpu
 
 
 def _size(template: Template, facts: Facts) -> workloads.Size:
-    interpreter = facts.interpreters.get((template.ref.api_version, template.ref.kind))
+    interpreter = facts.interpreter(template.ref)
     if interpreter is None or not template.custom:
         return template.size
     return workloads.custom_size(template.custom, interpreter.replicas_path, interpreter.requests_path)

@@ -24,6 +24,7 @@ from engine.deciders import (
     rebalance,
     sharing,
     step_outputs,
+    waiting_keys,
     workload_groups,
 )
 from engine.deciders import state as states
@@ -34,10 +35,8 @@ from engine.deciders.placement_cache import Placements
 from engine.deciders.state import ShardState, Waiting
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
-from events import chain, codec, decisions, ids, keys, rejections, release, shapes, topics
-from events.envelope import Envelope
+from events import chain, decisions, keys, release, shapes, topics
 from events.records import Record, StoredRecord
-from events.tracing import NO_TRACE
 from events.validation import manifests, verdicts
 
 FACT_BACKLOG_MAX: Final = 10_000
@@ -187,9 +186,9 @@ class ShardFold:
             self._begin(at_ms, facts)
         self._open(facts, at_ms, release.RELEASE)
         for refused in self._refused:
-            _reject(emit, refused)
+            emit.reject(refused)
         decided: list[Waiting] = []
-        for key, waiting in intake.pop(state, budget):
+        for key, waiting in waiting_keys.pop(state, budget):
             decided.append(waiting)
             emit.set_cause(waiting.cause)
             yield from self._decide_key(key, waiting, facts, emit)
@@ -203,7 +202,7 @@ class ShardFold:
         cluster_departure.settle(state, facts, self.indexes)
         outputs: list[Record] = []
         for index, output in enumerate(emit.outputs, 1):
-            outputs.append(_record(output, emit, index))
+            outputs.append(emit.record(output, index))
             if index % _ENCODED == 0:
                 yield
         taken = decisions.StepTaken(
@@ -220,7 +219,7 @@ class ShardFold:
             previous=state.digest,
             declared="".join(chain.mark_of(output) for output in outputs),
         )
-        first = _record(step_outputs.Output(taken, state.shard, str(state.shard), ""), emit, 0)
+        first = emit.record(step_outputs.Output(taken, state.shard, str(state.shard), ""), 0)
         self._commit(taken, first.value)
         since_ms = min((waiting.since_ms for waiting in decided), default=None)
         return Step(taken, [first, *outputs], emit.explanations, since_ms)
@@ -234,7 +233,7 @@ class ShardFold:
         # Same calls in the same order as in ``binding_decision``; otherwise recovered state would differ from the
         # owner's.
         self._open(facts, taken.time_ms, taken.release)
-        popped = [key for key, _ in intake.pop(self.state, taken.processed)]
+        popped = [key for key, _ in waiting_keys.pop(self.state, taken.processed)]
         for data in outputs:
             apply_decisions.apply(self.state, data, taken.term, taken.number)
         for key in popped:
@@ -300,7 +299,7 @@ class ShardFold:
             holder = self._holder(key)
             if holder is not None:
                 holder.timer_ms = 0
-            intake.touch_by(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
+            waiting_keys.touch(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
         if facts.has_priorities:
             bindings = self.state.bindings
 
@@ -308,9 +307,9 @@ class ShardFold:
                 binding = bindings.get(key)
                 return 0 if binding is None else priority_resolution.priority_of(binding, facts)
 
-            intake.seal(self.state, priority_of)
+            waiting_keys.seal(self.state, priority_of)
         else:
-            intake.seal(self.state)
+            waiting_keys.seal(self.state)
 
     def _decide_key(
         self, key: str, waiting: Waiting, facts: Facts, emit: step_outputs.Emitter
@@ -388,36 +387,3 @@ def digest_of(outputs: Iterable[Record | StoredRecord]) -> str:
 
 def _hasher() -> "hashlib.blake2b":
     return hashlib.blake2b(digest_size=_DIGEST_BYTES)
-
-
-def _reject(emit: step_outputs.Emitter, refusal: verdicts.Refused) -> None:
-    record, envelope = refusal.record, refusal.envelope
-    rejected = rejections.InputRejected(
-        verdict=refusal.verdict,
-        reason=refusal.reason,
-        field=refusal.field,
-        topic=record.topic,
-        partition=record.partition,
-        offset=record.offset,
-        key=record.key,
-        source=envelope.source if envelope else "",
-        event_id=envelope.id if envelope else "",
-    )
-    trace = envelope.trace if envelope else NO_TRACE
-    emit.reject(rejected, record.topic, states.Cause(str(record.position), trace=trace))
-
-
-def _record(output: step_outputs.Output, emit: step_outputs.Emitter, index: int) -> Record:
-    shard, cause = emit.shard.shard, output.cause
-    envelope = Envelope(
-        id=ids.output_id(shard, emit.term, emit.step, index),
-        source=emit.source,
-        type="",
-        subject=output.subject,
-        time=emit.time,
-        traceparent=cause.trace.parent,
-        tracestate=cause.trace.state,
-        correlationid=cause.story,
-        causationid=cause.position,
-    )
-    return codec.encode(output.data, envelope, partition=output.partition, key=output.key)

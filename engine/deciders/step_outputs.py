@@ -11,7 +11,11 @@ from engine.deciders import apply_decisions
 from engine.deciders.state import Cause, ShardState
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
-from events import ids, keys, shapes, times
+from events import codec, ids, keys, rejections, shapes, times
+from events.envelope import Envelope
+from events.records import Record
+from events.tracing import NO_TRACE
+from events.validation import verdicts
 
 _NO_CAUSE: Final = Cause()
 
@@ -74,6 +78,34 @@ class Emitter:
     def _put(self, data: shapes.Event, partition: int, key: str) -> None:
         self.outputs.append(Output(data, partition, key, data.subject, self._cause))
 
-    def reject(self, data: shapes.Event, topic: str, cause: Cause) -> None:
-        """Emit the rejection of an input of ``topic``."""
-        self.outputs.append(Output(data, 0, topic, "", cause))
+    def reject(self, refusal: verdicts.Refused) -> None:
+        """Emit the rejection of an input."""
+        record, envelope = refusal.record, refusal.envelope
+        rejected = rejections.InputRejected(
+            verdict=refusal.verdict,
+            reason=refusal.reason,
+            field=refusal.field,
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            key=record.key,
+            source=envelope.source if envelope else "",
+            event_id=envelope.id if envelope else "",
+        )
+        cause = Cause(str(record.position), trace=envelope.trace if envelope else NO_TRACE)
+        self.outputs.append(Output(rejected, 0, record.topic, "", cause))
+
+    def record(self, output: Output, index: int) -> Record:
+        """Return the record of the ``index``-th output of the step; 0 is the step itself."""
+        envelope = Envelope(
+            id=ids.output_id(self.shard.shard, self.term, self.step, index),
+            source=self.source,
+            type="",
+            subject=output.subject,
+            time=self.time,
+            traceparent=output.cause.trace.parent,
+            tracestate=output.cause.trace.state,
+            correlationid=output.cause.story,
+            causationid=output.cause.position,
+        )
+        return codec.encode(output.data, envelope, partition=output.partition, key=output.key)

@@ -1,7 +1,7 @@
 """Read the log for the fold of a shard: its recorded steps, the facts and its own inputs."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -11,9 +11,16 @@ from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
 from engine.log import port
+from engine.reconcilers import quarantine
 from events import chain, codec, decisions, shapes, topics
 from events.records import StoredRecord
 from events.validation import verdicts
+
+OWN_INPUTS_MAX: Final = 500
+"""Maximum number of inputs per topic that a shard takes in one turn."""
+
+REPORTS_MIN: Final = 50
+"""Maximum number of member reports taken in a turn while keys wait to be decided."""
 
 _READ: Final = 1_000
 _ALL: Final = 2**63
@@ -108,6 +115,38 @@ async def take_own(
                 fold.take(record)
             if share.is_used:
                 await share.yield_loop()
+
+
+async def take_inputs(log: port.Partitions, fold: shard_fold.ShardFold, ends: port.Ends) -> None:
+    """Fold the own inputs of a shard that one turn takes, up to these ends."""
+    for topic in topics.OWN_TOPICS:
+        most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
+        await take_own(log, fold, topic, ends.get((topic, fold.state.shard), 0), most)
+
+
+async def align_facts(
+    log: port.Partitions, aligned: Sequence[tuple[shard_fold.ShardFold, Facts]]
+) -> tuple[list[tuple[shard_fold.ShardFold, Facts]], dict[int, port.LogError]]:
+    """Fold the facts of all shards up to the same end.
+
+    Return the shards for which they are readable, and the errors of the others.
+    """
+    ends = {
+        topic: max((facts_of_shard.ends[topic] for _, facts_of_shard in aligned), default=0)
+        for topic in topics.FACT_TOPICS
+    }
+    readable: list[tuple[shard_fold.ShardFold, Facts]] = []
+    unreadable: dict[int, port.LogError] = {}
+    for facts in {id(facts_of_shard): facts_of_shard for _, facts_of_shard in aligned}.values():
+        sharing = [fold for fold, other in aligned if other is facts]
+        try:
+            for topic, end in ends.items():
+                await follow_facts(log, sharing, facts, topic, end)
+        except quarantine.UNREADABLE as error:
+            unreadable |= {fold.state.shard: error for fold in sharing}
+        else:
+            readable += [(fold, facts) for fold in sharing]
+    return readable, unreadable
 
 
 async def _up_to(

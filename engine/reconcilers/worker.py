@@ -36,12 +36,6 @@ from events.records import Record
 Clock = Callable[[], int]
 """Milliseconds since 1970. Steps never go back in time: a step's time is at least that of the step before."""
 
-OWN_INPUTS_MAX: Final = 500
-"""Maximum number of inputs per topic that a shard takes in one turn."""
-
-REPORTS_MIN: Final = 50
-"""Maximum number of member reports taken in a turn while keys wait to be decided."""
-
 BUDGET: Final = 200
 """Maximum number of keys that a shard decides in one turn, so that other shards do not wait long."""
 
@@ -142,7 +136,9 @@ class Worker:
             self._owner.begin(state.shard, state.number, state.term, state.digest)
             steps[state.shard] = fold.decide(facts, self._clock(), 0, term=state.term + 1).records
             aligned.append((fold, facts))
-        aligned = await self._align_facts(aligned)
+        aligned, unreadable = await recovery.align_facts(self._log, aligned)
+        for shard, error in unreadable.items():
+            await self._quarantine_shard(shard, error)
         self.facts = aligned[0][1] if aligned else Facts()
         self.folds = sorted((fold for fold, _ in aligned), key=_shard_of)
         adopted = [fold for fold in self.folds if fold.state.shard in steps]
@@ -164,27 +160,6 @@ class Worker:
                     await self._quarantine_shard(shard, error)
                 rebuilt |= found.shards
         return [rebuilt[shard] for shard in shards if shard in rebuilt]
-
-    async def _align_facts(
-        self, aligned: Sequence[tuple[shard_fold.ShardFold, Facts]]
-    ) -> list[tuple[shard_fold.ShardFold, Facts]]:
-        """Fold the facts of all shards up to the same end; return the shards for which they are readable."""
-        ends = {
-            topic: max((facts_of_shard.ends[topic] for _, facts_of_shard in aligned), default=0)
-            for topic in topics.FACT_TOPICS
-        }
-        readable: list[tuple[shard_fold.ShardFold, Facts]] = []
-        for facts in {id(facts_of_shard): facts_of_shard for _, facts_of_shard in aligned}.values():
-            sharing = [fold for fold, other in aligned if other is facts]
-            try:
-                for topic, end in ends.items():
-                    await recovery.follow_facts(self._log, sharing, facts, topic, end)
-            except quarantine.UNREADABLE as error:
-                for fold in sharing:
-                    await self._quarantine_shard(fold.state.shard, error)
-            else:
-                readable += [(fold, facts) for fold in sharing]
-        return readable
 
     async def _quarantine_shard(self, shard: int, error: port.LogError) -> None:
         """Quarantine an unreadable shard; the other shards go on."""
@@ -253,7 +228,7 @@ class Worker:
         unreadable: dict[int, port.LogError] = {}
         for fold in self.folds:
             try:
-                await self._take_own(fold, ends)
+                await recovery.take_inputs(self._log, fold, ends)
             except quarantine.UNREADABLE as error:
                 unreadable[fold.state.shard] = error
                 continue
@@ -417,11 +392,6 @@ class Worker:
 
     def _snapshot_due_ms(self) -> int | None:
         return self._snapshots.due_ms(is_storm=any(fold.state.waiting for fold in self.folds))
-
-    async def _take_own(self, fold: shard_fold.ShardFold, ends: port.Ends) -> None:
-        for topic in topics.OWN_TOPICS:
-            most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
-            await recovery.take_own(self._log, fold, topic, ends.get((topic, fold.state.shard), 0), most)
 
 
 def _shard_of(fold: shard_fold.ShardFold) -> int:

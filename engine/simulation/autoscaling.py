@@ -11,7 +11,7 @@ import msgspec
 from engine.domain import marks
 from engine.kubeapi.values import quantity
 from engine.objects import workloads
-from engine.simulation import unmanaged
+from engine.simulation import kept_fields, unmanaged
 from engine.simulation.state import MemberState, Workload
 from engine.works import autoscalers
 from engine.works.autoscalers import Metric, Scaler
@@ -100,7 +100,7 @@ def _written(
         value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
         path = workloads.replicas_path(item.ref.api_version, item.ref.kind)
     elif workload is not None:
-        value = unmanaged.kept_manifest(workload)
+        value = kept_fields.kept_manifest(workload)
         path = workloads.replicas_path(
             workload.ref.api_version, workload.ref.kind, declared_replicas_path(workload.reading)
         )

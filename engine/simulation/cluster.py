@@ -14,6 +14,7 @@ from engine.simulation import (
     capacity,
     cron_jobs,
     disruption_budgets,
+    kept_fields,
     nodes,
     owner_index,
     pod_priorities,
@@ -160,7 +161,7 @@ def _apply(
     workload.digest, workload.shard, workload.offset = work.digest, work.shard, work.offset
     workload.ref, workload.cause = work.template, cause
     workload.desired = count
-    workload.kept = unmanaged.retained(workload, workload.kept, template)
+    workload.kept = kept_fields.retained(workload, workload.kept, template)
     workload.replicas = workload.desired if workload.kept.replicas is None else workload.kept.replicas
     workload.overrides, workload.fault = work.overrides, ""
     # Rendered works have theirs in the template.

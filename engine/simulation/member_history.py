@@ -14,6 +14,7 @@ from engine.domain import marks
 from engine.simulation import (
     cluster,
     faults,
+    kept_fields,
     orphans,
     replicas,
     reports,
@@ -180,7 +181,7 @@ def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCau
                 past.ages = history.ages.pop(work.key, [])
             if own := history.unmanaged.pop(work.key, None):
                 past.created_ms, past.uid = own.created_ms, own.uid
-                past.kept = unmanaged.taken_over(own)
+                past.kept = kept_fields.taken_over(own)
                 past.ages = history.ages.pop(work.key, [])
             past.conflict = past.newest = None
             past.fault = ""
@@ -233,7 +234,7 @@ def _take_object(history: History, manifest: bytes, write: ObjectWrite) -> None:
     key = unmanaged.key_of(ref)
     past = history.workloads.get(key)
     if past is not None and past.applied is not None and not past.preserved:
-        past.kept, past.edited = unmanaged.kept_in(manifest), write.number
+        past.kept, past.edited = kept_fields.kept_in(manifest), write.number
         if past.kept.replicas is not None:
             _scale(past.ages, past.kept.replicas, write.at_ms)
         return

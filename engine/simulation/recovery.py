@@ -13,6 +13,7 @@ from engine.simulation import (
     cluster,
     disruption_budgets,
     garbage_collection,
+    kept_fields,
     member_history,
     orphans,
     quotas,
@@ -124,7 +125,7 @@ def _restore_workload(
     )
     if count is not None and retained is not None:
         workload.replicas = retained
-    workload.kept = unmanaged.retained(workload, structs.replace(past.kept, replicas=None), template)
+    workload.kept = kept_fields.retained(workload, structs.replace(past.kept, replicas=None), template)
     state.workloads[applied.key] = workload
     cluster.record_priority_class(state, workload)
     served_kinds.record(state, workload)

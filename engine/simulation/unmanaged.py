@@ -18,6 +18,7 @@ from engine.simulation import (
     autoscaler_index,
     disruption_budgets,
     garbage_collection,
+    kept_fields,
     orphans,
     owner_index,
     quotas,
@@ -27,7 +28,7 @@ from engine.simulation import (
 from engine.simulation.state import UNMANAGED, Conflict, Kept, MemberState, Revision, Unmanaged, Workload
 from engine.works import budgets, templates
 from events import keys, objects, shapes, works
-from events.json_values import Json, as_object, at, object_at
+from events.json_values import object_at
 
 _REVISED: Final = ("Deployment", "StatefulSet", "DaemonSet")
 REVISIONS_MAX: Final = 11
@@ -74,7 +75,7 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
     key = key_of(ref)
     workload = managed(state, key)
     if workload is not None:
-        _keep(state, workload, kept_in(manifest), at_ms)
+        _keep(state, workload, kept_fields.kept_in(manifest), at_ms)
         return
     old = state.unmanaged.get(key)
     kept = orphans_of(state, key) if old is None else []
@@ -105,7 +106,7 @@ def delete(
         owner_index.touch(state, key)
         workload.created_ms, workload.uid = at_ms, ""
         workload.replicas = workload.desired
-        workload.kept = retained(workload, Kept(), workload.template)
+        workload.kept = kept_fields.retained(workload, Kept(), workload.template)
         if keeps_pods and workload.replicas is not None:
             replicas.run(state, workload, workload.replicas, workload.template, at_ms)
         else:
@@ -215,57 +216,14 @@ def take_over(state: MemberState, work: works.WorkApplied) -> bool:
     workload = state.workloads.pop(UNMANAGED + work.key, None) or workload_of(work.key, own)
     workload.is_unmanaged = False
     _rename(state, workload, work.key)
-    workload.kept = taken_over(own)
+    workload.kept = kept_fields.taken_over(own)
     workload.generation = own.generation
     state.workloads[work.key] = workload
     return True
 
 
-def taken_over(item: Unmanaged) -> Kept:
-    """Return what an object keeps when the control plane takes it over."""
-    kept = kept_in(item.manifest)
-    return Kept(labels=kept.labels, annotations=kept.annotations)
-
-
-def retained(workload: Workload, kept: Kept, template: templates.Template) -> Kept:
-    """Return what an object keeps under a template: its replicas too, if the template leaves them to its members."""
-    if not template.retains:
-        return structs.replace(kept, replicas=None)
-    counts = (kept.replicas, workload.replicas, workload.desired)
-    return structs.replace(kept, replicas=next((count for count in counts if count is not None), None))
-
-
-def kept_in(manifest: bytes) -> Kept:
-    """Return what a managed object keeps of an object as a client wrote it."""
-    value: Json = msgspec.json.decode(manifest, type=dict[str, object])
-    metadata = object_at(value, "metadata")
-    status = as_object(value.get("status"))
-    count = at(value, "spec", "replicas")
-    return Kept(
-        labels=_texts(metadata.get("labels")),
-        annotations=_texts(metadata.get("annotations")),
-        status=msgspec.json.encode(status) if status else b"",
-        replicas=count if isinstance(count, int) else None,
-    )
-
-
-def kept_manifest(workload: Workload) -> Json:
-    """Return the part of a managed object that it keeps, in the form that `kept_in` reads."""
-    ref, kept = workload.ref, workload.kept
-    metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
-    for field, texts in (("labels", kept.labels), ("annotations", kept.annotations)):
-        if texts:
-            metadata[field] = dict(texts)
-    status: Json = {"status": msgspec.json.decode(kept.status)} if kept.status else {}
-    return {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, **status}
-
-
-def _texts(value: object) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((name, text) for name, text in object_at(value).items() if isinstance(text, str)))
-
-
 def _keep(state: MemberState, workload: Workload, kept: Kept, at_ms: int) -> None:
-    workload.kept = kept = retained(workload, kept, workload.template)
+    workload.kept = kept = kept_fields.retained(workload, kept, workload.template)
     if kept.replicas is not None and workload.replicas is not None:
         workload.generation += kept.replicas != workload.replicas
         workload.replicas = kept.replicas

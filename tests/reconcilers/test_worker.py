@@ -154,7 +154,7 @@ async def test_remaining_keys_are_decided_before_new_ones() -> None:
 
 async def test_inputs_of_one_shard_per_turn_are_limited() -> None:
     story = await begun()
-    await story.write(*(deployment("web", count) for count in range(1, worker.OWN_INPUTS_MAX + 2)))
+    await story.write(*(deployment("web", count) for count in range(1, recovery.OWN_INPUTS_MAX + 2)))
     await story.worker.turn()
     assert story.placed(WEB) == {"member1": 500, "member2": 500}
     assert story.worker.is_behind()

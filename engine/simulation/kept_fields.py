@@ -1,0 +1,51 @@
+"""What an object in a member keeps when the control plane manages it: labels, annotations, status, replicas."""
+
+import msgspec
+from msgspec import structs
+
+from engine.simulation.state import Kept, Unmanaged, Workload
+from engine.works import templates
+from events.json_values import Json, as_object, at, object_at
+
+
+def taken_over(item: Unmanaged) -> Kept:
+    """Return what an object keeps when the control plane takes it over."""
+    kept = kept_in(item.manifest)
+    return Kept(labels=kept.labels, annotations=kept.annotations)
+
+
+def retained(workload: Workload, kept: Kept, template: templates.Template) -> Kept:
+    """Return what an object keeps under a template: its replicas too, if the template leaves them to its members."""
+    if not template.retains:
+        return structs.replace(kept, replicas=None)
+    counts = (kept.replicas, workload.replicas, workload.desired)
+    return structs.replace(kept, replicas=next((count for count in counts if count is not None), None))
+
+
+def kept_in(manifest: bytes) -> Kept:
+    """Return what a managed object keeps of an object as a client wrote it."""
+    value: Json = msgspec.json.decode(manifest, type=dict[str, object])
+    metadata = object_at(value, "metadata")
+    status = as_object(value.get("status"))
+    count = at(value, "spec", "replicas")
+    return Kept(
+        labels=_texts(metadata.get("labels")),
+        annotations=_texts(metadata.get("annotations")),
+        status=msgspec.json.encode(status) if status else b"",
+        replicas=count if isinstance(count, int) else None,
+    )
+
+
+def kept_manifest(workload: Workload) -> Json:
+    """Return the part of a managed object that it keeps, in the form that `kept_in` reads."""
+    ref, kept = workload.ref, workload.kept
+    metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
+    for field, texts in (("labels", kept.labels), ("annotations", kept.annotations)):
+        if texts:
+            metadata[field] = dict(texts)
+    status: Json = {"status": msgspec.json.decode(kept.status)} if kept.status else {}
+    return {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, **status}
+
+
+def _texts(value: object) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, text) for name, text in object_at(value).items() if isinstance(text, str)))
