@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 from aiokafka.errors import KafkaError
-from msgspec import Struct
 
 from engine import diagnostics
 from engine.log import end_signal as ends_of
@@ -54,15 +53,6 @@ _PUT_AWAY: Final = 8_192
 
 _ID_BYTES: Final = 6
 _log = diagnostics.logger(__name__)
-
-
-class SequenceCounts(Struct, frozen=True):
-    """Numbers and extents of the sequence, offsets without a number, and appends by this log."""
-
-    numbers: int
-    extents: int
-    unnumbered: int
-    appends: int
 
 
 class KafkaLog:
@@ -135,24 +125,8 @@ class KafkaLog:
         for stretch in self._sequence.after(after):
             if stretch.first > self._end.number or len(batch) >= limit:
                 break
-            batch += await self._stretch(stretch, limit - len(batch))
+            batch += await stretch.records(self._followed.read, limit - len(batch))
         return batch
-
-    async def _stretch(self, stretch: sequence.Numbered, limit: int) -> list[StoredRecord]:
-        """Return at most ``limit`` records of an extent."""
-        numbered: list[StoredRecord] = []
-        start = stretch.start
-        while start < stretch.end and len(numbered) < limit:
-            count = min(limit - len(numbered), stretch.end - start)
-            batch = await self._followed.read(*stretch.slot, start, count)
-            within = [record for record in batch if record.offset < stretch.end]
-            if not within:
-                break
-            numbered += [
-                records.renumbered(record, stretch.first + record.offset - stretch.start) for record in within
-            ]
-            start = within[-1].offset + 1
-        return numbered
 
     def ends(self) -> port.Ends:
         return self._visible
@@ -175,12 +149,12 @@ class KafkaLog:
     def moves(self) -> int:
         return self._end.number
 
-    def sequence_counts(self) -> SequenceCounts:
+    def sequence_counts(self) -> sequence.Counts:
         """Return the counts of the sequence as far as this replica knows them."""
         unnumbered = sum(
             max(end - self._sequence.end(slot), 0) for slot, end in self._followed_ends().items()
         )
-        return SequenceCounts(self._sequence.next - 1, len(self._sequence), unnumbered, self._appends)
+        return sequence.Counts(self._sequence.next - 1, len(self._sequence), unnumbered, self._appends)
 
     def last_number(self) -> int:
         return self._end.number
@@ -275,7 +249,7 @@ class KafkaLog:
                 self._sequence.take(current)
                 for extent in current.extents:
                     self._visible[extent.topic, extent.partition] = extent.end
-                number = _last(current)
+                number = current.last
             self._pass()
         if self._read > read:
             self._end.move(number)
@@ -421,7 +395,3 @@ async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
     async with opened(at, extends=False) as log:
         await log.catch_up()
         yield log
-
-
-def _last(numbered: sequence.Extents) -> int:
-    return numbered.first + sum(extent.end - extent.start for extent in numbered.extents) - 1

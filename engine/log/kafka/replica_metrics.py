@@ -6,13 +6,13 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from engine.log.kafka import numbered_log
+from engine.log.kafka import sequence
 
 
 class SequenceFigures(Collector):
     """``ask`` returns the current counts; collect on the event loop."""
 
-    def __init__(self, collect: Callable[[], numbered_log.SequenceCounts]) -> None:
+    def __init__(self, collect: Callable[[], sequence.Counts]) -> None:
         self._collect = collect
 
     def collect(self) -> Iterable[Metric]:

@@ -7,7 +7,7 @@ replicas may append at once and all fold the same order.
 
 import bisect
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -52,6 +52,15 @@ class Extents(Struct, frozen=True):
     extents: tuple[Extent, ...]
     refused: tuple[int, ...] = ()
 
+    @property
+    def last(self) -> int:
+        """The last number."""
+        return self.first + sum(extent.end - extent.start for extent in self.extents) - 1
+
+
+Read = Callable[[str, int, int, int], Awaitable[list[StoredRecord]]]
+"""Returns records of a topic and partition, from an offset on, up to a limit."""
+
 
 class Numbered(Struct, frozen=True):
     """A range of a partition and the number of its first offset."""
@@ -60,6 +69,30 @@ class Numbered(Struct, frozen=True):
     start: int
     end: int
     first: int
+
+    async def records(self, read: Read, limit: int) -> list[StoredRecord]:
+        """Read at most ``limit`` records of the range, with their numbers."""
+        numbered: list[StoredRecord] = []
+        start = self.start
+        while start < self.end and len(numbered) < limit:
+            batch = await read(*self.slot, start, min(limit - len(numbered), self.end - start))
+            within = [record for record in batch if record.offset < self.end]
+            if not within:
+                break
+            numbered += [
+                records.renumbered(record, self.first + record.offset - self.start) for record in within
+            ]
+            start = within[-1].offset + 1
+        return numbered
+
+
+class Counts(Struct, frozen=True):
+    """Numbers and extents of the sequence, offsets without a number, and appends by one replica."""
+
+    numbers: int
+    extents: int
+    unnumbered: int
+    appends: int
 
 
 class Pending(Struct):
