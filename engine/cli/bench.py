@@ -7,9 +7,10 @@ from typing import Annotated, Final, TypeVar
 from cyclopts import App, Parameter, validators
 
 from engine.bench.runs import Figures
-from engine.cli import failures, help_texts, output
+from engine.cli import failures, output
+from engine.cli.help_texts import questions
 
-app = App(name="bench", help=help_texts.BENCH, help_format="plaintext")
+app = App(name="bench", help=questions.BENCH, help_format="plaintext")
 
 _ResultT = TypeVar("_ResultT")
 _POSITIVE: Final = validators.Number(gte=1)

@@ -5,26 +5,27 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import App, Parameter
 
-from engine.cli import explain, help_texts, live_feed, options, output, server_reads
+from engine.cli import explain, live_feed, options, output, server_reads
 from engine.cli.client import Client
+from engine.cli.help_texts import questions
 from engine.http import summaries
 from events.json_values import Json, object_at
 
 _LINES: Final = 20
 _WIDER: Final = 8
 
-app = App(name="log", help=help_texts.LOG, help_format="plaintext")
+app = App(name="log", help=questions.LOG, help_format="plaintext")
 
 app.command(
     "engine.cli.log_verify:verify",
     name="verify",
-    help=help_texts.LOG_VERIFY,
+    help=questions.LOG_VERIFY,
 )
 
 app.command(
     "engine.cli.log_checkpoint:checkpoint",
     name="checkpoint",
-    help=help_texts.LOG_CHECKPOINT,
+    help=questions.LOG_CHECKPOINT,
 )
 app.command(
     "engine.cli.log_checkpoint:new_key",
@@ -32,7 +33,7 @@ app.command(
     help="Make a key pair to sign checkpoints with.",
 )
 
-app.command("engine.cli.log_export:export", name="export", help=help_texts.LOG_EXPORT)
+app.command("engine.cli.log_export:export", name="export", help=questions.LOG_EXPORT)
 app.command(
     "engine.cli.log_export:load",
     name="import",

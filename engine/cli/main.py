@@ -9,7 +9,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from engine.cli import failures, help_texts
+from engine.cli import failures
+from engine.cli.help_texts import clusters, objects, questions, servers
 from engine.process import interpreter_settings
 from events import release
 
@@ -24,43 +25,43 @@ def _version() -> str:
 
 
 _COMMANDS: Final = (
-    ("up", "serve:up", help_texts.UP, "Server"),
-    ("worker", "serve:worker", help_texts.WORKER, "Server"),
-    ("api", "serve:api", help_texts.API, "Server"),
-    ("projector", "serve:projector", help_texts.PROJECTOR, "Server"),
-    ("observe", "karmada.serving:observe", help_texts.OBSERVE, "Server"),
-    ("scheduler", "karmada.serving:scheduler", help_texts.SCHEDULER, "Server"),
-    ("import", "karmada.importing:import_karmada", help_texts.IMPORT, "Objects"),
-    ("tour", "tour:tour", help_texts.TOUR, "Server"),
-    ("apply", "apply:apply", help_texts.APPLY, "Objects"),
-    ("delete", "apply:delete", help_texts.DELETE, "Objects"),
-    ("get", "get:get", help_texts.GET, "Objects"),
-    ("describe", "describe:describe", help_texts.DESCRIBE, "Objects"),
-    ("edit", "edit:edit", help_texts.EDIT, "Objects"),
-    ("scale", "set_properties:scale", help_texts.SCALE, "Objects"),
-    ("label", "set_properties:label", help_texts.LABEL, "Objects"),
-    ("taint", "set_properties:taint", help_texts.TAINT, "Clusters"),
-    ("untaint", "set_properties:untaint", help_texts.UNTAINT, "Clusters"),
-    ("cordon", "set_properties:cordon", help_texts.CORDON, "Clusters"),
-    ("uncordon", "set_properties:uncordon", help_texts.UNCORDON, "Clusters"),
-    ("join", "agents:join", help_texts.JOIN, "Clusters"),
-    ("unjoin", "unjoin:unjoin", help_texts.UNJOIN, "Clusters"),
-    ("agent", "agents:agent", help_texts.AGENT, "Server"),
-    ("members", "member_faults:members", help_texts.MEMBERS, "Simulation"),
-    ("fault", "member_faults:fault", help_texts.FAULT, "Simulation"),
-    ("heal", "member_faults:heal", help_texts.HEAL, "Simulation"),
-    ("plan", "plan.commands:app", help_texts.PLAN, "Questions"),
-    ("drill", "plan.drill:drill", help_texts.DRILL, "Questions"),
-    ("audit", "audit:audit", help_texts.AUDIT, "Questions"),
-    ("shadow", "karmada.shadow:app", help_texts.SHADOW, "Questions"),
-    ("explain", "explain:explain", help_texts.EXPLAIN, "Questions"),
-    ("timeline", "explain:timeline", help_texts.TIMELINE, "Questions"),
-    ("log", "logs:app", help_texts.LOG, "Questions"),
-    ("replay", "logs:replay", help_texts.REPLAY, "Questions"),
-    ("schedule", "schedule:schedule", help_texts.SCHEDULE, "Tools"),
-    ("schema", "schema:schema", help_texts.SCHEMA, "Tools"),
-    ("bench", "bench:app", help_texts.BENCH, "Tools"),
-    ("completion", "completion:completion", help_texts.COMPLETION, "Tools"),
+    ("up", "serve:up", servers.UP, "Server"),
+    ("worker", "serve:worker", servers.WORKER, "Server"),
+    ("api", "serve:api", servers.API, "Server"),
+    ("projector", "serve:projector", servers.PROJECTOR, "Server"),
+    ("observe", "karmada.serving:observe", servers.OBSERVE, "Server"),
+    ("scheduler", "karmada.serving:scheduler", servers.SCHEDULER, "Server"),
+    ("import", "karmada.importing:import_karmada", objects.IMPORT, "Objects"),
+    ("tour", "tour:tour", servers.TOUR, "Server"),
+    ("apply", "apply:apply", objects.APPLY, "Objects"),
+    ("delete", "apply:delete", objects.DELETE, "Objects"),
+    ("get", "get:get", objects.GET, "Objects"),
+    ("describe", "describe:describe", objects.DESCRIBE, "Objects"),
+    ("edit", "edit:edit", objects.EDIT, "Objects"),
+    ("scale", "set_properties:scale", objects.SCALE, "Objects"),
+    ("label", "set_properties:label", objects.LABEL, "Objects"),
+    ("taint", "set_properties:taint", clusters.TAINT, "Clusters"),
+    ("untaint", "set_properties:untaint", clusters.UNTAINT, "Clusters"),
+    ("cordon", "set_properties:cordon", clusters.CORDON, "Clusters"),
+    ("uncordon", "set_properties:uncordon", clusters.UNCORDON, "Clusters"),
+    ("join", "agents:join", clusters.JOIN, "Clusters"),
+    ("unjoin", "unjoin:unjoin", clusters.UNJOIN, "Clusters"),
+    ("agent", "agents:agent", servers.AGENT, "Server"),
+    ("members", "member_faults:members", clusters.MEMBERS, "Simulation"),
+    ("fault", "member_faults:fault", clusters.FAULT, "Simulation"),
+    ("heal", "member_faults:heal", clusters.HEAL, "Simulation"),
+    ("plan", "plan.commands:app", questions.PLAN, "Questions"),
+    ("drill", "plan.drill:drill", questions.DRILL, "Questions"),
+    ("audit", "audit:audit", questions.AUDIT, "Questions"),
+    ("shadow", "karmada.shadow:app", questions.SHADOW, "Questions"),
+    ("explain", "explain:explain", questions.EXPLAIN, "Questions"),
+    ("timeline", "explain:timeline", questions.TIMELINE, "Questions"),
+    ("log", "logs:app", questions.LOG, "Questions"),
+    ("replay", "logs:replay", questions.REPLAY, "Questions"),
+    ("schedule", "schedule:schedule", questions.SCHEDULE, "Tools"),
+    ("schema", "schema:schema", questions.SCHEMA, "Tools"),
+    ("bench", "bench:app", questions.BENCH, "Tools"),
+    ("completion", "completion:completion", questions.COMPLETION, "Tools"),
 )
 """Name, module and function, help text, and group in the list of commands."""
 
@@ -71,7 +72,7 @@ def make_app() -> "App":
 
     app = App(
         name="reballast",
-        help=help_texts.HEAD,
+        help=servers.HEAD,
         help_format="plaintext",
         version=_version,
         version_flags=["--version"],

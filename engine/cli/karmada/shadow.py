@@ -11,13 +11,13 @@ from cyclopts import App
 from engine.cli import (
     explanation_texts,
     failures,
-    help_texts,
     log_checkpoint,
     options,
     output,
     server_reads,
     set_properties,
 )
+from engine.cli.help_texts import questions
 from engine.log import port, reading
 from engine.observer import report as reports
 from engine.observer import shadow
@@ -25,7 +25,7 @@ from engine.process import log_places
 from events import codec, keys, observations, shapes, topics
 from events.json_values import objects_at
 
-app = App(name="shadow", help=help_texts.SHADOW, help_format="plaintext")
+app = App(name="shadow", help=questions.SHADOW, help_format="plaintext")
 
 _EXPLAINED: Final = 0
 _UNEXPLAINED: Final = 2

@@ -7,9 +7,10 @@ from typing import Annotated, Final, cast
 
 from cyclopts import App, Parameter
 
-from engine.cli import apply, failures, help_texts, kube_objects, options, output, results, server_reads
+from engine.cli import apply, failures, kube_objects, options, output, results, server_reads
 from engine.cli import set_properties as properties
 from engine.cli.client import Client
+from engine.cli.help_texts import questions
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import applying, asking, checking, domains, showing
 from engine.cli.plan.subjects import SUBJECT, Subject
@@ -28,7 +29,7 @@ _REBALANCER: Final = kube_objects.Resource(
 _NAMED: Final = (1, 2)
 """Numbers of words that name a workload: deploy/web, or deploy web."""
 
-app = App(name="plan", help=help_texts.PLAN, help_format="plaintext")
+app = App(name="plan", help=questions.PLAN, help_format="plaintext")
 
 
 @Parameter(name="*")
