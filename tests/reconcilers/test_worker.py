@@ -13,7 +13,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, reading, sole_ownership
 from engine.proof import verification
-from engine.reconcilers import measurements, replay, worker
+from engine.reconcilers import measurements, recovery, replay, worker
 from events import chain, codec, decisions, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
