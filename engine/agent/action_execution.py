@@ -13,9 +13,10 @@ from engine import diagnostics
 from engine.agent import kinds, object_preparation, reconciliation, statuses
 from engine.agent.api_errors import RefusedError
 from engine.agent.call_limits import Gate
+from engine.agent.discovery import Resource
 from engine.agent.gateway_client import Control
 from engine.agent.ledger import Place, identity_of
-from engine.agent.member_api import MANAGER, MemberApi, Resource
+from engine.agent.member_api import MANAGER, MemberApi
 from engine.agent.reconciliation import Applied, Entry, Observed
 from engine.domain import marks
 from events import shapes

@@ -7,7 +7,8 @@ import anyio
 
 from engine.agent import messages
 from engine.agent.call_limits import Gate
-from engine.agent.member_api import MemberApi, Resource
+from engine.agent.discovery import Resource
+from engine.agent.member_api import MemberApi
 from events import clusters
 
 _AGAIN_S: Final = 10.0

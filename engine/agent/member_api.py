@@ -4,21 +4,21 @@ It maps failures to ``api_errors`` but neither waits nor retries; ``call_limits`
 """
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Final, NamedTuple, NoReturn
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import aiohttp
 import anyio.to_thread
 import msgspec
-from msgspec import Struct
 from yarl import URL
 
-from engine.agent import messages
+from engine.agent import discovery, messages
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.credentials import Credentials
+from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import Access, KubeconfigError, tls
 from events import envelope
 from events.json_values import Json, as_text, at, list_at, object_at, objects_at
@@ -39,38 +39,6 @@ _FORWARD_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNEC
 """The bodies of watches and of followed logs may be silent for long."""
 
 _MESSAGE_CHARS: Final = 500
-_DISCOVERY: Final = "APIGroupDiscoveryList"
-_AGGREGATED: Final = f"{envelope.JSON};g=apidiscovery.k8s.io;v=v2;as={_DISCOVERY},{envelope.JSON}"
-
-
-class Resource(Struct, frozen=True, kw_only=True):
-    """A kind as the API serves it; ``watched``: it supports list and watch."""
-
-    api_version: str
-    kind: str
-    plural: str
-    namespaced: bool
-    watched: bool = True
-
-    def path(self, namespace: str = "", name: str = "") -> str:
-        """The URL path of its collection, or of one object."""
-        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
-        namespace_path = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
-        return f"{root}{namespace_path}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
-
-
-def group_kind(api_version: str, kind: str) -> tuple[str, str]:
-    """The API group, empty for the core group, and the kind: the same for all versions of a kind."""
-    group, slash, _ = api_version.rpartition("/")
-    return (group if slash else "", kind)
-
-
-def preferred(resources: Iterable[Resource]) -> dict[tuple[str, str], Resource]:
-    """The resource of each group and kind, in the version that the server prefers: it lists that one first."""
-    found: dict[tuple[str, str], Resource] = {}
-    for resource in resources:
-        found.setdefault(group_kind(resource.api_version, resource.kind), resource)
-    return found
 
 
 class Listed(NamedTuple):
@@ -131,9 +99,11 @@ class MemberApi:
         Takes two requests if the server has aggregated discovery (Kubernetes 1.30), else one for each group
         version.
         """
-        core, others = [await self._json("GET", path, accept=_AGGREGATED) for path in ("/api", "/apis")]
-        if core.get("kind") == others.get("kind") == _DISCOVERY:
-            return [resource for document in (core, others) for resource in _aggregated(document)]
+        core, others = [
+            await self._json("GET", path, accept=discovery.ACCEPTED) for path in ("/api", "/apis")
+        ]
+        if core.get("kind") == others.get("kind") == discovery.AGGREGATED_KIND:
+            return [resource for document in (core, others) for resource in discovery.of_aggregated(document)]
         versions = [str(version) for version in list_at(core, "versions")]
         for group in objects_at(others, "groups"):
             versions += [str(entry.get("groupVersion", "")) for entry in objects_at(group, "versions")]
@@ -144,17 +114,7 @@ class MemberApi:
                 listed = await self._json("GET", path)
             except (RefusedError, UnreachableError):
                 continue  # one failing aggregated API must not hide the other groups
-            resources += [
-                Resource(
-                    api_version=version,
-                    kind=str(entry.get("kind", "")),
-                    plural=str(entry.get("name", "")),
-                    namespaced=entry.get("namespaced") is True,
-                    watched={"list", "watch"} <= {str(verb) for verb in list_at(entry, "verbs")},
-                )
-                for entry in objects_at(listed, "resources")
-                if "/" not in str(entry.get("name", ""))
-            ]
+            resources += discovery.of_version(version, listed)
         return resources
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
@@ -398,23 +358,6 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
                 yield line
     if rest:
         yield rest
-
-
-def _aggregated(document: Json) -> list[Resource]:
-    """The kinds in a response of aggregated discovery."""
-    return [
-        Resource(
-            api_version=f"{group}/{version}" if (group := as_text(at(item, "metadata", "name"))) else version,
-            kind=as_text(at(entry, "responseKind", "kind")),
-            plural=as_text(entry.get("resource")),
-            namespaced=entry.get("scope") == "Namespaced",
-            watched={"list", "watch"} <= {str(verb) for verb in list_at(entry, "verbs")},
-        )
-        for item in objects_at(document, "items")
-        for served in objects_at(item, "versions")
-        if (version := as_text(served.get("version")))
-        for entry in objects_at(served, "resources")
-    ]
 
 
 def _change(line: bytes) -> Change:

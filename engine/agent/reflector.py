@@ -9,8 +9,9 @@ import anyio
 from engine import diagnostics
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
+from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import KubeconfigError
-from engine.agent.member_api import MemberApi, Resource
+from engine.agent.member_api import MemberApi
 from events.json_values import Json, as_text, at
 
 _SILENT_FAILURES: Final = 3

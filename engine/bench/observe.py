@@ -18,8 +18,9 @@ import httpx
 import msgspec
 from msgspec import Struct
 
+from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import Access
-from engine.agent.member_api import MemberApi, Resource
+from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api, processes, runs
 from engine.bench.runs import Figures, Progress
 from engine.identity.endpoint import FILE, Endpoint

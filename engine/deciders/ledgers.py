@@ -1,4 +1,4 @@
-"""What shards share: the use of overall quotas, and the clusters of workload groups, each in its owner shard."""
+"""State that shards share: the use of overall quotas, and the clusters of workload groups, each in its owner shard."""
 
 from msgspec import Struct
 

@@ -17,8 +17,9 @@ from engine import diagnostics
 from engine.agent import reflector
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
+from engine.agent.discovery import Resource, group_kind, preferred
 from engine.agent.kubeconfigs import KubeconfigError
-from engine.agent.member_api import MemberApi, Resource, group_kind, preferred
+from engine.agent.member_api import MemberApi
 from engine.log import port
 from engine.observer import observation as observation_records
 from engine.observer import shadow

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import KubeconfigError
-from engine.agent.member_api import MemberApi, Resource
+from engine.agent.member_api import MemberApi
 from events import times
 from events.json_values import Json, as_text, at, object_at
 

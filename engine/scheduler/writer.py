@@ -13,8 +13,9 @@ from msgspec import Struct
 from engine import diagnostics
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
+from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import KubeconfigError
-from engine.agent.member_api import MemberApi, Resource
+from engine.agent.member_api import MemberApi
 from engine.observer.observed_bindings import ObservedBinding, read_binding
 from engine.scheduler import kubernetes_events, writes
 from engine.scheduler.decider import Decider, Key

@@ -1,4 +1,4 @@
-"""What an object in a member keeps when the control plane manages it: labels, annotations, status, replicas."""
+"""Labels, annotations, status and replicas that an object in a member keeps when the control plane manages it."""
 
 import msgspec
 from msgspec import structs

@@ -16,8 +16,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from engine.agent import kubeconfigs
 from engine.agent.api_errors import UnreachableError
+from engine.agent.discovery import preferred
 from engine.agent.kubeconfigs import Access
-from engine.agent.member_api import LIST_OBJECTS, MemberApi, preferred
+from engine.agent.member_api import LIST_OBJECTS, MemberApi
 from engine.bench import karmada_api
 from engine.identity import certificates
 from engine.log import memory

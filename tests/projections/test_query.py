@@ -185,35 +185,21 @@ async def test_finished_rebalancer_is_shown_as_in_the_guide(pen: Pen) -> None:
         "finishTime": "2024-05-25T09:49:52Z",
         "observedGeneration": 1,
         "observedWorkloads": [
-            {
-                "result": "Successful",
-                "workload": {
-                    "apiVersion": "apps/v1",
-                    "kind": "Deployment",
-                    "name": "demo-deploy",
-                    "namespace": "default",
-                },
-            },
-            {
-                "result": "Successful",
-                "workload": {
-                    "apiVersion": "rbac.authorization.k8s.io/v1",
-                    "kind": "ClusterRole",
-                    "name": "demo-role",
-                },
-            },
-            {
-                "reason": "ReferencedBindingNotFound",
-                "result": "Failed",
-                "workload": {
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "name": "demo-config",
-                    "namespace": "default",
-                },
-            },
+            {"result": "Successful", "workload": _shown(deploy)},
+            {"result": "Successful", "workload": _shown(role)},
+            {"reason": "ReferencedBindingNotFound", "result": "Failed", "workload": _shown(config)},
         ],
     }
+
+
+def _shown(workload: shapes.WorkloadRef) -> dict[str, str]:
+    known = {
+        "apiVersion": workload.api_version,
+        "kind": workload.kind,
+        "name": workload.name,
+        "namespace": workload.namespace,
+    }
+    return {name: text for name, text in known.items() if text}
 
 
 async def test_deleted_rebalancer_is_gone_and_a_new_one_starts_empty(pen: Pen) -> None:

@@ -7,7 +7,7 @@ from tests.rounds import ROUNDS
 from tests.simulation import profiles
 
 _SEEDS = 20 * ROUNDS
-_BATCH = 20
+_BATCH = 5
 _MOVES = 40
 
 

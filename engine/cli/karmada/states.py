@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine.agent.api_errors import ApiError, RefusedError
+from engine.agent.discovery import Resource, group_kind, preferred
 from engine.agent.kubeconfigs import Access, KubeconfigError
-from engine.agent.member_api import MemberApi, Resource, group_kind, preferred
+from engine.agent.member_api import MemberApi
 from engine.cli import failures
 from engine.domain import bindings, marks, namespaces
 from engine.karmada import unsupported

@@ -4,7 +4,6 @@ An agent without a position gets a list of all works, then each change; one with
 there. It sees nothing else of the log, and only manifests that its cluster must run now.
 """
 
-import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Final, Literal
@@ -18,9 +17,8 @@ from starlette.routing import Route
 
 from engine import loop_share
 from engine.agent import messages
-from engine.domain import marks
 from engine.http import bodies, overridden_namespaces
-from engine.http.agents import marked_manifests, tokens
+from engine.http.agents import marked_manifests, tokens, work_messages
 from engine.http.agents.namespace_changes import NamespaceChanges
 from engine.http.agents.reports import Reporting
 from engine.http.errors import RefusalError
@@ -29,11 +27,10 @@ from engine.http.query.routes import PREFIX, read_query
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
 from engine.works import manifests
-from events import codec, keys, records, shapes, topics, works
+from events import keys, records, topics
 from projections import agent_queries
 from projections.clusters import Cluster
 from projections.steps import foreign_works
-from projections.works import Work
 
 FOLLOWERS_MAX: Final = 4_096
 _BATCH_RECORDS: Final = 512
@@ -293,20 +290,7 @@ class _Agents:
                 None, lambda rows, after=after: agent_queries.works_of(rows, name, after)
             )
             for placed in page:
-                work = placed.work
-                line = messages.Work(
-                    key=placed.key,
-                    state="suspended" if work.suspended else "applied",
-                    term=work.term,
-                    step=work.step,
-                    name=work.name,
-                    template=work.template,
-                    digest=work.digest,
-                    replicas=work.replicas,
-                    overrides=_digest(work),
-                    reading=work.reading,
-                )
-                yield _line(messages.Line(work=line))
+                yield _line(messages.Line(work=work_messages.of_placed(placed)))
                 after = placed.id
             if len(page) < agent_queries.PAGE:
                 return
@@ -348,7 +332,7 @@ class _Agents:
         works = [
             (record.offset + 1, work)
             for record in batch
-            if record.key == name and (work := _work(record)) is not None
+            if record.key == name and (work := work_messages.of_record(record)) is not None
         ]
         if not works:
             return []
@@ -362,60 +346,18 @@ class _Agents:
         return [
             (position, work)
             for position, work in works
-            if position - 1 not in foreign and _counts(work, current[work.key])
+            if position - 1 not in foreign and _is_current(work, current[work.key])
         ]
 
     def _end(self, name: str) -> int:
         return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
 
 
-def _counts(work: messages.Work, current: agent_queries.Placed | None) -> bool:
+def _is_current(work: messages.Work, current: agent_queries.Placed | None) -> bool:
+    """Whether no later record replaces a work; ``current`` is the one of the projection."""
     if current is None:
         return work.state == "removed"
     return current.version >= work.version
-
-
-def _work(record: records.StoredRecord) -> messages.Work | None:
-    decoded = codec.decode(record)
-    if not isinstance(decoded, codec.Decoded):
-        return None
-    return _work_message(decoded.data)
-
-
-def _work_message(data: shapes.Event) -> messages.Work | None:
-    match data:
-        case works.WorkApplied():
-            return messages.Work(
-                key=data.key,
-                state="applied",
-                term=data.term,
-                step=data.step,
-                name=marks.work_name(data.template.kind, data.template.namespace, data.template.name),
-                template=data.template,
-                digest=data.digest,
-                replicas=data.replicas,
-                overrides=_digest(data),
-                reading=data.reading,
-            )
-        case works.WorkRemoved():
-            return messages.Work(
-                key=data.key, state="removed", term=data.term, step=data.step, preserved=data.preserved
-            )
-        case works.WorkSuspended():
-            return messages.Work(key=data.key, state="suspended", term=data.term, step=data.step)
-        case _:
-            return None
-
-
-def _digest(work: Work | works.WorkApplied) -> str:
-    """Digest of a work's other differences; distinguishes works of equal template and replicas."""
-    if work.completions is not None:
-        differs = _encode((work.overrides, work.labels, work.reading, work.completions))
-    elif work.labels or work.reading:
-        differs = _encode((work.overrides, work.labels, work.reading))
-    else:
-        differs = _encode(work.overrides) if work.overrides else b""
-    return hashlib.blake2b(differs, digest_size=8).hexdigest() if differs else ""
 
 
 def _cluster_message(cluster: Cluster | None) -> messages.Cluster:

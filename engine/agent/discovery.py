@@ -1,0 +1,80 @@
+"""The kinds that a Kubernetes API serves, as its discovery documents list them."""
+
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from events import envelope
+from events.json_values import Json, as_text, at, list_at, objects_at
+
+AGGREGATED_KIND: Final = "APIGroupDiscoveryList"
+ACCEPTED: Final = f"{envelope.JSON};g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIND},{envelope.JSON}"
+"""Content types of discovery: all groups in one document if the server can, else a list of versions."""
+
+
+class Resource(Struct, frozen=True, kw_only=True):
+    """A kind as the API serves it; ``watched``: it supports list and watch."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    watched: bool = True
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """The URL path of its collection, or of one object."""
+        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        namespace_path = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
+        return f"{root}{namespace_path}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
+
+
+def group_kind(api_version: str, kind: str) -> tuple[str, str]:
+    """The API group, empty for the core group, and the kind: the same for all versions of a kind."""
+    group, slash, _ = api_version.rpartition("/")
+    return (group if slash else "", kind)
+
+
+def preferred(resources: Iterable[Resource]) -> dict[tuple[str, str], Resource]:
+    """The resource of each group and kind, in the version that the server prefers: it lists that one first."""
+    found: dict[tuple[str, str], Resource] = {}
+    for resource in resources:
+        found.setdefault(group_kind(resource.api_version, resource.kind), resource)
+    return found
+
+
+def of_version(api_version: str, listed: Json) -> list[Resource]:
+    """The kinds in the list of one group version."""
+    return [
+        Resource(
+            api_version=api_version,
+            kind=as_text(entry.get("kind")),
+            plural=as_text(entry.get("name")),
+            namespaced=entry.get("namespaced") is True,
+            watched=_is_watched(entry),
+        )
+        for entry in objects_at(listed, "resources")
+        if "/" not in as_text(entry.get("name"))
+    ]
+
+
+def of_aggregated(document: Json) -> list[Resource]:
+    """The kinds in a response of aggregated discovery."""
+    return [
+        Resource(
+            api_version=f"{group}/{version}" if (group := as_text(at(item, "metadata", "name"))) else version,
+            kind=as_text(at(entry, "responseKind", "kind")),
+            plural=as_text(entry.get("resource")),
+            namespaced=entry.get("scope") == "Namespaced",
+            watched=_is_watched(entry),
+        )
+        for item in objects_at(document, "items")
+        for served in objects_at(item, "versions")
+        if (version := as_text(served.get("version")))
+        for entry in objects_at(served, "resources")
+    ]
+
+
+def _is_watched(entry: Json) -> bool:
+    return {"list", "watch"} <= {str(verb) for verb in list_at(entry, "verbs")}

@@ -1,0 +1,74 @@
+"""Works as agents get them: from records of the log, and from the projection."""
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from engine.agent import messages
+from engine.domain import marks
+from events import codec, shapes, works
+from events.records import StoredRecord
+from projections import agent_queries
+from projections.works import Work
+
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+def of_record(record: StoredRecord) -> messages.Work | None:
+    """Return the work in a record of ``works``; None if it is not a work."""
+    decoded = codec.decode(record)
+    return _of_event(decoded.data) if isinstance(decoded, codec.Decoded) else None
+
+
+def of_placed(placed: agent_queries.CurrentWork) -> messages.Work:
+    """Return a work of the projection."""
+    work = placed.work
+    return messages.Work(
+        key=placed.key,
+        state="suspended" if work.suspended else "applied",
+        term=work.term,
+        step=work.step,
+        name=work.name,
+        template=work.template,
+        digest=work.digest,
+        replicas=work.replicas,
+        overrides=_digest(work),
+        reading=work.reading,
+    )
+
+
+def _of_event(data: shapes.Event) -> messages.Work | None:
+    match data:
+        case works.WorkApplied():
+            return messages.Work(
+                key=data.key,
+                state="applied",
+                term=data.term,
+                step=data.step,
+                name=marks.work_name(data.template.kind, data.template.namespace, data.template.name),
+                template=data.template,
+                digest=data.digest,
+                replicas=data.replicas,
+                overrides=_digest(data),
+                reading=data.reading,
+            )
+        case works.WorkRemoved():
+            return messages.Work(
+                key=data.key, state="removed", term=data.term, step=data.step, preserved=data.preserved
+            )
+        case works.WorkSuspended():
+            return messages.Work(key=data.key, state="suspended", term=data.term, step=data.step)
+        case _:
+            return None
+
+
+def _digest(work: Work | works.WorkApplied) -> str:
+    """Return the digest of a work's other differences; distinguishes works of equal template and replicas."""
+    if work.completions is not None:
+        differs = _encode((work.overrides, work.labels, work.reading, work.completions))
+    elif work.labels or work.reading:
+        differs = _encode((work.overrides, work.labels, work.reading))
+    else:
+        differs = _encode(work.overrides) if work.overrides else b""
+    return hashlib.blake2b(differs, digest_size=8).hexdigest() if differs else ""
