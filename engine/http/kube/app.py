@@ -93,7 +93,6 @@ def create_app(
     of ``services``, for plans.
     """
     bounds = limits or Limits()
-    meter = Meter(bounds, time.monotonic)
     plane = ControlPlane(services, clock_ms, authority, _planned_definitions(writes))
     authorizer = Authorizer(services)
     known = Users(plane, authorizer, services.token, clock_ms)
@@ -131,19 +130,29 @@ def create_app(
     )
     proxying.elsewhere = api.answer
 
-    async def answer(request: Request) -> Response:
+    entrance = _Entrance(api, known, Meter(bounds, time.monotonic))
+    return KubeApplication(entrance.answer, services.hosts, write_requests.namespaces)
+
+
+class _Entrance:
+    """Authenticates each request, and counts it against the rate limits of its user."""
+
+    def __init__(self, api: KubeApi, known: Users, meter: Meter) -> None:
+        self._api = api
+        self._known = known
+        self._meter = meter
+
+    async def answer(self, request: Request) -> Response:
         # The path below this application's root, since it may be mounted in another application.
         path = f"/{request.path_params['path']}"
-        user = await _user(known, request, path)
+        user = await _user(self._known, request, path)
         authentication.keep(request, user)
         if path not in _OPEN:
-            meter.spend(user)
-        answered = await api.answer(request, path)
+            self._meter.spend(user)
+        answered = await self._api.answer(request, path)
         if isinstance(answered, Lines):
-            answered.ended = meter.watch(user)
+            answered.ended = self._meter.watch(user)
         return answered
-
-    return KubeApplication(answer, services.hosts, write_requests.namespaces)
 
 
 async def _user(known: Users, request: Request, path: str) -> User:
