@@ -17,8 +17,8 @@ from xdist.workermanage import WorkerController  # pyright: ignore[reportMissing
 LONGEST_FIRST: Final = ("scaleout", "kubectl", "cli", "scheduler", "observer", "agent", "plans")
 """Folders that last longer than a minute; no process is left with one of them at the end."""
 
-_SHARING: Final = frozenset({"scaleout", "kubectl", "agent", "seeds", "clients"})
-"""Folders whose tests share servers; elsewhere a module is the most that does."""
+_SHARING: Final = frozenset({"scaleout", "kubectl", "agent", "seeds", "clients", "tidy"})
+"""Folders whose tests share servers, or the parsed sources; elsewhere a module is the most that does."""
 _WAITING: Final = frozenset(
     {
         "tests/agent",

@@ -1,7 +1,7 @@
 """``reballast plan`` on a real server: the prediction comes true, and nothing is written before."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.builders.manifests import definition
-from tests.cli import servers
+from tests.cli import clearing, servers
 from tests.cli.servers import Shell
 
 pytestmark = pytest.mark.slow
@@ -65,10 +65,11 @@ spec:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Generator[Shell]:
-    directory = tmp_path / "data"
-    with servers.running(directory):
-        yield Shell(directory, capsys)
+def shell(served: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
+    """The shell of a server without objects, whose members are equal and run nothing."""
+    found = Shell(served, capsys)
+    yield found
+    clearing.cleared(found, tmp_path / "left.json")
 
 
 def written(path: Path, text: str) -> str:
