@@ -14,10 +14,11 @@ from tests.kubectl import streams
 from tests.kubectl.control_planes import ControlPlane, launched, replica
 from tests.kubectl.streams import Json
 from tests.kubectl.test_rights import OF_ROBOT
+from tests.rounds import ROUNDS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-ROUNDS: Final = 5
+KILLS: Final = 3 * ROUNDS
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 
 
@@ -130,7 +131,7 @@ def test_watch_continues_at_another_replica_after_a_kill(
                 writing.post(MAPS, json=config_map(name)).raise_for_status()
                 wanted.append(name)
 
-        for turn in range(ROUNDS):
+        for turn in range(KILLS):
             mortal.wait_until(mortal.answers)
             with streams.client(mortal.data / "kubeconfig") as dying:
                 write(1)
