@@ -78,6 +78,15 @@ def headers_json(headers: Mapping[str, str]) -> bytes:
     return _encode_headers(headers)
 
 
+def has_headers_over(headers: Mapping[str, str], limit: int) -> bool:
+    """Whether the headers as JSON have more bytes than a limit."""
+    texts = "".join([*headers, *headers.values()])
+    # JSON writes an ASCII character as six bytes at most, and at most six around each header: only few are encoded.
+    if texts.isascii() and 6 * (len(texts) + len(headers)) < limit:
+        return False
+    return len(headers_json(headers)) > limit
+
+
 def record(topic: str, partition: int, key: str, headers: Mapping[str, str], value: bytes) -> Record:
     """Return a record with its checksum."""
     blob = _encode_headers(headers)

@@ -6,7 +6,7 @@ it, with the number of its removal. Only a work's last document lacks the templa
 stored once, not once per cluster.
 """
 
-from events import ids, shapes
+from events import shapes
 from events.validation.verdicts import Taken
 from projections import changes
 from projections.bindings import Binding, Bindings
@@ -42,9 +42,8 @@ class ChangedObjects:
     def object_put(self, key_id: int, taken: Taken) -> None:
         head, record = taken.head, taken.record
         if head is not None:
-            created_uid = ids.object_uid(taken.envelope.source, taken.envelope.id, record.key)
             kind = changes.kind_of(head.api_version, head.kind)
-            self._changes.touch(record.number, kind, key_id, added=head.uid == created_uid)
+            self._changes.touch(record.number, kind, key_id, added=taken.is_new)
 
     def status_put(self, key_id: int, taken: Taken) -> None:
         """Record that a client wrote the status of an object."""

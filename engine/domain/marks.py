@@ -5,6 +5,7 @@ cluster all of them. Permanent ids are the uids of policies, bindings and Works.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -140,6 +141,8 @@ def conflict(template: shapes.WorkloadRef, cluster: str) -> str:
     )
 
 
+# The works of a template in all its clusters have one name, which is needed at each of their changes.
+@lru_cache(maxsize=4_096)
 def work_name(kind: str, namespace: str, name: str) -> str:
     """Return the name of the Works of a template; it may be longer than Kubernetes allows, as the reference's."""
     name = name.replace(":", ".").lower()

@@ -55,7 +55,10 @@ class Head(Struct, frozen=True, gc=False):
 
 
 class Taken(Struct, frozen=True, gc=False):
-    """An input that takes effect; ``head`` and ``manifest`` are set for writes of objects."""
+    """An input that takes effect; ``head`` and ``manifest`` are set for writes of objects.
+
+    ``is_new``: nothing was stored under its key.
+    """
 
     record: records.StoredRecord
     envelope: Envelope
@@ -63,6 +66,7 @@ class Taken(Struct, frozen=True, gc=False):
     at_ms: int
     head: Head | None = None
     manifest: objects.Manifest | None = None
+    is_new: bool = False
 
 
 class Refused(Struct, frozen=True, gc=False):
@@ -215,6 +219,7 @@ class PartitionFold:
     ) -> Verdict:
         key = record.key
         head = self.state.heads.get(key)
+        is_new = head is None
         expects: int | None = getattr(data, "expects", None)
         if expects is not None and expects != (head.version if head else 0):
             now = f"version {head.version} stands" if head else "there is none"
@@ -242,7 +247,7 @@ class PartitionFold:
                 self._check_join(data)
             if isinstance(data, _CLUSTER_WRITES):
                 head = self._advance(record, envelope, at_ms, str(record.offset))
-        return Taken(record, envelope, data, at_ms, head, manifest)
+        return Taken(record, envelope, data, at_ms, head, manifest, is_new)
 
     def _take_word(
         self,
