@@ -1,6 +1,6 @@
 """Arbitrary objects: every function returns a result or raises its own error."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from engine.karmada import defaults, rules
 from engine.kubeapi.admission import unknown_fields
 from engine.kubeapi.conversion import scales
-from engine.kubeapi.patching import managed_fields, patches, server_side_apply, strategic_merge
+from engine.kubeapi.patching import (
+    field_paths,
+    field_sets,
+    managed_fields,
+    patches,
+    server_side_apply,
+    strategic_merge,
+)
 from engine.kubeapi.schema import custom_kinds, resources
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved
@@ -112,6 +119,26 @@ def test_arbitrary_objects_are_rendered_and_pruned(data: st.DataObject, resource
     assert len(rows or []) == 1
     pruned = unknown_fields.pruned(value, resource.schema)
     assert unknown_fields.unknown_fields(pruned, resource.schema) == []
+
+
+@given(st.data(), KINDS)
+def test_first_writer_owns_what_a_blank_object_does_not_have(
+    data: st.DataObject, resource: resources.Resource
+) -> None:
+    value, schema = data.draw(objects(resource)), resource.schema
+    before = field_paths.survey(field_paths.blank(schema), schema)
+    owned = frozenset(
+        path for path, held in field_paths.survey(value, schema).items() if _is_new(before, path, held)
+    )
+    assert field_paths.of_first_write(value, schema) == field_sets.encode(owned)
+
+
+def _is_new(before: Mapping[field_sets.Path, object], path: field_sets.Path, held: object) -> bool:
+    inner = (field_paths.HELD, field_paths.INNER)
+    if path not in before:
+        return True
+    was = before[path]
+    return was not in inner and held not in inner and not field_paths.same(was, held)
 
 
 @pytest.mark.slow

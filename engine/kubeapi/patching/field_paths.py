@@ -6,10 +6,11 @@ items of lists and entries of maps are owned in addition to their content.
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from operator import itemgetter
 from typing import Final
 
 from engine.kubeapi.patching import field_sets
-from engine.kubeapi.patching.field_sets import FieldSet, Path
+from engine.kubeapi.patching.field_sets import FieldSet, FieldsV1, Path
 from engine.kubeapi.schema.schemas import UNTYPED, Fields, ListOf, MapOf, Named, Scalar, Schema, has_parts
 from engine.kubeapi.schema.types.parsing import named, resolved
 from events.json_values import Json, as_list, as_object
@@ -68,6 +69,16 @@ def owned(value: object, schema: Schema) -> FieldSet:
     return frozenset(path for path, held in survey(value, schema).items() if held is not INNER)
 
 
+def of_first_write(value: Json, schema: Schema) -> FieldsV1:
+    """Return the fields that the first writer of an object owns, as FieldsV1.
+
+    These are the paths of ``survey`` that ``blank`` does not have, encoded in one walk.
+    """
+    found: FieldsV1 = {}
+    _add_beyond(found, value, resolved(schema), blank(schema))
+    return found
+
+
 def blank(schema: Schema) -> Json:
     """Return the object of a type before the first write.
 
@@ -75,16 +86,6 @@ def blank(schema: Schema) -> Json:
     does not become their owner. The result is cached and shared: callers must not change it.
     """
     return _blank_of(schema.name) if isinstance(schema, Named) else _blank(resolved(schema))
-
-
-def survey_of_blank(schema: Schema) -> Mapping[Path, object]:
-    """Return the survey of ``blank(schema)``; cached and shared, so callers must not change it."""
-    return _survey_of(schema.name) if isinstance(schema, Named) else survey(blank(schema), schema)
-
-
-@cache
-def _survey_of(name: str) -> Mapping[Path, object]:
-    return survey(_blank_of(name), named(name))
 
 
 @cache
@@ -217,6 +218,54 @@ def _collect_list(found: dict[Path, object], items: list[object], schema: Schema
         found[below] = HELD
         if schema.relation == "map":
             _collect(found, item, item_schema, below)
+
+
+def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> None:
+    """Add the fields of an object that ``before``, a part of ``blank``, does not have."""
+    for name in sorted(held):
+        item, step = held[name], f"f:{name}"
+        if name not in before:
+            found[step] = own = {}
+            if has_parts(item):
+                _add(own, item, schema_below(schema, name))
+            continue
+        below = schema_below(schema, name)
+        own: FieldsV1 = {}
+        was, is_changed = as_object(before[name]), False
+        if was and not is_whole(below):
+            _add_beyond(own, as_object(item) or {}, below, was)
+        else:
+            _add(own, item, below)
+            # The structure itself was there before; only its content is new. An empty list that is merged by item has
+            # none.
+            own.pop(field_sets.ITSELF, None)
+            is_merged = isinstance(below, ListOf) and not is_whole(below)
+            is_changed = not same(before[name], item) and not (is_merged and item == [])
+        if own or is_changed:
+            found[step] = own
+
+
+def _add(found: FieldsV1, value: object, schema: Schema) -> None:
+    """Add the fields below a new one to its FieldsV1, which stays empty for a leaf."""
+    held, items = as_object(value), as_list(value)
+    if is_whole(schema) or not (held or items):
+        return
+    if held is not None:
+        found[field_sets.ITSELF] = {}
+        for name in sorted(held):
+            own = found.setdefault(f"f:{name}", {})
+            if has_parts(held[name]):
+                _add(own, held[name], schema_below(schema, name))
+    elif items is not None and isinstance(schema, ListOf):
+        steps = [step_of(item, schema) for item in items]
+        if None in steps:
+            return
+        found[field_sets.ITSELF] = {}
+        below = resolved(schema.item)
+        for step, item in sorted(zip(steps, items, strict=True), key=itemgetter(0)):
+            own = found.setdefault(str(step), {})
+            if schema.relation == "map":
+                _add(own, item, below)
 
 
 def _check_object(value: object, schema: Fields | MapOf, path: Path) -> Iterator[TypingError]:

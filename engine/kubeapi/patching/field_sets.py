@@ -5,7 +5,7 @@ A path is a tuple of FieldsV1 steps: ``f:name`` is a field, ``k:{"name":"a"}`` t
 """
 
 from collections.abc import Iterable
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -13,9 +13,13 @@ from events.json_values import Json, as_object, object_at
 
 Path: TypeAlias = tuple[str, ...]
 FieldSet: TypeAlias = frozenset[Path]
+FieldsV1: TypeAlias = dict[str, "FieldsV1"]
+"""A set as it is written: the steps to its paths, nested."""
 
 EMPTY: Final[FieldSet] = frozenset()
-_ITSELF: Final = "."
+ITSELF: Final = "."
+"""Step of FieldsV1 for an owned path that has owned paths below it."""
+
 _DEPTH_MAX: Final = 128
 _KINDS: Final = ("f:", "k:", "v:", "i:")
 
@@ -39,16 +43,16 @@ def member(value: object) -> str:
     return f"v:{msgspec.json.encode(value, order='sorted').decode()}"
 
 
-def encode(fields: FieldSet) -> Json:
+def encode(fields: FieldSet) -> FieldsV1:
     """Return the set as FieldsV1; equal sets give equal bytes, because paths are sorted."""
-    root: Json = {}
+    root: FieldsV1 = {}
     # Sorting puts a path before its descendants, so `.` is set when the first descendant is added.
     for path in sorted(fields):
         at = root
         for place, step in enumerate(path[:-1], 1):
-            below = cast("Json", at.setdefault(step, {}))
+            below = at.setdefault(step, {})
             if not below and path[:place] in fields:
-                below[_ITSELF] = {}
+                below[ITSELF] = {}
             at = below
         at.setdefault(path[-1], {})
     return root
@@ -67,7 +71,7 @@ def decode(value: object) -> FieldSet:
         if not held and path:
             found.add(path)
         for step, below in held.items():
-            if step == _ITSELF:
+            if step == ITSELF:
                 found.add(path)
             elif step.startswith(_KINDS):
                 waiting.append((below, (*path, step)))

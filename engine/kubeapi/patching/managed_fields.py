@@ -7,7 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct, structs
 
 from engine.kubeapi.patching import field_sets
-from engine.kubeapi.patching.field_sets import FieldSet, Path
+from engine.kubeapi.patching.field_sets import FieldSet, FieldsV1, Path
 from events.json_values import Json, as_list, at, object_at
 
 APPLY: Final = "Apply"
@@ -100,7 +100,24 @@ def write(owners: Owners) -> list[Json]:
             each[0].subresource,
         ),
     )
-    return [_entry(manager, owned) for manager, owned in entries]
+    return [
+        entry(manager, owned.api_version, owned.time, field_sets.encode(owned.fields))
+        for manager, owned in entries
+    ]
+
+
+def entry(manager: Manager, api_version: str, time: str, fields: FieldsV1) -> Json:
+    """Return the entry of a manager that owns these fields."""
+    written: Json = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": api_version,
+        "time": time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+        "subresource": manager.subresource,
+    }
+    return {name: value for name, value in written.items() if value != ""}
 
 
 def is_reset(value: object) -> bool:
@@ -123,19 +140,6 @@ def name_of_agent(agent: str) -> str:
     """Return the manager name of a client that sends none: its user agent up to the slash, without what is invalid."""
     name = _UNPRINTABLE.sub("", agent.partition("/")[0].strip())
     return name.encode()[:MANAGER_BYTES_MAX].decode(errors="ignore")
-
-
-def _entry(manager: Manager, owned: Owned) -> Json:
-    entry: Json = {
-        "manager": manager.name,
-        "operation": manager.operation,
-        "apiVersion": owned.api_version,
-        "time": owned.time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": field_sets.encode(owned.fields),
-        "subresource": manager.subresource,
-    }
-    return {name: value for name, value in entry.items() if value != ""}
 
 
 def _capped(owners: Owners) -> Owners:

@@ -18,16 +18,16 @@ from engine.kubeapi.patching.field_paths import (
     INNER,
     blank,
     check,
+    of_first_write,
     owned,
     same,
     survey,
-    survey_of_blank,
 )
 from engine.kubeapi.patching.field_sets import EMPTY, FieldSet, Path
 from engine.kubeapi.patching.managed_fields import Manager, Owned, Owners
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import Schema
-from events.json_values import Json, as_list, as_object, at, object_at
+from events.json_values import Json, as_object, at, object_at, without_nulls
 
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
 _NOBODYS: Final[FieldSet] = frozenset(
@@ -154,11 +154,11 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
     if managed_fields.is_reset(carried):
         return plain
     owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
+    if live is None and not owners:
+        return _first_written(plain, schema, write)
     if not owners and at(live, "metadata", "uid"):
         return plain
-    before_it = (
-        survey_of_blank(schema) if live is None else survey(managed_fields.replaced(live, None), schema)
-    )
+    before_it = survey(blank(schema) if live is None else managed_fields.replaced(live, None), schema)
     changes = _filtered(_differences(before_it, survey(plain, schema)), write)
     owners = _taken(owners, write.manager, changes, force=True)
     touched = (changes.added | changes.modified) - _NOBODYS
@@ -173,22 +173,32 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
 
 def plain(wanted: Json, schema: Schema) -> Json:
     """Return the object to apply; null fields of built-in kinds are removed."""
-    return _without_nulls(wanted) if blank(schema) else wanted
+    return object_at(without_nulls(wanted)) if blank(schema) else wanted
 
 
-def _without_nulls(value: Json) -> Json:
-    found: Json = {}
-    for name, item in value.items():
-        held, items = as_object(item), as_list(item)
-        if held is not None:
-            found[name] = _without_nulls(held)
-        elif items is not None:
-            found[name] = [
-                item if (each := as_object(item)) is None else _without_nulls(each) for item in items
-            ]
-        elif item is not None:
-            found[name] = item
-    return found
+def _first_written(value: Json, schema: Schema, write: Write) -> Json:
+    """Return an object without owners as its first writer owns it, which needs no comparison of paths."""
+    metadata = object_at(value, "metadata")
+    written = {
+        name: item
+        for name, item in value.items()
+        if (path := (field_sets.field(name),)) not in _NOBODYS and path not in write.untouched
+    }
+    written["metadata"] = {
+        name: item
+        for name, item in metadata.items()
+        if ("f:metadata", field_sets.field(name)) not in _NOBODYS
+    }
+    fields = of_first_write(written, schema)
+    of_metadata = fields.pop("f:metadata", {})
+    of_metadata.pop(field_sets.ITSELF, None)
+    if of_metadata:
+        fields["f:metadata"] = of_metadata
+    if not fields:
+        return value
+    return managed_fields.replaced(
+        value, [managed_fields.entry(write.manager, write.api_version, write.time, fields)]
+    )
 
 
 def _carried(value: object) -> Owners:
