@@ -10,6 +10,7 @@ from engine.karmada import defaults, rules
 from engine.kubeapi.admission import unknown_fields
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.patching import (
+    empty_values,
     field_paths,
     field_sets,
     managed_fields,
@@ -17,7 +18,7 @@ from engine.kubeapi.patching import (
     server_side_apply,
     strategic_merge,
 )
-from engine.kubeapi.schema import custom_kinds, resources
+from engine.kubeapi.schema import custom_kinds, plain_objects, resources, type_errors
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.tables import tables
@@ -119,6 +120,15 @@ def test_arbitrary_objects_are_rendered_and_pruned(data: st.DataObject, resource
     assert len(rows or []) == 1
     pruned = unknown_fields.pruned(value, resource.schema)
     assert unknown_fields.unknown_fields(pruned, resource.schema) == []
+
+
+@given(st.data(), KINDS.filter(lambda resource: resource.is_kubernetes_own))
+def test_plain_objects_need_no_closer_look(data: st.DataObject, resource: resources.Resource) -> None:
+    value, schema = data.draw(objects(resource)), resource.schema
+    if plain_objects.is_plain(value, schema):
+        assert type_errors.mistyped(value, schema) is None
+        assert unknown_fields.unknown_fields(value, schema) == []
+        assert empty_values.without(value, schema) is value
 
 
 @given(st.data(), KINDS)

@@ -17,7 +17,7 @@ from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.requests import kind_check, repeated_fields
 from engine.kubeapi.requests.options import of_manager
-from engine.kubeapi.schema import type_errors
+from engine.kubeapi.schema import plain_objects, type_errors
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import Named
 from engine.kubeapi.schema.types.parsing import resolved
@@ -167,7 +167,9 @@ def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None)
         raise status_objects.unsupported_media_type(patch=False)
     value = _named(value, resource)
     kind_check.check(resource, value, raw)
-    if resource.is_kubernetes_own and (wrong := type_errors.mistyped(value, resource.schema)) is not None:
+    if not resource.is_kubernetes_own or plain_objects.is_plain(value, resource.schema):
+        return value
+    if (wrong := type_errors.mistyped(value, resource.schema)) is not None:
         raise status_objects.undecodable(resource, wrong.message)
     return value
 

@@ -16,13 +16,13 @@ from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, 
 from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import Json, as_list, as_object
 
-_QUANTITY: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII)
+QUANTITY: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII)
 _QUANTITY_LIKE: Final = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]+[-+]?[0-9]*")
 _QUANTITY_WORDS: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 _NO_BASE64: Final = re.compile(r"[^A-Za-z0-9+/]")
-_INSTANT: Final = re.compile(
+INSTANT: Final = re.compile(
     r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]?\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d+)?(Z|[+-]\d\d:\d\d)",
     re.ASCII,
 )
@@ -233,13 +233,13 @@ def _quantity_fault(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return ""
     text = value.strip() if isinstance(value, str) else ""
-    if _QUANTITY.fullmatch(text):
+    if QUANTITY.fullmatch(text):
         return ""
     return "unable to parse quantity's suffix" if _QUANTITY_LIKE.fullmatch(text) else _QUANTITY_WORDS
 
 
 def _instant_fault(text: str, form: str) -> str:
-    if _INSTANT.fullmatch(text):
+    if INSTANT.fullmatch(text):
         return ""
     rest = text
     for shape, step in _INSTANT_STEPS:

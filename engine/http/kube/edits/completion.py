@@ -14,7 +14,7 @@ from engine.kubeapi.admission import (
 from engine.kubeapi.admission.rules import built_in
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import empty_values, managed_fields, server_side_apply
-from engine.kubeapi.schema import type_errors
+from engine.kubeapi.schema import plain_objects, type_errors
 from engine.writing.mutations import Edited
 from events.json_values import Json, as_object, list_at, object_at
 from events.validation import known_kinds, manifests
@@ -23,6 +23,8 @@ from events.validation import known_kinds, manifests
 def with_known_fields(writer: Writer, value: Json) -> Edited:
     """The object without unknown fields; fieldValidation=Warn adds warnings, Strict raises StatusError."""
     schema = writer.resource.schema
+    if plain_objects.is_plain(value, schema):
+        return Edited(value)
     if not unknown_fields.unknown_fields(value, schema):
         return Edited(plain(writer, value))
     # Karmada's guides spell a policy field with a capital letter; accept it, with a warning.
