@@ -46,9 +46,5 @@ def shown(resource: Resource, value: Json) -> Json:
 
 def kept(resource: Resource, value: Json) -> Json:
     """Convert an object of the requested version to its stored form; raises ConversionError."""
-    return _kept(resource.api_version, resource.kind, value)
-
-
-def _kept(api_version: str, kind: str, value: Json) -> Json:
-    conversion = _CONVERSIONS.get((api_version, kind))
+    conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
     return value if conversion is None else conversion.kept(value)

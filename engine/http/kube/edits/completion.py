@@ -89,8 +89,9 @@ def filled_in(writer: Writer, live: Json | None, value: Json) -> Json:
 
     Fields that only its former type has are left out.
     """
-    kept = service_types.without_former(shown(live), value)
-    filled = defaults.with_defaults(kept, writer.now_ms, writer.tolerated)
+    if live is not None:
+        value = service_types.without_former(shown(live), value)
+    filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
     structure = writer.resource.structure
     return filled if structure is None else structural.defaulted(filled, structure)
 
@@ -141,7 +142,7 @@ def check_whole(writer: Writer, live: Json | None, value: Json) -> None:
         listed = [*worded, *(cause for cause in listed if cause.field not in fields)]
     if listed:
         raise status_objects.invalid(resource, writer.name, listed)
-    if message := rules.denial(rules.rule_causes(value, live)):
+    if not resource.is_kubernetes_own and (message := rules.denial(rules.rule_causes(value, live))):
         raise status_objects.denied(rules.webhook(resource.kind), message)
 
 

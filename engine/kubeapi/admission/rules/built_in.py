@@ -73,8 +73,10 @@ def _faults(resource: Resource, value: Json, live: Json | None) -> Iterator[Caus
     yield from _names(resource, metadata)
     yield from words.labels(metadata.get("labels"), "metadata.labels")
     yield from words.annotations(metadata.get("annotations"), "metadata.annotations")
-    yield from _owners(objects_at(metadata, "ownerReferences"))
-    yield from _finalizers(metadata, before)
+    if "ownerReferences" in metadata:
+        yield from _owners(objects_at(metadata, "ownerReferences"))
+    if "finalizers" in metadata:
+        yield from _finalizers(metadata, before)
     rule = _RULES.get((resource.group, resource.kind))
     if rule is not None:
         yield from rule(value, live)

@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from engine.kubeapi.errors import causes
@@ -22,6 +22,7 @@ _ENVIRONMENT_NAME: Final = re.compile(r"[ -<>-~]+")
 _ENVIRONMENT_WORDS: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
 )
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -36,30 +37,25 @@ def of_template(template: Json, path: str) -> Iterator[Cause]:
 
 def of_spec(spec: Json, path: str) -> Iterator[Cause]:
     """Yield the errors of a pod spec at a path."""
-    volumes = objects_at(spec, "volumes")
-    yield from _volumes(volumes, f"{path}.volumes")
+    volumes = objects_at(spec, "volumes") if "volumes" in spec else []
+    if volumes:
+        yield from _volumes(volumes, f"{path}.volumes")
     known = {str(each.get("name", "")) for each in volumes}
     containers = objects_at(spec, "containers")
     if not containers:
         yield causes.required(f"{path}.containers")
     yield from _containers(containers, f"{path}.containers", known, spec, set())
-    named = {str(each.get("name", "")) for each in containers}
-    first = objects_at(spec, "initContainers")
-    yield from _containers(first, f"{path}.initContainers", known, spec, named)
+    if "initContainers" in spec:
+        named = {str(each.get("name", "")) for each in containers}
+        first = objects_at(spec, "initContainers")
+        yield from _containers(first, f"{path}.initContainers", known, spec, named)
     yield from words.one_of(spec, "restartPolicy", path, RESTARTS)
     choices = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     yield from words.one_of(spec, "dnsPolicy", path, choices)
-    yield from words.labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
-    yield from _subdomain(spec, "serviceAccountName", path)
-    yield from _affinity(object_at(spec, "affinity"), f"{path}.affinity")
-    yield from _spread(objects_at(spec, "topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
-    host = spec.get("hostname")
-    if isinstance(host, str):
-        yield from words.each_invalid(f"{path}.hostname", host, words.label_faults(host))
-    yield from _tolerations(objects_at(spec, "tolerations"), f"{path}.tolerations")
-    for place, alias in enumerate(objects_at(spec, "hostAliases")):
-        yield from address(alias.get("ip"), f"{path}.hostAliases[{place}].ip")
-    yield from _subdomain(spec, "priorityClassName", path)
+    # Most pods have few of these parts, and this runs for every write: a part that is not there costs no call.
+    for name in _PARTS:
+        if name in spec:
+            yield from _PARTS[name](spec[name], f"{path}.{name}")
 
 
 def address(value: object, path: str) -> Iterator[Cause]:
@@ -91,14 +87,21 @@ def _containers(
         image = each.get("image")
         if not image:
             yield causes.required(f"{where}.image")
-        yield from _probes(each, where)
-        yield from _ports(
-            objects_at(each, "ports"), f"{where}.ports", is_on_host=spec.get("hostNetwork") is True
-        )
-        yield from _environment(objects_at(each, "env"), f"{where}.env")
-        yield from _mounts(objects_at(each, "volumeMounts"), f"{where}.volumeMounts", volumes)
+        if "lifecycle" in each:
+            yield from _hooks(object_at(each, "lifecycle"), f"{where}.lifecycle")
+        for probe in _PROBES:
+            if probe in each:
+                yield from _probe(as_object(each[probe]), probe, f"{where}.{probe}")
+        if "ports" in each:
+            is_on_host = spec.get("hostNetwork") is True
+            yield from _ports(objects_at(each, "ports"), f"{where}.ports", is_on_host=is_on_host)
+        if "env" in each:
+            yield from _environment(objects_at(each, "env"), f"{where}.env")
+        if "volumeMounts" in each:
+            yield from _mounts(objects_at(each, "volumeMounts"), f"{where}.volumeMounts", volumes)
         yield from words.one_of(each, "imagePullPolicy", where, ("Always", "IfNotPresent", "Never"))
-        yield from _resources(object_at(each, "resources"), f"{where}.resources")
+        if resources := object_at(each, "resources"):
+            yield from _resources(resources, f"{where}.resources")
 
 
 def _ports(ports: list[Json], path: str, *, is_on_host: bool) -> Iterator[Cause]:
@@ -202,29 +205,28 @@ def _is_standard(resource: str) -> bool:
     return resource in _OVERCOMMITTED or resource.startswith("hugepages-")
 
 
-def _probes(container: Json, path: str) -> Iterator[Cause]:
-    hooks = object_at(container, "lifecycle")
+def _hooks(hooks: Json, path: str) -> Iterator[Cause]:
     for name in ("postStart", "preStop"):
         hook = as_object(hooks.get(name))
         if hook is not None:
-            yield from _handler(hook, f"{path}.lifecycle.{name}", (*_HANDLERS[:3], "sleep"))
-    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
-        probe = as_object(container.get(name))
-        if probe is None:
-            continue
-        where = f"{path}.{name}"
-        yield from _handler(probe, where, _HANDLERS)
-        for number in (
-            "initialDelaySeconds",
-            "timeoutSeconds",
-            "periodSeconds",
-            "successThreshold",
-            "failureThreshold",
-        ):
-            yield from words.not_negative(probe, number, where)
-        needed = probe.get("successThreshold")
-        if name != "readinessProbe" and needed not in (None, 1):
-            yield causes.invalid(f"{where}.successThreshold", needed, "must be 1")
+            yield from _handler(hook, f"{path}.{name}", (*_HANDLERS[:3], "sleep"))
+
+
+def _probe(probe: Json | None, name: str, path: str) -> Iterator[Cause]:
+    if probe is None:
+        return
+    yield from _handler(probe, path, _HANDLERS)
+    for number in (
+        "initialDelaySeconds",
+        "timeoutSeconds",
+        "periodSeconds",
+        "successThreshold",
+        "failureThreshold",
+    ):
+        yield from words.not_negative(probe, number, path)
+    needed = probe.get("successThreshold")
+    if name != "readinessProbe" and needed not in (None, 1):
+        yield causes.invalid(f"{path}.successThreshold", needed, "must be 1")
 
 
 def _handler(held: Json, path: str, handlers: tuple[str, ...]) -> Iterator[Cause]:
@@ -278,8 +280,8 @@ def _volume(source: Json, sort: str, path: str) -> Iterator[Cause]:
         yield causes.required(f"{path}.{sort}.{name}")
 
 
-def _tolerations(tolerations: list[Json], path: str) -> Iterator[Cause]:
-    for place, each in enumerate(tolerations):
+def _tolerations(tolerations: object, path: str) -> Iterator[Cause]:
+    for place, each in enumerate(objects_at(tolerations)):
         where, key, operator = f"{path}[{place}]", str(each.get("key") or ""), each.get("operator")
         if key:
             yield from words.each_invalid(f"{where}.key", key, words.qualified_faults(key))
@@ -305,7 +307,7 @@ def _tolerations(tolerations: list[Json], path: str) -> Iterator[Cause]:
             yield from words.one_of(each, "effect", where, _EFFECTS)
 
 
-def _affinity(affinity: Json, path: str) -> Iterator[Cause]:
+def _affinity(affinity: object, path: str) -> Iterator[Cause]:
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     node = as_object(at(affinity, "nodeAffinity", required))
     if node is not None and not as_list(node.get("nodeSelectorTerms")):
@@ -320,8 +322,8 @@ def _affinity(affinity: Json, path: str) -> Iterator[Cause]:
             yield from words.each_invalid(where, key, words.qualified_faults(key))
 
 
-def _spread(constraints: list[Json], path: str) -> Iterator[Cause]:
-    for place, each in enumerate(constraints):
+def _spread(constraints: object, path: str) -> Iterator[Cause]:
+    for place, each in enumerate(objects_at(constraints)):
         where, skew, key = f"{path}[{place}]", each.get("maxSkew"), str(each.get("topologyKey") or "")
         if not words.is_number(skew) or int(str(skew)) <= 0:
             yield causes.invalid(f"{where}.maxSkew", skew or 0, "must be greater than zero")
@@ -330,7 +332,29 @@ def _spread(constraints: list[Json], path: str) -> Iterator[Cause]:
         yield from words.one_of(each, "whenUnsatisfiable", where, ("DoNotSchedule", "ScheduleAnyway"))
 
 
-def _subdomain(spec: Json, name: str, path: str) -> Iterator[Cause]:
-    text = spec.get(name)
+def _subdomain(text: object, path: str) -> Iterator[Cause]:
     if isinstance(text, str) and text:
-        yield from words.each_invalid(f"{path}.{name}", text, words.subdomain_faults(text))
+        yield from words.each_invalid(path, text, words.subdomain_faults(text))
+
+
+def _host(text: object, path: str) -> Iterator[Cause]:
+    if isinstance(text, str):
+        yield from words.each_invalid(path, text, words.label_faults(text))
+
+
+def _aliases(aliases: object, path: str) -> Iterator[Cause]:
+    for place, alias in enumerate(objects_at(aliases)):
+        yield from address(alias.get("ip"), f"{path}[{place}].ip")
+
+
+_PARTS: Final[Mapping[str, Callable[[object, str], Iterator[Cause]]]] = {
+    "nodeSelector": words.labels,
+    "serviceAccountName": _subdomain,
+    "affinity": _affinity,
+    "topologySpreadConstraints": _spread,
+    "hostname": _host,
+    "tolerations": _tolerations,
+    "hostAliases": _aliases,
+    "priorityClassName": _subdomain,
+}
+"""Rules of parts of a pod spec, in the order of their errors."""
