@@ -77,9 +77,10 @@ class Appending:
 
     async def untouched(self, target: Target, start: int, end: int) -> bool:
         """Whether the partition has no record of the object at offsets from ``start`` to ``end`` (exclusive)."""
-        partition = partition_of(target)
         while start < end:
-            page = await self._log.read(target.topic, partition, start, min(end - start, _READ_RECORDS_MAX))
+            page = await self._log.read(
+                target.topic, target.partition, start, min(end - start, _READ_RECORDS_MAX)
+            )
             if any(record.key == target.key for record in page if record.offset < end):
                 return False
             # No records up to the end: the remaining offsets belong to transaction markers or aborted
@@ -104,7 +105,3 @@ class Appending:
         )
         partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
         return codec.encode(event, head, partition=partition, key=key)
-
-
-def partition_of(target: Target) -> int:
-    return partitioning.partition_of(target.key, topics.TOPICS[target.topic].partitions)

@@ -10,11 +10,10 @@ from engine import loop_share
 from engine.kubeapi.errors.status_objects import StatusError, in_terminating_namespace
 from engine.log import port
 from engine.writing import object_changes
-from engine.writing.appending import Appended, Appending, Writing, partition_of
+from engine.writing.appending import Appended, Appending, Writing
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, StoredState, Verdict, Written
 from engine.writing.stored_objects import StoredObject, Views
 from engine.writing.targets import Target
-from events import keys
 from events.tracing import Trace
 
 _WRITES_MAX: Final = 512
@@ -87,7 +86,7 @@ class WriteExecution:
         turns, later = _separate(waiting)
         number = self._log.last_number()
         applied = await self._applied(turns, number)
-        if dry_run or not all(_is_write(each.outcome) for each in applied):
+        if dry_run or not all(isinstance(each.outcome, Mutated) and each.outcome.events for each in applied):
             # A write computed from an old version is refused by the fold, so it is safe to decide from stale
             # views. Any other answer (not found, unchanged, refused, dry run) is final and must come from the
             # newest state.
@@ -121,7 +120,7 @@ class WriteExecution:
             current = stored.get(target.key)
             outcome = await loop_share.apart(_size(turn, current), _outcome, turn.mutation, stored)
             # The views may be ahead of the ends sampled before the look.
-            start = max(ends.get((target.topic, partition_of(target)), 0), _version(current))
+            start = max(ends.get((target.topic, target.partition), 0), _version(current))
             applied.append(_Applied(turn, outcome, current.number if current is not None else 0, start))
         return applied
 
@@ -179,19 +178,20 @@ class WriteExecution:
         # The views run in a process of their own and may have folded a later record of the object that this
         # process does not know yet, for example the deletion of a rebalancer that expires at once.
         await self._log.newest()
-        end = self._log.ends().get((target.topic, partition_of(target)), 0)
+        end = self._log.ends().get((target.topic, target.partition), 0)
         return not await self._appending.untouched(target, offsets.last + 1, end)
 
     async def _stored(self, turns: Sequence[Turn], *, number: int) -> dict[str, StoredState]:
         """Current state of the turns' objects and their namespaces, by key, from views that have folded ``number``."""
         await self._views.settle(number)
-        object_keys = {turn.mutation.target.key for turn in turns if turn.mutation.target.route != "cluster"}
-        object_keys |= {_namespace_key(turn.mutation.target) for turn in turns}
+        targets = [turn.mutation.target for turn in turns]
+        object_keys = {target.key for target in targets if target.route != "cluster"}
+        object_keys |= {target.namespace_key for target in targets}
         states: dict[str, StoredState] = {}
         states.update(await self._views.objects(sorted(object_keys)))
-        for turn in turns:
-            if turn.mutation.target.route == "cluster":
-                states[turn.mutation.target.key] = await self._views.cluster(turn.mutation.target.name)
+        for target in targets:
+            if target.route == "cluster":
+                states[target.key] = await self._views.cluster(target.name)
         return states
 
 
@@ -212,17 +212,13 @@ def _separate(waiting: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
     busy: set[str] = set()
     for turn in waiting:
         target = turn.mutation.target
-        if target.key in busy or _namespace_key(target) in busy or len(turns) >= _WRITES_MAX:
+        if target.key in busy or target.namespace_key in busy or len(turns) >= _WRITES_MAX:
             later.append(turn)
         else:
             turns.append(turn)
         # Also for turns put off: a later turn on the same object must not overtake them.
         busy.add(target.key)
     return turns, later
-
-
-def _is_write(outcome: Mutated | Problem | StatusError) -> bool:
-    return isinstance(outcome, Mutated) and bool(outcome.events)
 
 
 def _size(turn: Turn, current: StoredState) -> int:
@@ -243,7 +239,7 @@ def _check_namespace(mutation: Mutation, stored: dict[str, StoredState]) -> None
     target = mutation.target
     if not isinstance(mutation, object_changes.Change) or target.key in stored or not target.namespace:
         return
-    namespace = stored.get(_namespace_key(target))
+    namespace = stored.get(target.namespace_key)
     if namespace is None and target.namespace not in BUILT_IN_NAMESPACES:
         details: dict[str, object] = {"name": target.namespace, "kind": "namespaces"}
         raise StatusError(404, "NotFound", f'namespaces "{target.namespace}" not found', details)
@@ -253,10 +249,6 @@ def _check_namespace(mutation: Mutation, stored: dict[str, StoredState]) -> None
         and object_changes.is_ending(namespace)
     ):
         raise in_terminating_namespace(mutation.resource, target.name, target.namespace)
-
-
-def _namespace_key(target: Target) -> str:
-    return keys.object_key("Namespace", "", target.namespace)
 
 
 def _version(stored: StoredState) -> int:

@@ -3,9 +3,9 @@
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from events import keys, shapes, topics
+from events import keys, partitioning, shapes, topics
 from events.validation import known_kinds as kinds
 
 _TOPICS: Final[dict[kinds.Route, str]] = {
@@ -21,25 +21,37 @@ encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """API version, kind, namespace and name of one object; the namespace is empty for cluster-scoped kinds."""
+    """API version, kind, namespace and name of one object; the namespace is empty for cluster-scoped kinds.
+
+    What follows from them is computed once: ``route`` is how the engine treats the kind, for example as a template, a
+    policy or a cluster; ``key`` is the record key in the object's topic, which decides the partition.
+    """
 
     api_version: str
     kind: str
     namespace: str
     name: str
+    route: kinds.Route = "template"
+    key: str = ""
 
-    @property
-    def route(self) -> kinds.Route:
-        """How the engine treats the kind: for example as a template, a policy or a cluster."""
-        return kinds.route_of(self.api_version, self.kind)
+    def __post_init__(self) -> None:
+        structs.force_setattr(self, "route", kinds.route_of(self.api_version, self.kind))
+        structs.force_setattr(self, "key", self._key())
 
     @property
     def topic(self) -> str:
         return _TOPICS[self.route]
 
     @property
-    def key(self) -> str:
-        """The record key in the object's topic; decides the partition."""
+    def partition(self) -> int:
+        return partitioning.partition_of(self.key, topics.TOPICS[self.topic].partitions)
+
+    @property
+    def namespace_key(self) -> str:
+        """The key of the namespace that the object is in."""
+        return keys.object_key("Namespace", "", self.namespace)
+
+    def _key(self) -> str:
         match self.route:
             case "template":
                 return keys.binding_key(self.kind, self.namespace, self.name)
