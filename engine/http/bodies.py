@@ -38,17 +38,17 @@ async def read(request: Request, bytes_max: int) -> bytes:
     ClientDisconnect if it disconnects.
     """
     found = bytearray()
-    chunks = aiter(request.stream())
-    while True:
-        try:
-            async with asyncio.timeout(SILENT_SECONDS):
-                found += await anext(chunks)
-        except StopAsyncIteration:
-            return bytes(found)
-        except TimeoutError:
-            raise StalledError(f"no data of the request body arrived for {SILENT_SECONDS:.0f} s") from None
-        if len(found) > bytes_max:
-            raise TooLargeError(f"the body has more than {bytes_max} bytes")
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(SILENT_SECONDS) as silence:
+            async for chunk in request.stream():
+                found += chunk
+                if len(found) > bytes_max:
+                    raise TooLargeError(f"the body has more than {bytes_max} bytes")
+                silence.reschedule(loop.time() + SILENT_SECONDS)
+    except TimeoutError:
+        raise StalledError(f"no data of the request body arrived for {SILENT_SECONDS:.0f} s") from None
+    return bytes(found)
 
 
 async def disconnected(request: Request, _error: Exception) -> Response:

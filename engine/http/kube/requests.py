@@ -88,8 +88,13 @@ class Query(Struct, frozen=True, kw_only=True):
     include: Literal["None", "Metadata", "Object"] = "Metadata"
 
 
+_NO_PARAMETERS: Final = Query()
+
+
 def query(request: Request) -> Query:
     """Parse the query parameters; raises StatusError."""
+    if not request.scope["query_string"] and request.method != "PATCH":
+        return _NO_PARAMETERS  # most writes of controllers have none; an apply needs a field manager
     parameters = {name: value for name, value in request.query_params.items() if value}
     for name, value in parameters.items():
         if name not in {"labelSelector", "fieldSelector", "continue"} and len(value) > _TEXT_CHARS_MAX:

@@ -145,10 +145,12 @@ class KubeApi:
             response = await api_metadata.answer(request, steps, self._plane.catalogue)
             if response is not None:
                 return response
-        if api_path is None or not await self._has_group(api_path.group):
+        if api_path is None:
             return await self._nothing(steps)
         resource = await self._plane.resource(api_path)
-        if resource is None or (api_path.namespace and not resource.namespaced):
+        if resource is None:
+            return await self._nothing(steps)
+        if api_path.namespace and not resource.namespaced:
             raise status_objects.no_such_path()
         if api_path.part:
             return await self._part(request, resource, api_path)
