@@ -14,11 +14,11 @@ from engine.karmada import deletion_protection
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
-from engine.writing import cluster_changes, cluster_status, object_events
+from engine.writing import cluster_changes, cluster_status
 from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, not_found
 from engine.writing.stored_objects import StoredObject
 from engine.writing.targets import Target, encode
-from events import json_values, limits, objects, shapes, status_values, times
+from events import json_values, limits, objects, policies, shapes, specs, status_values, times
 from events.json_values import Json, as_list, as_object, list_at, object_at
 from projections.clusters import Cluster
 from projections.documents import field_owners
@@ -45,7 +45,7 @@ class Change(Struct, frozen=True, kw_only=True):
         raw = manifest(edited.value)
         value = _with_generation(edited.value, stored, raw)
         if stored is None:
-            event = object_events.applied(self.target, raw, 0)
+            event = _applied(self.target, raw, 0)
             return _mutated(Action.CREATED, value, edited, event)
         if raw == stored.manifest:
             return _mutated(Action.UNCHANGED, value, edited)
@@ -53,8 +53,8 @@ class Change(Struct, frozen=True, kw_only=True):
         # A namespace is deleted by the namespace controller once it is empty, not by a client's last
         # finalizer.
         if self.target.route != "namespace" and is_finalized(edited.value):
-            return _mutated(Action.DELETED, value, edited, object_events.deleted(self.target, version))
-        return _mutated(Action.CONFIGURED, value, edited, object_events.applied(self.target, raw, version))
+            return _mutated(Action.DELETED, value, edited, _deleted(self.target, version))
+        return _mutated(Action.CONFIGURED, value, edited, _applied(self.target, raw, version))
 
     def _apply_to_cluster(self, stored: Cluster | None) -> Mutated:
         edited = self.edit.apply(None if stored is None else _live_cluster(stored))
@@ -97,7 +97,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
             stored.owners,
         ):
             return _mutated(Action.UNCHANGED, edited.value, edited)
-        event = object_events.status_written(self.target, status, owned, stored.head.version)
+        event = _status_written(self.target, status, owned, stored.head.version)
         return _mutated(Action.CONFIGURED, edited.value, edited, event)
 
 
@@ -150,10 +150,10 @@ class Removal(Struct, frozen=True, kw_only=True):
         if (stays and is_marked) or (self.is_final and (stays or not is_marked)):
             return Mutated(action=Action.UNCHANGED, value=live)
         if not stays:
-            event = object_events.deleted(self.target, version)
+            event = _deleted(self.target, version)
             return Mutated(action=Action.DELETED, value=live, events=(event,))
         value = marked(live, self.now_ms)
-        event = object_events.applied(self.target, manifest(value), version)
+        event = _applied(self.target, manifest(value), version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:
@@ -172,6 +172,56 @@ class Removal(Struct, frozen=True, kw_only=True):
         # A namespace that is marked already has passed this check.
         if not self.is_final:
             deletion_protection.check(live)
+
+
+def _applied(target: Target, raw: bytes, expects: int) -> shapes.Event:
+    """The event that writes an object; ``expects`` is 0 for a new one."""
+    manifest = msgspec.Raw(raw)
+    match target.route:
+        case "template":
+            return specs.TemplateApplied(manifest=manifest, expects=expects)
+        case "rebalancer":
+            return specs.RebalancerApplied(manifest=manifest, expects=expects)
+        case "namespace":
+            return policies.NamespaceApplied(manifest=manifest, expects=expects)
+        case "interpreter":
+            return policies.InterpreterApplied(manifest=manifest, expects=expects)
+        case "configuration":
+            return policies.ConfigurationApplied(manifest=manifest, expects=expects)
+        case _:
+            return policies.PolicyApplied(manifest=manifest, expects=expects)
+
+
+def _deleted(target: Target, expects: int) -> shapes.Event:
+    """The event that deletes an object."""
+    match target.route:
+        case "template":
+            return specs.TemplateDeleted(template=target.reference, expects=expects)
+        case "configuration":
+            return policies.ConfigurationDeleted(object=target.reference, expects=expects)
+        case "rebalancer":
+            return specs.RebalancerDeleted(name=target.name, expects=expects)
+        case "namespace":
+            return policies.NamespaceDeleted(name=target.name, expects=expects)
+        case "interpreter":
+            return policies.InterpreterDeleted(name=target.name, expects=expects)
+        case _:
+            policy = shapes.PolicyRef(kind=target.kind, name=target.name, namespace=target.namespace)
+            return policies.PolicyDeleted(policy=policy, expects=expects)
+
+
+def _status_written(
+    target: Target, status: Json, owned: tuple[shapes.FieldsOwner, ...], expects: int
+) -> shapes.Event:
+    """The event that writes an object's status; only templates and configuration have a writable status."""
+    fields = msgspec.json.decode(encode(status), type=shapes.Object)
+    if target.route == "configuration":
+        return policies.ConfigurationStatusWritten(
+            object=target.reference, status=fields, managed_fields=owned, expects=expects
+        )
+    return specs.TemplateStatusWritten(
+        template=target.reference, status=fields, managed_fields=owned, expects=expects
+    )
 
 
 def _mutated(action: Action, value: Json, edited: Edited, *events: shapes.Event) -> Mutated:

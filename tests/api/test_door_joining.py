@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.writing.batching import GROUPS_MAX, MEMBERS_MAX, WriteBatching
+from engine.writing.write_api import GROUPS_MAX, MEMBERS_MAX, WriteBatching
 
 
 class BlockedWriter:

@@ -1,16 +1,26 @@
-"""An edit within the rights of its user, in the control plane or in a simulated member."""
+"""An edit within the rights of its user, in the control plane or in a simulated member.
+
+Users can only grant rights that they have: writes of roles and bindings are checked for privilege escalation.
+"""
 
 from collections.abc import Callable
+from typing import Final
 
+import msgspec
 from msgspec import Struct
 
-from engine.http.kube import escalation
 from engine.http.kube.edits.writer import RequestedEdit, Writer
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.rights.rbac import Act, Rights, User
+from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.rights import parsing
+from engine.kubeapi.rights.rbac import Act, Rights, Rule, User
+from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Edited
-from events.json_values import Json
+from events.json_values import Json, object_at
+
+_SHOWN_MAX: Final = 8
+_GROUP: Final = parsing.GROUP
 
 
 class Permission(Struct, frozen=True, kw_only=True):
@@ -28,7 +38,7 @@ class Permission(Struct, frozen=True, kw_only=True):
         """Raise StatusError (403) if the user may not write ``value`` in the place of ``before``."""
         if self.rights is not None and before is None and not self.creates:
             self._check_creation(self.rights, writer)
-        escalation.check(writer.resource, self.user, self.rights, value, before)
+        _check_escalation(writer.resource, self.user, self.rights, value, before)
 
     def _check_creation(self, rights: Rights, writer: Writer) -> None:
         """Raise StatusError if an apply or update creates the object and the user may not create it."""
@@ -68,3 +78,81 @@ class AuthorizedEdit(Struct, frozen=True, kw_only=True):
             return Edited(versions.kept(writer.resource, edited.value), edited.warnings)
         except versions.ConversionError as error:
             raise status_objects.bad_request(str(error)) from None
+
+
+def _check_escalation(
+    resource: Resource, user: User, known: Rights | None, value: Json, live: Json | None
+) -> None:
+    """Raise StatusError if the user may not write this role or binding.
+
+    ``known`` may be None for ``system:masters``. Objects of other groups pass.
+    """
+    if resource.group != _GROUP:
+        return
+    name = str(object_at(value, "metadata").get("name", ""))
+    if resource.kind.endswith("Binding") and live is not None and live.get("roleRef") != value.get("roleRef"):
+        message = "Invalid value: cannot change roleRef"
+        cause = Cause(field="roleRef", reason="FieldValueInvalid", message=message)
+        raise status_objects.invalid(resource, name, [cause])
+    if user.is_master or known is None:
+        return
+    if resource.kind.endswith("Binding"):
+        _check_binding(resource, user, known, value)
+    else:
+        _check_role(resource, user, known, value, live)
+
+
+def _check_role(resource: Resource, user: User, known: Rights, value: Json, live: Json | None) -> None:
+    metadata = object_at(value, "metadata")
+    rules = parsing.rules(value)
+    if value.get("aggregationRule"):
+        # An aggregated role can come to include any rule, so only unrestricted users may create one.
+        rules = (
+            *rules,
+            Rule(verbs=("*",), groups=("*",), resources=("*",)),
+            Rule(verbs=("*",), paths=("*",)),
+        )
+    if live is not None and parsing.role(live) == parsing.role(value):
+        return
+    act = Act(
+        verb="escalate",
+        group=_GROUP,
+        resource=resource.plural,
+        namespace=str(metadata.get("namespace") or ""),
+        name=str(metadata.get("name", "")),
+    )
+    _check_rules(resource, act.name, user, known, rules, act)
+
+
+def _check_binding(resource: Resource, user: User, known: Rights, value: Json) -> None:
+    metadata = object_at(value, "metadata")
+    bound = parsing.binding(value)
+    act = Act(
+        verb="bind",
+        group=_GROUP,
+        resource="clusterroles" if bound.of_cluster else "roles",
+        namespace=bound.namespace,
+        name=bound.role,
+    )
+    rules = known.rules(bound.role, "" if bound.of_cluster else bound.namespace)
+    if rules is None:
+        details: Json = {"name": bound.role, "group": _GROUP, "kind": act.resource}
+        raise StatusError(404, "NotFound", f'{act.resource}.{_GROUP} "{bound.role}" not found', details)
+    _check_rules(resource, str(metadata.get("name", "")), user, known, rules, act)
+
+
+def _check_rules(
+    resource: Resource, name: str, user: User, known: Rights, rules: tuple[Rule, ...], act: Act
+) -> None:
+    if known.may(user, act):
+        return
+    beyond = known.beyond(user, rules, act.namespace)
+    if not beyond:
+        return
+    shown = "\n".join(msgspec.json.encode(parsing.shown(rule)).decode() for rule in beyond[:_SHOWN_MAX])
+    groups = msgspec.json.encode(user.groups).decode()
+    message = (
+        f'{resource.qualified} "{name}" is forbidden: user "{user.name}" (groups={groups})'
+        f" is attempting to grant RBAC permissions not currently held:\n{shown}"
+    )
+    raise StatusError(403, "Forbidden", message, {"name": name, "group": _GROUP, "kind": resource.plural})
