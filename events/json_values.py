@@ -23,6 +23,10 @@ def as_list(value: object) -> list[object] | None:
     return value if isinstance(value, list) else None
 
 
+def has_parts(value: object) -> bool:
+    return isinstance(value, dict | list)
+
+
 def as_text(value: object) -> str:
     """Return the value if it is a text, otherwise an empty one."""
     return value if isinstance(value, str) else ""

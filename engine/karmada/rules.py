@@ -54,6 +54,8 @@ def form_causes(value: Json) -> list[Cause]:
         reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
         return [causes.invalid(field, causes.at(value, field), reason)]
     wrong = list(manifests.examine(manifest, raw))
+    if not wrong and manifest.kind != "Cluster":
+        return []
     if wrong and manifest.kind in propagation_policies.KINDS:
         # These are errors of admission (403).
         broken = set(policies.propagation_rules(value.get("spec")))

@@ -92,8 +92,10 @@ class Parsing:
             raise status_objects.bad_request("resourceVersion should not be set on objects to be created")
         metadata["name"] = name
         write = self.read(request, resource, api_path, name, namespace if resource.namespaced else "")
-        write = _with_repeated(write, repeated)
-        await loop_share.apart(write.body_bytes, _check_definition, resource, body)
+        if repeated:
+            write = _with_repeated(write, repeated)
+        if resource.kind == "CustomResourceDefinition":
+            await loop_share.apart(write.body_bytes, _check_definition, resource, body)
         return write, Creation(write.writer, {**body, "metadata": metadata})
 
     async def replacement(
@@ -108,7 +110,8 @@ class Parsing:
         write = _with_repeated(write, repeated)
         if api_path.part in STATUSES:
             return write, StatusReplacement(write.writer, body)
-        await loop_share.apart(write.body_bytes, _check_definition, resource, body)
+        if resource.kind == "CustomResourceDefinition":
+            await loop_share.apart(write.body_bytes, _check_definition, resource, body)
         return write, Replacement(write.writer, body)
 
     async def patch(
@@ -188,12 +191,11 @@ def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
 
 def _check_definition(resource: Resource, body: Json) -> None:
     """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
-    if resource.kind == "CustomResourceDefinition":
-        name = str(object_at(body, "metadata").get("name", ""))
-        if wrong := list(definitions.faults(body)):
-            raise status_objects.invalid(resource, name, wrong)
-        try:
-            custom_kinds.read(body)
-        except custom_kinds.DefinitionError as error:
-            cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
-            raise status_objects.invalid(resource, name, [cause]) from None
+    name = str(object_at(body, "metadata").get("name", ""))
+    if wrong := list(definitions.faults(body)):
+        raise status_objects.invalid(resource, name, wrong)
+    try:
+        custom_kinds.read(body)
+    except custom_kinds.DefinitionError as error:
+        cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
+        raise status_objects.invalid(resource, name, [cause]) from None

@@ -216,7 +216,7 @@ class WriteRequests:
         return rendering.answer(body, warnings=[_NOT_KEPT])
 
     async def _change(self, write: WriteRequest, edit: RequestedEdit) -> Response:
-        if binding_changes.is_binding(write.resource) and write.method in ("PUT", "PATCH"):
+        if write.method in ("PUT", "PATCH") and binding_changes.is_binding(write.resource):
             return await self._change_binding(write, edit)
         if write.resource.kind == _EVENT and self._event_writes is not None:
             return await self._event_writes.change(write, edit)
@@ -368,13 +368,11 @@ def _target(write: WriteRequest) -> Target:
 
 def _check_written_kind(target: Target, resource: Resource) -> None:
     """Raise StatusError (403) for kinds that clients neither write nor delete."""
-    if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
+    reason = kinds.refused(target.api_version, target.kind)
+    if not reason and resource.kind == _EVENT:
+        reason = "Events decide nothing, so they are not planned"
+    if reason:
         raise status_objects.forbidden(resource, target.name, reason)
-
-
-def _not_written(resource: Resource) -> str:
-    """Why objects of a kind cannot be part of a plan; empty if they can."""
-    return "Events decide nothing, so they are not planned" if resource.kind == _EVENT else ""
 
 
 def _written(answer: Written | Problem, resource: Resource, name: str) -> Written:

@@ -4,9 +4,9 @@ The caller applies the ``fieldValidation`` mode of the request (Strict, Warn, Ig
 """
 
 from engine.kubeapi.patching.field_paths import schema_below
-from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema, has_parts
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved
-from events.json_values import Json, as_list, as_object, object_at
+from events.json_values import Json, as_list, as_object, has_parts, object_at
 
 
 def unknown_fields(value: object, schema: Schema) -> list[str]:

@@ -137,8 +137,6 @@ def key_causes(path: str, key: str) -> Iterator[Cause]:
 
 def labels(value: object, path: str) -> Iterator[Cause]:
     """Yield the errors of labels; all are reported at the path of the map, as Kubernetes does."""
-    if not value:
-        return
     for key, text in sorted(object_at(value).items()):
         yield from each_invalid(path, key, qualified_faults(key))
         if isinstance(text, str):
@@ -147,8 +145,6 @@ def labels(value: object, path: str) -> Iterator[Cause]:
 
 def annotations(value: object, path: str) -> Iterator[Cause]:
     """Yield the errors of annotations: invalid keys and a total size over 256 KiB."""
-    if not value:
-        return
     held = object_at(value)
     for key in sorted(held):
         yield from each_invalid(path, key, qualified_faults(key.lower()))

@@ -7,9 +7,9 @@ is a pointer. Objects are read, stored and owned without them here too. Structur
 from typing import Final
 
 from engine.kubeapi.patching.field_paths import schema_below
-from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema, has_parts
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved
-from events.json_values import Json, as_list, as_object, object_at
+from events.json_values import Json, as_list, as_object, has_parts, object_at
 
 _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
 

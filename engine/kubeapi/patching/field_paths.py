@@ -11,9 +11,9 @@ from typing import Final
 
 from engine.kubeapi.patching import field_sets
 from engine.kubeapi.patching.field_sets import FieldSet, FieldsV1, Path
-from engine.kubeapi.schema.schemas import UNTYPED, Fields, ListOf, MapOf, Named, Scalar, Schema, has_parts
+from engine.kubeapi.schema.schemas import UNTYPED, Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named, resolved
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, has_parts
 
 HELD: Final = object()
 """Value of a path that is owned itself and whose content is in the paths below it."""

@@ -150,12 +150,12 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
     or one empty entry, discards it. A stored object without any owner gets none until its first apply.
     """
     carried = managed_fields.in_object(new)
+    if live is None and carried is None:
+        return _first_written(new, schema, write)
     plain = managed_fields.replaced(new, None)
     if managed_fields.is_reset(carried):
         return plain
     owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
-    if live is None and not owners:
-        return _first_written(plain, schema, write)
     if not owners and at(live, "metadata", "uid"):
         return plain
     before_it = survey(blank(schema) if live is None else managed_fields.replaced(live, None), schema)
@@ -182,12 +182,10 @@ def _first_written(value: Json, schema: Schema, write: Write) -> Json:
     written = {
         name: item
         for name, item in value.items()
-        if (path := (field_sets.field(name),)) not in _NOBODYS and path not in write.untouched
+        if (path := (f"f:{name}",)) not in _NOBODYS and path not in write.untouched
     }
     written["metadata"] = {
-        name: item
-        for name, item in metadata.items()
-        if ("f:metadata", field_sets.field(name)) not in _NOBODYS
+        name: item for name, item in metadata.items() if ("f:metadata", f"f:{name}") not in _NOBODYS
     }
     fields = of_first_write(written, schema)
     of_metadata = fields.pop("f:metadata", {})

@@ -92,7 +92,3 @@ class Fields(Struct, frozen=True, kw_only=True):
 Schema: TypeAlias = Scalar | Untyped | ListOf | MapOf | Named | Fields
 
 UNTYPED = Untyped()
-
-
-def has_parts(value: object) -> bool:
-    return isinstance(value, dict | list)

@@ -91,6 +91,8 @@ def filled_in(writer: Writer, live: Json | None, value: Json) -> Json:
     """
     if live is not None:
         value = service_types.without_former(shown(live), value)
+    if writer.resource.is_kubernetes_own:
+        return value  # its defaults are not stored
     filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)
     structure = writer.resource.structure
     return filled if structure is None else structural.defaulted(filled, structure)
@@ -126,7 +128,8 @@ def check_kind(writer: Writer, before: Json | None, after: Json) -> None:
 def check_whole(writer: Writer, live: Json | None, value: Json) -> None:
     """Raise StatusError if the object is invalid by its schema or by the rules of its kind."""
     resource = writer.resource
-    check_structure(writer, live, value)
+    if resource.structure is not None:
+        check_structure(writer, live, value)
     finalizers = list_at(value, "metadata", "finalizers")
     if not all(isinstance(finalizer, str) for finalizer in finalizers):
         raise status_objects.bad_request("metadata.finalizers: must be texts")

@@ -71,8 +71,10 @@ def _faults(resource: Resource, value: Json, live: Json | None) -> Iterator[Caus
     metadata = object_at(value, "metadata")
     before = None if live is None else object_at(live, "metadata")
     yield from _names(resource, metadata)
-    yield from words.labels(metadata.get("labels"), "metadata.labels")
-    yield from words.annotations(metadata.get("annotations"), "metadata.annotations")
+    if "labels" in metadata:
+        yield from words.labels(metadata["labels"], "metadata.labels")
+    if "annotations" in metadata:
+        yield from words.annotations(metadata["annotations"], "metadata.annotations")
     if "ownerReferences" in metadata:
         yield from _owners(objects_at(metadata, "ownerReferences"))
     if "finalizers" in metadata:

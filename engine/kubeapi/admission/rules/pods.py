@@ -31,7 +31,8 @@ def of_template(template: Json, path: str) -> Iterator[Cause]:
     """Yield the errors of a pod template at a path."""
     metadata = object_at(template, "metadata")
     yield from words.labels(metadata.get("labels"), f"{path}.labels")
-    yield from words.annotations(metadata.get("annotations"), f"{path}.annotations")
+    if "annotations" in metadata:
+        yield from words.annotations(metadata["annotations"], f"{path}.annotations")
     yield from of_spec(object_at(template, "spec"), f"{path}.spec")
 
 

@@ -29,7 +29,7 @@ _SET_WORDS: Final = (
 
 
 def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = _spec(value)
+    spec = words.spec(value)
     yield from words.not_negative(spec, "replicas", "spec")
     yield from _selected(spec, "deployment", told_twice=": invalid label selector")
     yield from _strategy(object_at(spec, "strategy"))
@@ -39,20 +39,23 @@ def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
     deadline, ready = spec.get("progressDeadlineSeconds"), spec.get("minReadySeconds") or 0
     if words.is_number(deadline) and words.is_number(ready) and int(str(deadline)) <= int(str(ready)):
         yield causes.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
-    yield from _same_selector(spec, live)
+    if live is not None:
+        yield from _same_selector(spec, live)
 
 
 def replica_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = _spec(value)
+    spec = words.spec(value)
     yield from words.not_negative(spec, "replicas", "spec")
     yield from words.not_negative(spec, "minReadySeconds", "spec")
     yield from _selected(spec, "replicaset")
-    yield from _same_selector(spec, live)
+    if live is not None:
+        yield from _same_selector(spec, live)
 
 
 def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = _spec(value)
-    yield from _same_selector(spec, live)
+    spec = words.spec(value)
+    if live is not None:
+        yield from _same_selector(spec, live)
     yield from _selected(spec, "daemonset")
     yield from words.not_negative(spec, "minReadySeconds", "spec")
     strategy = object_at(spec, "updateStrategy")
@@ -71,7 +74,7 @@ def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = _spec(value)
+    spec = words.spec(value)
     policy = spec.get("podManagementPolicy")
     if policy not in ("OrderedReady", "Parallel"):
         yield causes.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
@@ -86,16 +89,16 @@ def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from words.not_negative(object_at(spec, "ordinals"), "start", "spec.ordinals")
     yield from _selected(spec, "statefulset", told_twice="")
     if live is not None:
-        old = _spec(live)
+        old = words.spec(live)
         if any(old.get(name) != spec.get(name) for name in {*old, *spec} if name not in _SET_FIELDS):
             yield causes.forbidden("spec", _SET_WORDS)
 
 
 def job(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = _spec(value)
+    spec = words.spec(value)
     yield from _job_spec(spec, "spec")
     if live is not None:
-        old = _spec(live)
+        old = words.spec(live)
         if old.get("completions") != spec.get("completions"):
             yield causes.invalid("spec.completions", spec.get("completions"), words.IMMUTABLE)
         for name in ("selector", "template", "completionMode"):
@@ -104,7 +107,7 @@ def job(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def cron_job(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = _spec(value)
+    spec = words.spec(value)
     schedule = str(spec.get("schedule") or "")
     if not schedule:
         yield causes.required("spec.schedule")
@@ -182,8 +185,8 @@ def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[
         yield causes.forbidden("spec.template.spec.activeDeadlineSeconds", detail)
 
 
-def _same_selector(spec: Json, live: Json | None) -> Iterator[Cause]:
-    if live is not None and _spec(live).get("selector") != spec.get("selector"):
+def _same_selector(spec: Json, live: Json) -> Iterator[Cause]:
+    if words.spec(live).get("selector") != spec.get("selector"):
         yield causes.invalid("spec.selector", spec.get("selector"), words.IMMUTABLE)
 
 
@@ -234,7 +237,3 @@ def _matches(selector: Json, labels: Json) -> bool:
         if not fits.get(str(term.get("operator")), False):
             return False
     return True
-
-
-def _spec(value: Json) -> Json:
-    return object_at(value, "spec")
