@@ -17,6 +17,7 @@ from engine.agent.configuration import Configuration
 from engine.agent.kubeconfigs import Access
 from engine.agent.member import GRACE_SECONDS, Settings
 from engine.agent.member_api import MemberApi
+from engine.agent.messages import Token
 from engine.cli import apply, failures, kube_objects, options, output, results, server_location
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Result
@@ -60,7 +61,7 @@ def join(  # each is an option of the command
         code = results.print_results([_joined(KubeObjects(client), name, spec, status)], as_json=server.json)
         if code:
             return code
-        token = str(client.post(f"agents/{quote(name, safe='')}/token", {})["token"])
+        token = client.post(f"agents/{quote(name, safe='')}/token", {}, Token).token
     path = to or Path(f"{name}.agent.json")
     reached = server_location.find(server.data or server_location.default_directory())
     configurations.write(

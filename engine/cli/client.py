@@ -5,14 +5,15 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, NamedTuple, Self, cast
+from typing import Final, NamedTuple, Self, TypeVar, cast
 
 import httpx
 import msgspec
+from msgspec import Struct
 
 from engine.cli import failures, server_location
 from engine.identity.endpoint import verification
-from events.json_values import Json
+from events.json_values import Json, object_at
 
 _CONNECT_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 120.0
@@ -24,6 +25,7 @@ _STATUS_ERROR: Final = 400
 _STATUSES_UNABLE: Final = frozenset({401, 429})
 _STATUS_SERVER_ERROR: Final = 500
 _STATUS_UNKNOWN: Final = 504
+_T = TypeVar("_T")
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
@@ -63,31 +65,20 @@ class Client:
     def __exit__(self, *_error: object) -> None:
         self._http.close()
 
-    def get(self, path: str, **query: object) -> object:
+    def get(self, path: str, kind: type[_T], /, **query: object) -> _T:
         """GET a query; raises Failure with the server's message if it is refused."""
-        response = self._send("GET", path, query=query)
-        if response.status_code >= _STATUS_ERROR:
-            raise _failure(response)
-        return _decoded(response)
+        return _read(self._send("GET", path, query=query), kind)
 
-    def verify(self, *, views: bool = False) -> Json:
+    def verify(self, kind: type[_T], *, views: bool = False) -> _T:
         """Verify the log (and the views); waits as long as the proof of a long log takes. Raises Failure."""
         query = {"views": "true"} if views else {}
-        response = self._send(
-            "GET", "verify", query=query, timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS)
-        )
-        if response.status_code >= _STATUS_ERROR:
-            raise _failure(response)
-        return cast("Json", _decoded(response))
+        timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
+        return _read(self._send("GET", "verify", query=query, timeout=timeout), kind)
 
-    def find(self, path: str, **query: object) -> Json | None:
+    def find(self, path: str, kind: type[_T], /, **query: object) -> _T | None:
         """GET an object; None if it does not exist. Raises Failure for other errors."""
         response = self._send("GET", path, query=query)
-        if response.status_code == HTTPStatus.NOT_FOUND:
-            return None
-        if response.status_code >= _STATUS_ERROR:
-            raise _failure(response)
-        return cast("Json", _decoded(response))
+        return None if response.status_code == HTTPStatus.NOT_FOUND else _read(response, kind)
 
     def kubernetes(
         self,
@@ -119,12 +110,9 @@ class Client:
         ]
         return Reply(response.status_code, cast("Json", answer), warnings)
 
-    def post(self, path: str, body: Json) -> Json:
+    def post(self, path: str, body: Struct | Json, kind: type[_T]) -> _T:
         """POST a command that writes no object; raises Failure with the server's message if it is refused."""
-        response = self._send("POST", path, query={}, content=msgspec.json.encode(body))
-        if response.status_code >= _STATUS_ERROR:
-            raise _failure(response)
-        return cast("Json", _decoded(response))
+        return _read(self._send("POST", path, query={}, content=msgspec.json.encode(body)), kind)
 
     def delete(self, path: str) -> None:
         """DELETE something that is no object, such as a plan; one that is gone already is no error."""
@@ -203,6 +191,15 @@ def _params(query: Mapping[str, object]) -> dict[str, str]:
     }
 
 
+def _read(response: httpx.Response, kind: type[_T]) -> _T:
+    if response.status_code >= _STATUS_ERROR:
+        raise _failure(response)
+    try:
+        return msgspec.json.decode(response.content, type=kind)
+    except msgspec.MsgspecError as error:
+        raise failures.Failure(f"unexpected response from the server: {error}") from None
+
+
 def _decoded(response: httpx.Response) -> object:
     try:
         return msgspec.json.decode(response.content)
@@ -211,10 +208,8 @@ def _decoded(response: httpx.Response) -> object:
 
 
 def _failure(response: httpx.Response) -> failures.Failure:
-    answer = _decoded(response)
-    error = cast("Json", answer).get("error") if isinstance(answer, dict) else None
-    if not isinstance(error, dict):
+    error = object_at(_decoded(response), "error")
+    if not error:
         return failures.Failure(f"the server answered {response.status_code} {response.reason_phrase}")
-    fields = cast("Json", error)
-    field, reason = str(fields.get("field", "")), str(fields.get("reason", ""))
-    return failures.Failure(f"{field}: {reason}" if field else reason, str(fields.get("remedy", "")))
+    field, reason = str(error.get("field", "")), str(error.get("reason", ""))
+    return failures.Failure(f"{field}: {reason}" if field else reason, str(error.get("remedy", "")))

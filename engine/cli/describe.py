@@ -2,6 +2,9 @@
 
 from typing import Final
 
+import msgspec
+from msgspec import Struct
+
 from engine.cli import (
     explain,
     options,
@@ -13,7 +16,10 @@ from engine.cli import (
     yaml_output,
 )
 from engine.http import summaries
-from events.json_values import Json, object_at, objects_at
+from engine.http.query.record_json import Entry
+from engine.objects import bindings
+from engine.objects.bindings import Binding
+from events import shapes
 from events.validation import known_kinds as kinds
 
 _EVENTS_MAX: Final = 20
@@ -45,7 +51,7 @@ def describe(
     output.print_line(yaml_output.dump(shown).rstrip())
     if templates:
         output.print_line("")
-        for line in _placement(binding):
+        for line in _placement(None if binding is None else bindings.of(binding)):
             output.print_line(output.clean(line))
         for line in _overrides(events):
             output.print_line(output.clean(line))
@@ -55,39 +61,41 @@ def describe(
         explain.show_entries(events[-_EVENTS_MAX:], is_named=False)
 
 
-def _placement(binding: Json | None) -> list[str]:
+def _placement(binding: Binding | None) -> list[str]:
     """Lines about the placement of a template."""
     if binding is None:
         return ["Scheduled: no; no policy selects it"]
-    status = object_at(binding, "status")
     conditions = [
-        f"{condition.get('type')}: {condition.get('status')} ({condition.get('reason')}) {condition.get('message')}"
-        for condition in objects_at(status, "conditions")
+        f"{each.type}: {each.status} ({each.reason}) {each.message}" for each in binding.status.conditions
     ]
     faults = [
-        f"Not applied in {report.get('clusterName')}: {report['appliedMessage']}"
-        for report in objects_at(status, "aggregatedStatus")
-        if report.get("appliedMessage")
+        f"Not applied in {report.cluster_name}: {report.applied_message}"
+        for report in binding.status.aggregated_status
+        if report.applied_message
     ]
-    needs = [
-        f"Required by: {need.get('namespace')}/{need.get('name')}"
-        for need in objects_at(binding, "spec", "requiredBy")
-    ]
+    needs = [f"Required by: {need.namespace}/{need.name}" for need in binding.spec.required_by]
     return [f"Clusters: {table_rows.spread(binding) or 'none'}", *needs, *conditions, *faults]
 
 
-def _overrides(events: list[Json]) -> list[str]:
+class _Work(Struct, frozen=True):
+    cluster: str = ""
+    overrides: tuple[shapes.OverrideRef, ...] = ()
+
+
+def _overridden(event: Entry) -> _Work:
+    return msgspec.json.decode(event.data or b"{}", type=_Work)
+
+
+def _overrides(events: list[Entry]) -> list[str]:
     """Lines about the override policies in each cluster's newest work."""
     policies: dict[str, str] = {}
     for event in events:
-        data = object_at(event, "data")
-        cluster = str(data.get("cluster", ""))
-        match summaries.event_name(str(event.get("type", ""))):
+        match summaries.event_name(event.type):
             case "work-applied":
-                named = (summaries.override(item) for item in objects_at(data, "overrides"))
-                policies[cluster] = ", ".join(named)
+                work = _overridden(event)
+                policies[work.cluster] = ", ".join(map(summaries.override, work.overrides))
             case "work-removed":
-                policies.pop(cluster, None)
+                policies.pop(_overridden(event).cluster, None)
             case _:
                 pass
     return [f"Overridden in {name} by {policies[name]}" for name in sorted(policies) if policies[name]]

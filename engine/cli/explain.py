@@ -14,7 +14,8 @@ from engine.cli import (
 from engine.cli.client import Client
 from engine.cli.karmada import shadow
 from engine.http import summaries
-from events.json_values import Json, objects_at
+from engine.http.query.record_json import Entry
+from engine.reconcilers.explanation import Explained
 
 _TIME_CHARS: Final = 19
 """Characters of a timestamp shown in a table: up to the seconds."""
@@ -37,7 +38,7 @@ def explain(
     kind, name = set_properties.split(kind, name)
     with server.client() as client:
         key = server_reads.key_of(server_reads.kind_of(kind, client), place.namespace, name)
-        explanation = client.find(f"explain/{key}", asOf=as_of)
+        explanation = client.find(f"explain/{key}", Explained, asOf=as_of)
     if (
         explanation is None
         and server_location.find(server.data or server_location.default_directory()).observes
@@ -54,7 +55,7 @@ def explain(
         return
     for line in explanation_texts.story(explanation):
         output.print_line(line)
-    for group in objects_at(explanation, "explanation", "groups"):
+    for group in explanation.explanation.groups if explanation.explanation else ():
         explanation_texts.show_group(group)
 
 
@@ -80,23 +81,23 @@ def timeline(
     show_entries(entries, is_named=False)
 
 
-def read_timeline(client: Client, key: str, as_of: str = "") -> list[Json]:
+def read_timeline(client: Client, key: str, as_of: str = "") -> list[Entry]:
     """The records that touched a key, oldest first."""
     return list(server_reads.entries(client, f"timeline/{key}", asOf=as_of))
 
 
-def show_entries(entries: list[Json], *, is_named: bool = True) -> None:
+def show_entries(entries: list[Entry], *, is_named: bool = True) -> None:
     """Print records, one per line; narrow terminals omit their positions and causes.
 
     ``is_named``: observations begin with the names of their objects.
     """
     rows: list[tuple[object, ...]] = [
         (
-            entry.get("number", ""),
-            str(entry.get("time", ""))[:_TIME_CHARS],
-            summaries.event_name(str(entry.get("type", ""))),
-            entry.get("position", ""),
-            entry.get("cause", "") or "-",
+            entry.number,
+            entry.time[:_TIME_CHARS],
+            summaries.event_name(entry.type),
+            entry.position,
+            entry.cause or "-",
             summaries.summary(entry, is_named=is_named),
         )
         for entry in entries

@@ -1,79 +1,76 @@
 """Explanations of placements as text."""
 
-from typing import cast
+from collections.abc import Mapping
 
 from engine.cli import output
 from engine.http import summaries
-from events.json_values import Json, list_at, object_at, objects_at
+from engine.placement.explanations import GroupExplanation
+from engine.reconcilers.explanation import Explained
 
 
-def story(explanation: Json) -> list[str]:
+def story(explanation: Explained) -> list[str]:
     """Lines about the decision: when, on which basis, and its result."""
-    basis = object_at(explanation, "basis")
-    clusters, mode = object_at(explanation, "clusters"), explanation.get("mode")
+    basis, mode = explanation.basis, explanation.mode
     lines = [
-        f"Binding:   {explanation.get('key')}",
-        f"Decided:   {basis.get('time')}, at number {basis.get('number')} of the log",
-        f"Basis:     step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}",
-        f"Trigger:   {explanation.get('trigger')}{f' ({mode})' if mode else ''}",
-        f"Replicas:  {explanation.get('replicas')}{_requests(object_at(explanation, 'requests'))}",
-        f"Before:    {counts(object_at(explanation, 'previous'))}",
-        f"Result:    {counts(clusters)}",
+        f"Binding:   {explanation.key}",
+        f"Decided:   {basis.time}, at number {basis.number} of the log",
+        f"Basis:     step {basis.step} of shard {basis.shard}, rules {basis.release}",
+        f"Trigger:   {explanation.trigger}{f' ({mode})' if mode else ''}",
+        f"Replicas:  {explanation.replicas}{_requests(explanation.requests or {})}",
+        f"Before:    {counts(explanation.previous)}",
+        f"Result:    {counts(explanation.clusters)}",
     ]
-    if explanation.get("condition"):
-        lines.append(f"Condition: {explanation['condition']}")
-    if explanation.get("message"):
-        lines.append(f"Message:   {explanation['message']}")
-    overrides = object_at(explanation, "overrides")
-    lines += [
-        f"Overrides: {name}: {', '.join(map(str, list_at(values)))}" for name, values in overrides.items()
-    ]
-    required_by = object_at(explanation, "requiredBy")
-    lines += [
-        f"Required:  by {by}: {', '.join(map(str, list_at(values)))}" for by, values in required_by.items()
-    ]
-    for name, values in object_at(explanation, "labels").items():
-        lines.append(f"State:     {name}: {_labels(values)}")
-    for name, values in object_at(explanation, "notPreserved").items():
-        lines.append(f"State:     not preserved from {name}: {_labels(values)}")
+    if explanation.condition:
+        lines.append(f"Condition: {explanation.condition}")
+    if explanation.message:
+        lines.append(f"Message:   {explanation.message}")
+    lines += [f"Overrides: {name}: {', '.join(values)}" for name, values in explanation.overrides.items()]
+    lines += [f"Required:  by {by}: {', '.join(values)}" for by, values in explanation.required_by.items()]
+    lines += [f"State:     {name}: {_labels(labels)}" for name, labels in explanation.labels.items()]
+    for name, labels in explanation.not_preserved.items():
+        lines.append(f"State:     not preserved from {name}: {_labels(labels)}")
     lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.preemption_lines(explanation)]
     return lines
 
 
-def _labels(value: object) -> str:
-    labels = cast("Json", value) if isinstance(value, dict) else {}
+def _labels(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={labels[name]}" for name in sorted(labels))
 
 
-def show_group(group: Json) -> None:
+def show_group(group: GroupExplanation) -> None:
     """Print the clusters of a group that was tried, each with what speaks for and against it."""
-    title = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
-    steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in objects_at(group, "steps"))
+    title = f"Group {group.affinity_name}" if group.affinity_name else "Clusters"
+    steps = ", ".join(f"{step.kind} of {step.seats}" for step in group.steps)
     output.print_line("")
     output.print_line(output.clean(f"{title}{f': {steps}' if steps else ''}"))
-    if group.get("error"):
-        output.print_line(output.clean(f"  {group['error']}"))
+    if group.error:
+        output.print_line(output.clean(f"  {group.error}"))
     rows = [
         (
-            cluster.get("name"),
-            cluster.get("replicas", "-"),
-            cluster.get("weight", "-"),
-            cluster.get("kept", "-"),
-            cluster.get("allocatable", "-"),
-            cluster.get("score", "-"),
+            cluster.name,
+            *(
+                "-" if value is None else value
+                for value in (
+                    cluster.replicas,
+                    cluster.weight,
+                    cluster.kept,
+                    cluster.allocatable,
+                    cluster.score,
+                )
+            ),
             "; ".join(summaries.failures(cluster)) or "-",
         )
-        for cluster in objects_at(group, "clusters")
+        for cluster in group.clusters
     ]
     output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "CAPACITY", "SCORE", "FAILED"), rows, wraps=True)
 
 
-def _requests(requests: Json) -> str:
+def _requests(requests: Mapping[str, int]) -> str:
     # cpu requests are in thousandths of a core, all others in whole units.
     amounts = ", ".join(f"{name}={value}{'m' if name == 'cpu' else ''}" for name, value in requests.items())
     return f", each with {amounts}" if amounts else ""
 
 
-def counts(clusters: Json) -> str:
+def counts(clusters: Mapping[str, int]) -> str:
     """Clusters with their replicas in one line."""
     return ", ".join(f"{name}:{count}" for name, count in clusters.items()) or "nowhere"

@@ -18,6 +18,8 @@ from engine.cli import (
 from engine.cli import output as cli_output
 from engine.cli.client import Client
 from engine.cli.table_rows import Listing
+from engine.http.query.response_types import Moment
+from engine.objects import bindings
 from events import times
 from events.json_values import Json, object_at
 from events.validation import known_kinds as kinds
@@ -112,7 +114,7 @@ def _watch(client: Client, selections: list[_Selection]) -> None:
     _show(selections, tables)
     shown = [_ageless(table) for table in tables]
     for event in live_feed.events(client, number):
-        if int(str(event.get("number", 0))) <= number:
+        if event.number <= number:
             continue  # the tables included this change already
         time.sleep(_LOOK_SECONDS)
         number = live_feed.last_number(client)
@@ -172,7 +174,7 @@ def _reference_time_ms(client: Client, as_of: str) -> int:
     try:
         return times.from_text(as_of)
     except (ValueError, OverflowError):
-        return times.from_text(str(object_at(client.get("moment", asOf=as_of)).get("time")))
+        return times.from_text(client.get("moment", Moment, asOf=as_of).time)
 
 
 def _table(
@@ -183,7 +185,8 @@ def _table(
     if kind.route != "template" or kind in kinds.DERIVED:
         return table_rows.listing(kind.kind, documents, now_ms), documents
     if len(documents) == 1:
-        pairs = [(documents[0], server_reads.binding_of(client, documents[0], as_of))]
+        found = server_reads.binding_of(client, documents[0], as_of)
+        pairs = [(documents[0], None if found is None else bindings.of(found))]
     else:
         bound = server_reads.bindings_of(client, kind.kind, namespace=namespace, as_of=as_of)
         pairs = [
@@ -194,7 +197,7 @@ def _table(
     ran = [
         (
             document,
-            table_rows.runs(binding, since.get(table_rows.binding_key(binding), {})) if binding else [],
+            table_rows.runs(binding, since.get(binding.key, {})) if binding else [],
             binding,
         )
         for document, binding in pairs

@@ -1,36 +1,46 @@
 """The live feed of the log, for commands that follow changes."""
 
 from collections.abc import Generator, Iterator
-from typing import Final, cast
+from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from engine.cli.client import Client
-from events.json_values import Json
+from engine.http.query.record_json import Entry
+from engine.http.query.response_types import Lag
 
 _DATA: Final = "data:"
 
 
+class _Bookmark(Struct, frozen=True):
+    """The last event of a connection, which has no ``number`` but the one to continue from."""
+
+    number: int | None = None
+    after: int | None = None
+
+
 def last_number(client: Client) -> int:
     """The sequence number of the newest record."""
-    return int(str(cast("Json", client.get("lag")).get("lastNumber", 0)))
+    return client.get("lag", Lag).last_number
 
 
-def events(client: Client, after: int, topic: str = "") -> Iterator[Json]:
+def events(client: Client, after: int, topic: str = "") -> Iterator[Entry]:
     """Records after a number as they are appended, until the server stops; reconnects if it was cut off."""
     mark: int | None = after
     while mark is not None:
         mark = yield from _followed(client, mark, topic)
 
 
-def _followed(client: Client, after: int, topic: str) -> Generator[Json, None, int | None]:
+def _followed(client: Client, after: int, topic: str) -> Generator[Entry, None, int | None]:
     """Records of one connection; returns the number to continue from if it was cut off, None if the server stopped."""
     with client.stream("live", after=after, topic=topic) as lines:
         for line in lines:
             if not line.startswith(_DATA):
                 continue
-            event = msgspec.json.decode(line.removeprefix(_DATA), type=dict[str, object])
-            if "number" not in event:
-                return int(str(event.get("after", after)))
-            yield event
+            text = line.removeprefix(_DATA)
+            bookmark = msgspec.json.decode(text, type=_Bookmark)
+            if bookmark.number is None:
+                return bookmark.after or after
+            yield msgspec.json.decode(text, type=Entry)
     return None

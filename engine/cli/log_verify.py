@@ -7,16 +7,14 @@ import asyncio
 import os
 import time
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter, validators
 
 from engine.cli import failures, log_checkpoint, options, output, server_location
 from engine.log import port, sqlite_table
 from engine.process import log_places, log_queries, proofs
 from engine.proof import checkpoints, verification
-from events.json_values import Json, objects_at
 
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
 From = Annotated[
@@ -66,7 +64,7 @@ def verify(  # noqa: PLR0913  # the options of a command
         report = _verified(place, scope, expected, since_snapshot=since_snapshot, processes=processes)
     else:
         report = _by_server(server, views=views)
-    findings = objects_at(report, "findings")
+    findings = report.findings
     if server.json:
         output.json(report)
     else:
@@ -74,20 +72,16 @@ def verify(  # noqa: PLR0913  # the options of a command
     return failures.FAILED if findings else failures.OK
 
 
-def _show(report: Json, expected: list[checkpoints.Checkpoint]) -> None:
-    findings = objects_at(report, "findings")
-    output.print_line(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
+def _show(report: verification.Report, expected: list[checkpoints.Checkpoint]) -> None:
+    findings = report.findings
+    output.print_line(f"{report.steps} steps computed again, {report.records} records read")
     for finding in findings:
-        output.print_line(
-            output.clean(f"{finding.get('where')}: {finding.get('kind')}: {finding.get('message')}")
-        )
-    for difference in objects_at(report, "differences"):
-        output.print_line(
-            output.clean(f"{difference.get('where')}: other rules: {difference.get('message')}")
-        )
-    for note in objects_at(report, "notes"):
-        output.print_line(output.clean(f"{note.get('where')}: note: {note.get('message')}"))
-    if expected and not any(finding.get("kind") == "checkpoint" for finding in findings):
+        output.print_line(output.clean(f"{finding.where}: {finding.kind}: {finding.message}"))
+    for difference in report.differences:
+        output.print_line(output.clean(f"{difference.where}: other rules: {difference.message}"))
+    for note in report.notes:
+        output.print_line(output.clean(f"{note.where}: note: {note.message}"))
+    if expected and not any(finding.kind == "checkpoint" for finding in findings):
         counted = "1 signed checkpoint" if len(expected) == 1 else f"{len(expected)} signed checkpoints"
         output.print_line(f"the log contains {counted}, the last of {expected[-1].time}")
     output.print_line("the log is verified, no findings" if not findings else f"{len(findings)} findings")
@@ -100,7 +94,7 @@ def _verified(
     *,
     since_snapshot: bool,
     processes: int | None,
-) -> Json:
+) -> verification.Report:
     """Verify the log in processes of this command."""
     try:
         missing = asyncio.run(_missing(place, expected)) if expected else []
@@ -116,7 +110,7 @@ def _verified(
     finally:
         output.progress("")
     report.findings = missing + report.findings
-    return cast("Json", msgspec.to_builtins(report))
+    return report
 
 
 def progress_line() -> proofs.Show:
@@ -139,18 +133,16 @@ async def _missing(
         return await checkpoints.differing(log, expected)
 
 
-def _by_server(server: options.Server, *, views: bool) -> Json:
+def _by_server(server: options.Server, *, views: bool) -> verification.Report:
     try:
         with server.client() as client:
-            return client.verify(views=views)
+            return client.verify(verification.Report, views=views)
     except failures.Failure as failure:
         directory = server.data or server_location.default_directory()
         if failure.code != failures.NO_SERVER or not (directory / sqlite_table.FILE).exists():
             raise
     output.warn(f"No server runs on {directory}; reading its files.")
     try:
-        return cast(
-            "Json", msgspec.to_builtins(asyncio.run(log_queries.LogInquiry(directory).verify(views=views)))
-        )
+        return asyncio.run(log_queries.LogInquiry(directory).verify(views=views))
     except port.LogError as error:
         raise failures.Failure(f"{directory}: {error}", "restore the directory") from None

@@ -9,7 +9,8 @@ from engine.cli import explain, live_feed, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.help_texts import questions
 from engine.http import summaries
-from events.json_values import Json, object_at
+from engine.http.query.record_json import Entry
+from engine.http.query.response_types import Counts
 
 _LINES: Final = 20
 _WIDER: Final = 8
@@ -69,14 +70,14 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
     elif entries:
         explain.show_entries(entries)
     if follow:
-        _follow(client, max([last, *map(_number, entries)]), topic, as_json=as_json)
+        _follow(client, max([last, *(entry.number for entry in entries)]), topic, as_json=as_json)
 
 
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
     """Fold the log from its first event and print the counts."""
     with server.client() as client:
         until = as_of or str(live_feed.last_number(client))
-        counts = object_at(client.get("counts", asOf=until), "counts")
+        counts = client.get("counts", Counts, asOf=until).counts
     if server.json:
         output.json({"asOf": until, "counts": counts})
         return
@@ -93,12 +94,12 @@ def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:
         if as_json:
             _print_json(event)
             continue
-        time, name = str(event.get("time", "")), summaries.event_name(str(event.get("type", "")))
-        text = f"{event['number']}  {time}  {name}  {event.get('key')}  {summaries.summary(event)}"
+        name = summaries.event_name(event.type)
+        text = f"{event.number}  {event.time}  {name}  {event.key}  {summaries.summary(event)}"
         output.print_line(output.clean(text))
 
 
-def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
+def _newest(client: Client, last: int, topic: str, lines: int) -> list[Entry]:
     """The newest records of a topic, searched in growing windows from the end."""
     window = lines
     while True:
@@ -109,10 +110,6 @@ def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
         window *= _WIDER
 
 
-def _number(entry: Json) -> int:
-    return int(str(entry.get("number", 0)))
-
-
-def _print_json(entry: Json) -> None:
+def _print_json(entry: Entry) -> None:
     """One record per line, for programs."""
     output.print_line(msgspec.json.encode(entry).decode())

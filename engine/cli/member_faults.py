@@ -4,9 +4,11 @@ from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
 from cyclopts import Parameter, validators
+from msgspec import Struct
 
 from engine.cli import failures, options, output, table_rows
-from events.json_values import Json, objects_at
+from engine.http.query.member_routes import FaultRequest
+from engine.simulation.faults import MemberStatus
 
 Fault = Literal["down", "slow", "losing", "lagging", "throttled", "failing"]
 Amount = Annotated[
@@ -20,10 +22,14 @@ Amount = Annotated[
 _COLUMNS: Final = ("NAME", "JOINED", "FAULTS", "START-UP", "WORKLOADS")
 
 
+class _Members(Struct):
+    items: list[MemberStatus]
+
+
 def members(*, server: options.Server = options.SERVER) -> None:
     """List the simulated clusters and their faults."""
     with server.client() as client:
-        answer = client.find("members")
+        answer = client.find("members", _Members)
     if answer is None:
         raise failures.Failure("no members are simulated here", "start the server without --no-members")
     _show(answer, as_json=server.json)
@@ -35,47 +41,36 @@ def fault(
     """Add a fault to a simulated cluster."""
     if kind == "down" and amount is not None:
         raise failures.usage("down has no amount", f"reballast fault {member} down")
-    body: Json = {"kind": kind, **({} if amount is None else {"amount": amount})}
+    request = FaultRequest(kind=kind, amount=amount)
     with server.client() as client:
-        _show(client.post(f"members/{quote(member, safe='')}/fault", body), as_json=server.json)
+        _show(client.post(f"members/{quote(member, safe='')}/fault", request, _Members), as_json=server.json)
 
 
 def heal(member: str, /, *, server: options.Server = options.SERVER) -> None:
     """Remove all faults of a simulated cluster."""
     with server.client() as client:
-        _show(client.post(f"members/{quote(member, safe='')}/heal", {}), as_json=server.json)
+        _show(client.post(f"members/{quote(member, safe='')}/heal", {}, _Members), as_json=server.json)
 
 
-def faults(member: Json) -> str:
+def faults(member: MemberStatus) -> str:
     """The faults of a member as text."""
-    slowness, every = int(str(member.get("slowness", 1))), int(str(member.get("loseEvery", 0)))
-    lag, throttled, failing = (
-        int(str(member.get(name, 0))) for name in ("lagMs", "throttleEvery", "failEvery")
-    )
     texts = [
-        *(["down"] if member.get("down") else []),
-        *([f"slow ({slowness} times)"] if slowness > 1 else []),
-        *([f"losing (1 report in {every})"] if every else []),
-        *([f"lagging ({lag} ms)"] if lag else []),
-        *([f"throttled (1 request in {throttled})"] if throttled else []),
-        *([f"failing (1 request in {failing})"] if failing else []),
+        *(["down"] if member.down else []),
+        *([f"slow ({member.slowness} times)"] if member.slowness > 1 else []),
+        *([f"losing (1 report in {member.lose_every})"] if member.lose_every else []),
+        *([f"lagging ({member.lag_ms} ms)"] if member.lag_ms else []),
+        *([f"throttled (1 request in {member.throttle_every})"] if member.throttle_every else []),
+        *([f"failing (1 request in {member.fail_every})"] if member.fail_every else []),
     ]
     return ", ".join(texts) or table_rows.NONE
 
 
-def _show(answer: Json, *, as_json: bool) -> None:
-    members_ = objects_at(answer, "items")
+def _show(answer: _Members, *, as_json: bool) -> None:
     if as_json:
-        output.json(members_)
+        output.json(answer.items)
         return
     rows = [
-        (
-            member.get("name"),
-            "Y" if member.get("joined") else "N",
-            faults(member),
-            f"{member.get('startupMs')}ms",
-            member.get("workloads"),
-        )
-        for member in members_
+        (each.name, "Y" if each.joined else "N", faults(each), f"{each.startup_ms}ms", each.workloads)
+        for each in answer.items
     ]
     output.table(_COLUMNS, rows)

@@ -2,45 +2,52 @@
 
 from typing import Final
 
+from msgspec import Struct
+
 from engine.cli import failures, output, table_rows
 from engine.cli.client import Client
 from engine.cli.table_rows import Listing
-from events.json_values import Json, at, objects_at
+from engine.simulation.lists import Pod
+from events.json_values import Json, at
 from events.validation import known_kinds as kinds
 
 PODS: Final = frozenset({"pod", "pods", "po"})
 WORKS: Final = frozenset({"work", "works", "wk"})
 
 
-def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Json]:
+class _Pods(Struct):
+    items: list[Pod]
+
+
+def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Pod]:
     """The pods of all members; raises Failure if a named one does not exist, or no members are simulated."""
-    answer = client.find("members/pods", namespace=namespace, labelSelector=labels)
+    answer = client.find("members/pods", _Pods, namespace=namespace, labelSelector=labels)
     if answer is None:
         raise failures.Failure("no members are simulated here, so there are no pods to list")
-    matching = [pod for pod in objects_at(answer, "items") if name in {"", pod.get("name")}]
+    matching = [pod for pod in answer.items if name in {"", pod.name}]
     if name and not matching:
         raise failures.Failure(f'pods "{name}" not found')
     return matching
 
 
-def pod_table(pods: list[Json], namespace: str, now_ms: int) -> Listing:
+def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
     """The table of pods, in karmadactl's columns."""
     columns = ("NAME", "CLUSTER", "READY", "STATUS", "RESTARTS", "AGE")
     rows: list[table_rows.Row] = [
         (
-            pod.get("name"),
-            pod.get("cluster"),
-            "1/1" if pod.get("ready") else "0/1",
-            pod.get("phase"),
-            pod.get("restarts", 0),
-            output.age(now_ms - int(str(pod.get("createdMs", now_ms)))),
-            table_rows.label_text(pod.get("labels")),
+            pod.name,
+            pod.cluster,
+            "1/1" if pod.ready else "0/1",
+            pod.phase,
+            pod.restarts,
+            output.age(now_ms - pod.created_ms),
+            table_rows.label_text(pod.labels),
         )
         for pod in pods
     ]
     if not namespace:
         columns = ("NAMESPACE", *columns)
-        rows = [(pod.get("namespace"), *row) for pod, row in zip(pods, rows, strict=True)]
+        rows = [(pod.namespace, *row) for pod, row in zip(pods, rows, strict=True)]
     return Listing(columns, ("LABELS",), rows)
 
 
@@ -83,16 +90,16 @@ def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
     (output.json if form == "json" else output.yaml)(value)
 
 
-def pod(pod: Json) -> Json:
+def pod(pod: Pod) -> Json:
     """A member's pod as a Kubernetes object, as far as it is known."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": pod.get("name"),
-            "namespace": pod.get("namespace"),
-            "labels": pod.get("labels", {}),
-            "annotations": {"resource.karmada.io/cached-from-cluster": pod.get("cluster")},
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "labels": pod.labels,
+            "annotations": {"resource.karmada.io/cached-from-cluster": pod.cluster},
         },
-        "status": {"phase": pod.get("phase")},
+        "status": {"phase": pod.phase},
     }

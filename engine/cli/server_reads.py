@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, cast
 
+from msgspec import Struct
+
 from engine.cli import failures, output, server_location, table_rows
 from engine.cli.client import Client
+from engine.http.query.record_json import Entry
+from engine.http.query.response_types import Entries, Listing
+from engine.objects import bindings
+from engine.objects.bindings import Binding
+from engine.simulation.lists import WorkloadStatus
 from events import keys, vocabulary
 from events.json_values import Json, object_at, objects_at
 from events.validation import known_kinds as kinds
@@ -18,6 +25,10 @@ _CLOSE: Final = 0.6
 _DISCOVERY: Final = {
     "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
 }
+
+
+class _Workloads(Struct):
+    items: list[WorkloadStatus]
 
 
 def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
@@ -55,22 +66,20 @@ def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
     """All items of a query, page by page."""
     mark = ""
     while True:
-        page = cast(
-            "Json", client.get(path, limit=_PAGE_ITEMS, **query, **({"continue": mark} if mark else {}))
-        )
-        yield from objects_at(page, "items")
-        mark = str(page.get("continue") or "")
+        page = client.get(path, Listing, limit=_PAGE_ITEMS, **query, **{"continue": mark})
+        yield from page.items
+        mark = page.continue_
         if not mark:
             return
 
 
-def entries(client: Client, path: str, *, start: int = 0, **query: object) -> Iterator[Json]:
+def entries(client: Client, path: str, *, start: int = 0, **query: object) -> Iterator[Entry]:
     """All records of a query after the number ``start``, page by page."""
     after = start
     while True:
-        page = cast("Json", client.get(path, limit=_PAGE_ITEMS, after=after, **query))
-        yield from objects_at(page, "items")
-        after = int(str(page.get("after") or 0))
+        page = client.get(path, Entries, limit=_PAGE_ITEMS, after=after, **query)
+        yield from page.items
+        after = page.after
         if not after:
             return
 
@@ -78,9 +87,9 @@ def entries(client: Client, path: str, *, start: int = 0, **query: object) -> It
 def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
     """Creation time of each template in each simulated member, by binding key; empty without simulated members."""
     times: dict[str, dict[str, int]] = {}
-    answer = client.find("members/workloads", namespace=namespace)
-    for workload in objects_at(answer, "items"):
-        times.setdefault(str(workload["key"]), {})[str(workload["cluster"])] = int(str(workload["createdMs"]))
+    running = client.find("members/workloads", _Workloads, namespace=namespace)
+    for workload in running.items if running else ():
+        times.setdefault(workload.key, {})[workload.cluster] = workload.created_ms
     return times
 
 
@@ -130,16 +139,15 @@ def unknown_kind(kind_name: str) -> failures.Failure:
 def binding_of(client: Client, template: Json, as_of: str = "") -> Json | None:
     """The binding of a template; None if no policy claims it."""
     key = keys.binding_key(str(template.get("kind")), table_rows.placed(template), table_rows.named(template))
-    return client.find(f"bindings/{key}", asOf=as_of)
+    return client.find(f"bindings/{key}", Json, asOf=as_of)
 
 
-def bindings_of(client: Client, kind: str, *, namespace: str, as_of: str = "") -> dict[tuple[str, str], Json]:
+def bindings_of(
+    client: Client, kind: str, *, namespace: str, as_of: str = ""
+) -> dict[tuple[str, str], Binding]:
     """The bindings of all templates of a kind, by namespace and name of the template."""
-    bindings: dict[tuple[str, str], Json] = {}
-    for binding in pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of):
-        resource = object_at(binding, "spec", "resource")
-        bindings[str(resource.get("namespace", "")), str(resource.get("name", ""))] = binding
-    return bindings
+    found = map(bindings.of, pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of))
+    return {(binding.spec.resource.namespace, binding.spec.resource.name): binding for binding in found}
 
 
 def key_of(kind: kinds.Kind, namespace: str, name: str) -> str:

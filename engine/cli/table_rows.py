@@ -3,10 +3,15 @@
 Templates have a row for each cluster, in karmadactl's columns; other kinds have kubectl's columns.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Struct
 
 from engine.cli import output
+from engine.objects import bindings, clusters, interpreters, placements, policies
+from engine.objects.bindings import Binding
 from events import times
 from events.json_values import Json, object_at, objects_at
 
@@ -35,9 +40,100 @@ class Run(NamedTuple):
     since_ms: int | None
 
 
-def binding_key(binding: Json) -> str:
-    """The key of a binding: namespace and name."""
-    return f"{placed(binding)}/{named(binding)}" if placed(binding) else named(binding)
+class _Shown(Protocol):
+    """An object with a row in a table, and its cells beside name and age."""
+
+    @property
+    def metadata(self) -> bindings.Metadata: ...
+
+    def cells(self) -> Row: ...
+
+
+class _Object(Struct, frozen=True):
+    metadata: bindings.Metadata = bindings.Metadata()
+
+    def cells(self) -> Row:
+        return ()
+
+
+class _ClusterSpec(clusters.ClusterSpec, frozen=True, kw_only=True, rename="camel"):
+    api_endpoint: str = ""
+
+
+class _Cluster(_Object, frozen=True):
+    spec: _ClusterSpec = _ClusterSpec()
+    status: bindings.Status = bindings.Status()
+
+    def cells(self) -> Row:
+        spec = self.spec
+        taints = ",".join(taint.text for taint in spec.taints)
+        columns = (",".join(spec.zones), spec.region, spec.provider, spec.api_endpoint, taints)
+        ready = self.status.condition("Ready").status or "Unknown"
+        return (spec.sync_mode, ready, *(value or NONE for value in columns))
+
+
+class _Binding(bindings.Binding, frozen=True, kw_only=True):
+    def cells(self) -> Row:
+        conditions = (self.status.condition(kind).status for kind in ("Scheduled", "FullyApplied"))
+        return (*conditions, spread(self) or NONE)
+
+
+class _PolicySpec(Struct, frozen=True, rename="camel"):
+    resource_selectors: list[policies.ResourceSelector] = []
+    placement: placements.Placement = placements.Placement()
+    conflict_resolution: str = "Abort"
+    priority: int = 0
+
+
+class _Policy(_Object, frozen=True):
+    spec: _PolicySpec = _PolicySpec()
+
+    def cells(self) -> Row:
+        placement = self.spec.placement
+        selectors = ",".join(
+            f"{each.kind}{'/' * bool(each.name)}{each.name}" for each in self.spec.resource_selectors
+        )
+        affinity, scheduling = placement.cluster_affinity, placement.replica_scheduling
+        groups = (group.affinity_name for group in placement.cluster_affinities)
+        clusters = ",".join(affinity.cluster_names if affinity else groups) or "<any>"
+        replicas = (scheduling and scheduling.replica_scheduling_type) or "Duplicated"
+        return (self.spec.conflict_resolution, self.spec.priority, selectors or NONE, clusters, replicas)
+
+
+class _ObservedWorkload(Struct, frozen=True):
+    result: str = ""
+
+
+class _RebalancerStatus(Struct, frozen=True, rename="camel"):
+    observed_workloads: list[_ObservedWorkload] = []
+    finish_time: str = NONE
+
+
+class _Rebalancer(_Object, frozen=True):
+    status: _RebalancerStatus = _RebalancerStatus()
+
+    def cells(self) -> Row:
+        observed = self.status.observed_workloads
+        done = sum(workload.result == "Successful" for workload in observed)
+        return (f"{done}/{len(observed)}", self.status.finish_time)
+
+
+class _NamespaceStatus(Struct, frozen=True):
+    phase: str = "Active"
+
+
+class _Namespace(_Object, frozen=True):
+    status: _NamespaceStatus = _NamespaceStatus()
+
+    def cells(self) -> Row:
+        return (self.status.phase,)
+
+
+class _Interpreter(_Object, frozen=True, kw_only=True):
+    spec: interpreters.Interpretation
+
+    def cells(self) -> Row:
+        return (self.spec.target.kind, self.spec.replicas_path or None)
 
 
 def named(document: Json) -> str:
@@ -50,91 +146,81 @@ def placed(document: Json) -> str:
     return str(object_at(document, "metadata").get("namespace", ""))
 
 
-def runs(binding: Json, since_ms: Mapping[str, int]) -> list[Run]:
+def runs(binding: Binding, since_ms: Mapping[str, int]) -> list[Run]:
     """A template's runs by cluster: as reported, or zeros where it is scheduled but not reported yet."""
-    desired = {
-        str(target["name"]): int(str(target.get("replicas", 0)))
-        for target in objects_at(binding, "spec", "clusters")
-    }
-    desired |= {cluster: 0 for cluster in required(binding) if cluster not in desired}
+    own = {target.name: target.replicas or 0 for target in binding.spec.clusters}
+    desired = {name: own.get(name, 0) for name in binding.targets}
     by_cluster: dict[str, Run] = {
         cluster: Run(cluster, count, 0, 0, 0, adopted=False, since_ms=since_ms.get(cluster))
         for cluster, count in desired.items()
     }
-    for report in objects_at(binding, "status", "aggregatedStatus"):
-        cluster, numbers = str(report.get("clusterName", "")), object_at(report, "status")
-
-        def number(name: str, numbers: Json = numbers) -> int:
-            return int(str(numbers.get(name, 0)))
-
-        if not report.get("applied") and cluster not in desired:
+    for report in binding.status.aggregated_status:
+        cluster = report.cluster_name
+        if not report.applied and cluster not in desired:
             continue
         by_cluster[cluster] = Run(
             cluster,
-            desired.get(cluster, number("replicas")),
-            number("readyReplicas"),
-            number("updatedReplicas"),
-            number("availableReplicas"),
-            adopted=bool(report.get("applied")),
+            desired.get(cluster, report.count("replicas") or 0),
+            report.count("readyReplicas") or 0,
+            report.count("updatedReplicas") or 0,
+            report.count("availableReplicas") or 0,
+            adopted=report.applied,
             since_ms=since_ms.get(cluster),
         )
     return [by_cluster[cluster] for cluster in sorted(by_cluster)]
 
 
 def template_listing(
-    kind: str, templates: Sequence[tuple[Json, list[Run], Json | None]], now_ms: int
+    kind: str, templates: Sequence[tuple[Json, list[Run], Binding | None]], now_ms: int
 ) -> Listing:
     """The table of templates, with a row per cluster; a template in no cluster has one row."""
     counted = _COUNTED.get(kind)
     columns = ("NAME", "CLUSTER", *(_COUNTED_COLUMNS[counted] if counted else ()), "AGE", "ADOPTION")
     rows: list[Row] = []
     for template, ran, binding in templates:
-        wide = _template_wide(template, binding)
+        metadata = msgspec.convert(template["metadata"], bindings.Metadata)
+        wide = (_policies(binding), *_containers(template), label_text(metadata.labels))
         desired = int(str(object_at(template, "spec").get("replicas", 1)))
         nowhere = Run(NONE, desired, 0, 0, 0, adopted=False, since_ms=None)
         for run in ran or [nowhere]:
             numbers = _COUNTS[counted](run) if counted else ()
-            since = run.since_ms if run.since_ms is not None else created_ms(template)
+            since = run.since_ms if run.since_ms is not None else created_ms(metadata)
             age = output.age(now_ms - since)
-            rows.append((named(template), run.cluster, *numbers, age, "Y" if run.adopted else "N", *wide))
+            rows.append((metadata.name, run.cluster, *numbers, age, "Y" if run.adopted else "N", *wide))
     return Listing(columns, ("POLICY", "CONTAINERS", "IMAGES", "LABELS"), rows)
 
 
-def label_text(labels: object) -> str:
+def label_text(labels: Mapping[str, str]) -> str:
     """Labels in a cell, ``app=web,tier=gold``, without those of the engine."""
-    values = cast("Json", labels) if isinstance(labels, dict) else {}
-    own = sorted(name for name in values if not name.partition("/")[0].endswith(_ENGINE))
-    return ",".join(f"{name}={values[name]}" for name in own) or NONE
+    own = sorted(name for name in labels if not name.partition("/")[0].endswith(_ENGINE))
+    return ",".join(f"{name}={labels[name]}" for name in own) or NONE
 
 
-def _template_wide(template: Json, binding: Json | None) -> Row:
-    """Wide columns: policy, containers, images and labels."""
-    marks = object_at(binding or {}, "metadata", "annotations")
-    names = [
-        str(marks[f"{scope}propagationpolicy.karmada.io/name"])
-        for scope in ("", "cluster")
-        if f"{scope}propagationpolicy.karmada.io/name" in marks
-    ]
+def _policies(binding: Binding | None) -> str:
+    names = (f"{scope}propagationpolicy.karmada.io/name" for scope in ("", "cluster"))
+    marks = binding.metadata.annotations if binding else {}
+    return ",".join(marks[name] for name in names if name in marks) or NONE
+
+
+def _containers(template: Json) -> Row:
+    """Names and images of the containers."""
     pod = object_at(template, "spec", "template", "spec")
     pod = pod or object_at(template, "spec", "jobTemplate", "spec", "template", "spec")
     containers = objects_at(pod, "containers")
     return (
-        ",".join(names) or NONE,
         ",".join(str(container.get("name", "")) for container in containers) or NONE,
         ",".join(str(container.get("image", "")) for container in containers) or NONE,
-        label_text(object_at(template, "metadata").get("labels")),
     )
 
 
 def listing(kind: str, documents: Sequence[Json], now_ms: int) -> Listing:
     """The table of objects of any other kind."""
-    columns, wide, show = _KINDS.get(kind, (("NAME", "AGE"), (), _plain))
-    rows = [(named(document), *show(document)) for document in documents]
+    columns, wide, shown = _KINDS.get(kind, (("NAME", "AGE"), (), _Object))
     at = columns.index("AGE")
-    rows = [
-        (*row[:at], output.age(now_ms - created_ms(document)), *row[at:])
-        for row, document in zip(rows, documents, strict=True)
-    ]
+    rows: list[Row] = []
+    for each in msgspec.convert(documents, list[shown]):
+        row = (each.metadata.name, *each.cells())
+        rows.append((*row[:at], output.age(now_ms - created_ms(each.metadata)), *row[at:]))
     return Listing(columns, wide, rows)
 
 
@@ -144,106 +230,37 @@ def with_namespaces(table: Listing, documents: Sequence[Json]) -> Listing:
     return Listing(("NAMESPACE", *table.columns), table.wide, rows)
 
 
-def created_ms(document: Json) -> int:
+def created_ms(metadata: bindings.Metadata) -> int:
     """Creation time in milliseconds since 1970; 0 if unknown."""
-    text = object_at(document, "metadata").get("creationTimestamp")
-    return times.from_text(text) if isinstance(text, str) else 0
+    return times.from_text(metadata.creation_timestamp) if metadata.creation_timestamp else 0
 
 
-def condition(document: Json, kind: str) -> str:
-    """The status of a condition; empty if the object has none of this type."""
-    statuses = (entry for entry in objects_at(document, "status", "conditions") if entry.get("type") == kind)
-    return next((str(entry.get("status", "")) for entry in statuses), "")
-
-
-def spread(binding: Json) -> str:
+def spread(binding: Binding) -> str:
     """The assigned clusters, ``member1:2, member2:1``, then those where it is a dependency."""
-    own = {str(target["name"]): target for target in objects_at(binding, "spec", "clusters")}
-    texts = [f"{name}:{target['replicas']}" if "replicas" in target else name for name, target in own.items()]
-    return ", ".join(texts + [name for name in required(binding) if name not in own])
+    own = {target.name: target.replicas for target in binding.spec.clusters}
+    texts = [name if count is None else f"{name}:{count}" for name, count in own.items()]
+    return ", ".join(texts + sorted(binding.targets.keys() - own.keys()))
 
 
-def required(binding: Json) -> list[str]:
-    """The clusters in which other bindings depend on this one."""
-    needs = objects_at(binding, "spec", "requiredBy")
-    return sorted({str(target["name"]) for need in needs for target in objects_at(need, "clusters")})
-
-
-def _plain(_document: Json) -> Row:
-    return ()
-
-
-def _cluster(document: Json) -> Row:
-    spec = object_at(document, "spec")
-    zones = ",".join(str(zone) for zone in cast("list[object]", spec.get("zones", [])))
-    taints = ",".join(_taint(taint) for taint in objects_at(spec, "taints"))
-    columns = (zones, spec.get("region"), spec.get("provider"), spec.get("apiEndpoint"), taints)
-    ready = condition(document, "Ready") or "Unknown"
-    return (spec.get("syncMode", "Push"), ready, *(value or NONE for value in columns))
-
-
-def _taint(taint: Json) -> str:
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint.get('key')}{value}:{taint.get('effect')}"
-
-
-def _binding(document: Json) -> Row:
-    return (condition(document, "Scheduled"), condition(document, "FullyApplied"), spread(document) or NONE)
-
-
-def _policy(document: Json) -> Row:
-    spec = object_at(document, "spec")
-    selectors = ",".join(_selector(selector) for selector in objects_at(spec, "resourceSelectors")) or NONE
-    affinity = object_at(spec, "placement", "clusterAffinity").get("clusterNames")
-    groups = [str(group.get("affinityName")) for group in objects_at(spec, "placement", "clusterAffinities")]
-    clusters = (
-        [str(name) for name in cast("list[object]", affinity)] if isinstance(affinity, list) else groups
-    )
-    scheduling = object_at(spec, "placement", "replicaScheduling").get("replicaSchedulingType", "Duplicated")
-    shown = (selectors, ",".join(clusters) or "<any>", scheduling)
-    return (spec.get("conflictResolution", "Abort"), spec.get("priority", 0), *shown)
-
-
-def _selector(selector: Json) -> str:
-    """``Deployment/web``, or ``Deployment`` for a selector without a name."""
-    name = selector.get("name")
-    return f"{selector.get('kind')}/{name}" if name else str(selector.get("kind"))
-
-
-def _rebalancer(document: Json) -> Row:
-    observed = objects_at(document, "status", "observedWorkloads")
-    done = sum(workload.get("result") == "Successful" for workload in observed)
-    return (f"{done}/{len(observed)}", object_at(document, "status").get("finishTime", NONE))
-
-
-def _namespace(document: Json) -> Row:
-    return (object_at(document, "status").get("phase", "Active"),)
-
-
-def _interpreter(document: Json) -> Row:
-    spec = object_at(document, "spec")
-    return (f"{object_at(spec, 'target').get('kind')}", spec.get("replicasPath"))
-
-
-_BINDINGS: Final = (("NAME", "SCHEDULED", "FULLYAPPLIED", "AGE"), ("CLUSTERS",), _binding)
+_BINDINGS: Final = (("NAME", "SCHEDULED", "FULLYAPPLIED", "AGE"), ("CLUSTERS",), _Binding)
 _POLICIES: Final = (
     ("NAME", "CONFLICT-RESOLUTION", "PRIORITY", "AGE"),
     ("SELECTS", "CLUSTERS", "REPLICAS"),
-    _policy,
+    _Policy,
 )
-_KINDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[Json], Row]]]] = {
+_KINDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...], type[_Shown]]]] = {
     "Cluster": (
         ("NAME", "MODE", "READY", "AGE"),
         ("ZONES", "REGION", "PROVIDER", "API-ENDPOINT", "TAINTS"),
-        _cluster,
+        _Cluster,
     ),
     "ResourceBinding": _BINDINGS,
     "ClusterResourceBinding": _BINDINGS,
     "PropagationPolicy": _POLICIES,
     "ClusterPropagationPolicy": _POLICIES,
-    "WorkloadRebalancer": (("NAME", "AGE"), ("SUCCESSFUL", "FINISHED"), _rebalancer),
-    "Namespace": (("NAME", "STATUS", "AGE"), (), _namespace),
-    "ReplicaInterpreter": (("NAME", "KIND", "REPLICAS-PATH", "AGE"), (), _interpreter),
+    "WorkloadRebalancer": (("NAME", "AGE"), ("SUCCESSFUL", "FINISHED"), _Rebalancer),
+    "Namespace": (("NAME", "STATUS", "AGE"), (), _Namespace),
+    "ReplicaInterpreter": (("NAME", "KIND", "REPLICAS-PATH", "AGE"), (), _Interpreter),
 }
 
 

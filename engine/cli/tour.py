@@ -28,8 +28,12 @@ from engine.cli import (
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
 from engine.cli.results import Result
+from engine.http.query.response_types import Lag
+from engine.objects.bindings import Binding
 from engine.objects.clusters import Taint
-from events.json_values import Json, at, list_at, object_at, objects_at
+from engine.proof.verification import Report
+from engine.reconcilers.explanation import Explained
+from events.json_values import Json, object_at, objects_at
 
 _STEP_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.02
@@ -160,7 +164,7 @@ def is_served(directory: Path) -> bool:
         return False
     try:
         with Client(directory) as client:
-            client.get("lag")
+            client.get("lag", Lag)
     except failures.Failure:
         return False
     return True
@@ -178,7 +182,7 @@ class _Tourist:
 
     def refuse_if_used(self) -> None:
         """Raise Failure if the tutorial's objects exist already, since the tour would delete them."""
-        if self._client.find(_BINDING) is not None:
+        if self._client.find(_BINDING, Binding) is not None:
             raise failures.Failure(
                 "default/foo exists already", "play on another server: reballast tour (without --data)"
             )
@@ -212,9 +216,9 @@ class _Tourist:
         self._check("generation 2 is finished, to be deleted 300 s later", lambda: self._is_rebalanced(2))
         self._apply(tour_manifests.REBALANCER_WITH_TTL.replace("300", "0"))
         self._check("with 0 s instead, it is gone at once", self._is_gone)
-        proof = self._client.verify()
+        proof = self._client.verify(Report)
         self._check(
-            "the log proves: every step computed again gives the same bytes", lambda: not _findings(proof)
+            "the log proves: every step computed again gives the same bytes", lambda: not proof.findings
         )
 
     def clean_up(self) -> None:
@@ -262,40 +266,31 @@ class _Tourist:
 
     def _running(self) -> dict[str, int]:
         """Ready replicas per cluster, as reported, of clusters that are scheduled or still run some."""
-        binding = self._client.find(_BINDING) or {}
-        reports = objects_at(binding, "status", "aggregatedStatus")
-        scheduled = {str(target["name"]) for target in objects_at(binding, "spec", "clusters")}
+        binding = self._client.find(_BINDING, Binding) or Binding()
+        scheduled = {target.name for target in binding.spec.clusters}
         ready = {
-            str(report["clusterName"]): int(str(at(report, "status", "readyReplicas") or 0))
-            for report in reports
+            report.cluster_name: report.count("readyReplicas") or 0
+            for report in binding.status.aggregated_status
         }
         return {name: count for name, count in ready.items() if count or name in scheduled}
 
     def _is_rebalanced(self, generation: int = 1) -> bool:
-        status = object_at(self._client.find("rebalancers/demo"), "status")
+        status = object_at(self._client.find("rebalancers/demo", Json), "status")
         seen = objects_at(status, "observedWorkloads")
         done = [workload.get("result") for workload in seen] == ["Successful"]
         return done and "finishTime" in status and status.get("observedGeneration") == generation
 
     def _is_gone(self) -> bool:
-        return self._client.find("rebalancers/demo") is None
+        return self._client.find("rebalancers/demo", Json) is None
 
     def _print_reasons(self) -> None:
-        decision = self._client.find("explain/default/foo-deployment") or {}
-        basis = object_at(decision, "basis")
+        decision = self._client.get("explain/default/foo-deployment", Explained)
+        basis = decision.basis
         self._print(
-            f"  why: {decision.get('trigger')}, decided {decision.get('mode')} in step {basis.get('step')} of shard "
-            f"{basis.get('shard')}"
+            f"  why: {decision.trigger}, decided {decision.mode} in step {basis.step} of shard {basis.shard}"
         )
-        groups = objects_at(decision, "explanation", "groups")
-        for cluster in objects_at(groups[0], "clusters") if groups else []:
-            failed = [str(reason) for reason in list_at(cluster, "failed")]
-            text = (
-                "; ".join(failed)
-                or f"capacity for {cluster.get('available')}, gets {cluster.get('replicas')}"
-            )
-            self._print(f"      {cluster.get('name')}: {text}")
-
-
-def _findings(proof: object) -> list[Json]:
-    return objects_at(proof, "findings")
+        groups = decision.explanation.groups if decision.explanation else ()
+        for cluster in groups[0].clusters if groups else ():
+            failed = "; ".join(cluster.failed)
+            text = failed or f"capacity for {cluster.available}, gets {cluster.replicas}"
+            self._print(f"      {cluster.name}: {text}")

@@ -1,7 +1,7 @@
 """``unjoin``: remove a cluster, wait until it has left, and report the remaining works."""
 
 import time
-from typing import Annotated, Final, cast
+from typing import Annotated, Final
 from urllib.parse import quote
 
 from cyclopts import Parameter, validators
@@ -10,7 +10,8 @@ from engine.cli import failures, kube_objects, options, output, results
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Result
-from events.json_values import Json, object_at, objects_at
+from engine.http.query.response_types import Listing
+from events.json_values import Json, object_at
 
 WAIT_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.25
@@ -85,15 +86,15 @@ def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
 
 def _uid(client: Client, name: str) -> str:
     """The cluster's uid, which differs if it was joined again; empty if it does not exist."""
-    cluster = client.find(f"clusters/{quote(name, safe='')}") or {}
+    cluster = client.find(f"clusters/{quote(name, safe='')}", Json) or {}
     return str(object_at(cluster, "metadata").get("uid", ""))
 
 
 def _left(client: Client, name: str) -> str:
     """The remaining works of a cluster as text."""
-    page = cast("Json", client.get("works", cluster=name, limit=_COUNTED_MAX))
-    count = len(objects_at(page, "items"))
+    page = client.get("works", Listing, cluster=name, limit=_COUNTED_MAX)
+    count = len(page.items)
     if not count:
         return "no report yet that all is removed"
-    more = "more than " if page.get("continue") else ""
+    more = "more than " if page.continue_ else ""
     return f"{more}{count} {'work' if count == 1 else 'works'} left to remove"

@@ -15,6 +15,7 @@ from engine.log.port import NumberedLog
 from engine.observer.report import Report
 from engine.plans import drills
 from engine.plans.planning import Question
+from engine.reconcilers.explanation import Explained
 from engine.writing.write_api import WriteApi
 from events.records import StoredRecord
 from projections.as_of_views import AsOfViews
@@ -26,7 +27,7 @@ _AFTER_FAILURE_S: Final = 1.0
 class Inquiry(Protocol):
     """Answers computed from the log and the rules instead of the views."""
 
-    async def explain(self, key: str, number: int | None) -> Struct | None:
+    async def explain(self, key: str, number: int | None) -> Explained | None:
         """Explain where a binding is, or was at a number of the log; None if there is no decision."""
         ...
 

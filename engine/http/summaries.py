@@ -1,10 +1,17 @@
-"""Short text for log records and explanations, for tables of the CLI and the pages. Plain JSON in, text out."""
+"""Short text for log records and explanations, for tables of the CLI and the pages. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final, cast
 
+import msgspec
+
 from engine.http import observed_texts
-from events.json_values import Json, as_object, object_at, objects_at, texts
+from engine.http.query.record_json import Entry
+from engine.placement.explanations import ClusterExplanation
+from engine.reconcilers.explanation import Explained
+from engine.reconcilers.preemption_explanation import Preemption
+from events import keys, shapes
+from events.json_values import Json, as_object
 
 _LEFT_OUT: Final = frozenset({"key", "manifest", "placement", "ends"})
 
@@ -21,24 +28,27 @@ def event_name(event_type: str) -> str:
     return event_type.removeprefix("io.reballast.").rpartition(".v")[0] or event_type
 
 
-def summary(entry: Mapping[str, object], *, is_named: bool = True) -> str:
+def summary(entry: Entry, *, is_named: bool = True) -> str:
     """A record in one line: the most informative fields of its data, or its fault, and the plan that caused it.
 
     ``is_named``: an observation begins with the name of its object.
     """
-    planned = f" (planned by {entry['plan']})" if entry.get("plan") else ""
+    planned = f" (planned by {entry.plan})" if entry.plan else ""
     return _summary(entry, is_named=is_named) + planned
 
 
-def _summary(entry: Mapping[str, object], *, is_named: bool) -> str:
-    if entry.get("fault"):
-        return str(entry["fault"])
-    data = as_object(entry.get("data"))
+def _summary(entry: Entry, *, is_named: bool) -> str:
+    if entry.fault:
+        return entry.fault
+    data = as_object(msgspec.json.decode(entry.data)) if entry.data else None
     if data is None:
         return ""
-    observed = observed_texts.text(event_name(str(entry.get("type", ""))), data, is_named=is_named)
-    if observed is not None:
-        return observed
+    observed = observed_texts.text(event_name(entry.type), data, is_named=is_named)
+    return fields(data) if observed is None else observed
+
+
+def fields(data: Json) -> str:
+    """The most informative fields of an event's data in one line."""
     return " ".join(
         f"{name}={short(value)}"
         for name, value in data.items()
@@ -46,17 +56,14 @@ def _summary(entry: Mapping[str, object], *, is_named: bool) -> str:
     )
 
 
-def override(ref: Mapping[str, object]) -> str:
+def override(ref: shapes.OverrideRef) -> str:
     """The override policy that a work refers to, as ``Kind namespace/name``."""
-    namespace = f"{ref['namespace']}/" if ref.get("namespace") else ""
-    return f"{ref.get('kind')} {namespace}{ref.get('name')}"
+    return f"{ref.kind} {keys.full_name(ref.namespace, ref.name)}"
 
 
-def failures(cluster: Mapping[str, object]) -> list[str]:
+def failures(cluster: ClusterExplanation) -> list[str]:
     """Reasons why an explanation excluded a cluster; empty if it was a candidate."""
-    failed = cluster.get("failed")
-    listed = [str(reason) for reason in cast("list[object]", failed)] if isinstance(failed, list) else []
-    return [*(["the cluster is leaving"] if cluster.get("terminating") else []), *listed]
+    return [*(["the cluster is leaving"] if cluster.terminating else []), *cluster.failed]
 
 
 def short(value: object) -> str:
@@ -72,39 +79,35 @@ def short(value: object) -> str:
     return str(value)
 
 
-def preemption_lines(explained: Json) -> Iterator[tuple[str, str]]:
+def preemption_lines(explained: Explained) -> Iterator[tuple[str, str]]:
     """Lines about priority and preemption in an explanation, as (heading, text)."""
-    priority, preemption = object_at(explained, "priority"), object_at(explained, "preemption")
-    if explained.get("refused"):
-        yield "Not applied", f"{explained['refused']}; the policy is applied once that is put right"
-    is_never = priority.get("preemptionPolicy") == "Never"
-    if priority:
-        by = f"class {priority['className']}" if priority.get("className") else "no class"
-        yield "Priority", f"{priority.get('value')} ({priority.get('fault') or by})"
-    if preemption:
-        where = ", ".join(texts(preemption.get("clusters")))
-        count, at = preemption.get("missing"), preemption.get("askedAt")
-        yield (
-            "Capacity",
-            f"missing for {count} replicas in {where} at {at}, attempt {preemption.get('attempt')}",
-        )
+    priority, preemption = explained.priority, explained.preemption
+    if explained.refused:
+        yield "Not applied", f"{explained.refused}; the policy is applied once that is put right"
+    if priority is not None:
+        by = f"class {priority.class_name}" if priority.class_name else "no class"
+        yield "Priority", f"{priority.value} ({priority.fault or by})"
+    if preemption is not None:
+        where = ", ".join(preemption.clusters)
+        count, at = preemption.missing, preemption.asked_at
+        yield "Capacity", f"missing for {count} replicas in {where} at {at}, attempt {preemption.attempt}"
         yield from (("Preempts", line) for line in _preempts(preemption))
-    elif is_never and explained.get("condition") == "Unschedulable":
+    elif (
+        priority is not None
+        and priority.preemption_policy == "Never"
+        and explained.condition == "Unschedulable"
+    ):
         yield "Preempts", "nothing: preemptionPolicy is Never"
-    for cluster, entry in object_at(explained, "preempted").items():
-        data = cast("Json", entry)
-        until = f", excluded until {data['until']}" if data.get("until") else ""
-        text = (
-            f"in {cluster} by {data.get('by')} at {data.get('at')}: {data.get('replicas')} replicas evicted"
-        )
-        yield "Preempted", f"{text}{until}"
+    for cluster, each in explained.preempted.items():
+        until = f", excluded until {each.until}" if each.until else ""
+        yield "Preempted", f"in {cluster} by {each.by} at {each.at}: {each.replicas} replicas evicted{until}"
 
 
-def _preempts(preemption: Json) -> Iterator[str]:
-    for victim in objects_at(preemption, "victims"):
-        size = f"{victim.get('replicas')} replicas, priority {victim.get('priority')}"
-        yield f"{victim.get('key')} in {victim.get('cluster')} ({size})"
-    if preemption.get("reason"):
-        yield f"nothing: {NOT_PREEMPTED[str(preemption['reason'])]}"
-    elif not preemption.get("isAnswered"):
+def _preempts(preemption: Preemption) -> Iterator[str]:
+    for victim in preemption.victims:
+        size = f"{victim.replicas} replicas, priority {victim.priority}"
+        yield f"{victim.key} in {victim.cluster} ({size})"
+    if preemption.reason:
+        yield f"nothing: {NOT_PREEMPTED[preemption.reason]}"
+    elif not preemption.is_answered:
         yield "undecided: some shards have not answered yet"

@@ -21,6 +21,11 @@ class Taint(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel",
     value: str = ""
     time_added: str | None = None
 
+    @property
+    def text(self) -> str:
+        """The taint as kubectl writes it: ``key=value:effect``."""
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
 
 class ModelRange(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """The range of one resource in a grade of nodes; only ``min`` is used."""

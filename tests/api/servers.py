@@ -46,7 +46,7 @@ class LogInquiry:
         self._log = log
         self._store = store
 
-    async def explain(self, key: str, number: int | None) -> Struct | None:
+    async def explain(self, key: str, number: int | None) -> explanation.Explained | None:
         """See ``services.Inquiry``."""
         return await explanation.explain(self._log, key, number)
 

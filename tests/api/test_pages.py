@@ -1,10 +1,9 @@
 """The HTML pages: content, snapshots at a position, and escaping of names."""
 
-from typing import Any
-
 import pytest
 
 from engine.http.pages import binding_values, cluster_values
+from engine.objects import bindings
 from events import clusters, json_values, records
 from tests.api.servers import client, serving
 from tests.builders.inputs import (
@@ -47,13 +46,13 @@ async def moved() -> list[records.Record]:
     return await written(told)
 
 
-def binding(*targets: tuple[str, int], **ready: int) -> dict[str, Any]:
+def binding(*targets: tuple[str, int], **ready: int) -> bindings.Binding:
     """Return a binding with these targets, and with this many ready replicas per cluster."""
     reports = [
         {"clusterName": name, "applied": True, "status": {"replicas": count, "readyReplicas": count}}
         for name, count in ready.items()
     ]
-    return {
+    document = {
         "metadata": {"name": "foo-deployment", "namespace": "default"},
         "spec": {
             "resource": {"kind": "Deployment", "name": "foo"},
@@ -62,6 +61,7 @@ def binding(*targets: tuple[str, int], **ready: int) -> dict[str, Any]:
         },
         "status": {"conditions": [], "aggregatedStatus": reports},
     }
+    return bindings.of(document)
 
 
 def test_all_bars_of_a_page_have_one_scale() -> None:
@@ -103,7 +103,9 @@ def test_meter_shows_the_used_capacity(
         name: {"memory": amount}
         for name, amount in (("allocatable", "12800Gi"), ("allocated", allocated), ("allocating", allocating))
     }
-    row = cluster_values.row({"metadata": {"name": "m"}, "spec": {}, "status": {"resourceSummary": summary}})
+    row = cluster_values.row(
+        cluster_values.read({"metadata": {"name": "m"}, "status": {"resourceSummary": summary}})
+    )
 
     (meter,) = row.meters
     assert (meter.text, meter.percent) == (words, percent)
@@ -113,7 +115,7 @@ def test_meter_shows_the_used_capacity(
 def test_leaving_cluster_is_shown_as_leaving() -> None:
     metadata = {"name": "m", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    row = cluster_values.row({"metadata": metadata, "spec": {}, "status": ready})
+    row = cluster_values.row(cluster_values.read({"metadata": metadata, "status": ready}))
     assert (row.state, row.message) == (
         "leaving",
         "since 2026-01-01T00:00:00Z; removed once its workloads are gone",

@@ -9,6 +9,8 @@ import pytest
 
 from engine.cli.client import Client
 from engine.cli.failures import Failure
+from engine.http.query.response_types import Listing
+from engine.proof.verification import Report
 
 ANSWER_SECONDS = 0.1
 WORK_SECONDS = 0.5
@@ -40,6 +42,6 @@ def slow_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("slow_server")
 def test_proof_of_the_log_may_take_longer_than_other_answers() -> None:
     with Client(None, answer_seconds=ANSWER_SECONDS) as client:
-        assert client.verify() == {"findings": []}
+        assert client.verify(Report) == Report()
         with pytest.raises(Failure, match="does not answer"):
-            client.get("bindings")
+            client.get("bindings", Listing)

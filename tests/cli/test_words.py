@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from engine.cli import failures, main, output, server_reads, set_properties, table_rows, yaml_output
 from engine.http import summaries
-from engine.objects import manifests
+from engine.objects import bindings, manifests
 from engine.objects.clusters import Taint
 from engine.objects.manifest_limits import Limits
+from engine.placement.explanations import ClusterExplanation
 
 LIMITS = Limits(content_bytes_max=1 << 20, documents_max=2, depth_max=64, repeated_bytes_max=0)
 COMMANDS = [
@@ -106,7 +107,7 @@ NOW_MS = 1_716_630_591_000 + 180_000
 
 
 def test_template_has_a_row_per_current_or_scheduled_cluster() -> None:
-    ran = table_rows.runs(BINDING, {"member1": NOW_MS - 20_000})
+    ran = table_rows.runs(bindings.of(BINDING), {"member1": NOW_MS - 20_000})
 
     found = table_rows.template_listing("Deployment", [(TEMPLATE, ran, None)], NOW_MS)
 
@@ -126,7 +127,7 @@ def test_unplaced_template_has_a_row() -> None:
 
 def test_kinds_without_replicas_have_no_counts() -> None:
     found = table_rows.template_listing(
-        "ConfigMap", [(TEMPLATE, table_rows.runs(BINDING, {}), BINDING)], NOW_MS
+        "ConfigMap", [(TEMPLATE, table_rows.runs(bindings.of(BINDING), {}), bindings.of(BINDING))], NOW_MS
     )
 
     assert found.columns == ("NAME", "CLUSTER", "AGE", "ADOPTION")
@@ -168,25 +169,21 @@ def test_kind_and_name_map_to_one_key(kind: str, namespace: str, name: str, key:
 
 
 def test_exclusion_reasons_of_a_cluster_are_listed() -> None:
-    assert summaries.failures({"name": "a", "terminating": True, "failed": ["x"]}) == [
-        "the cluster is leaving",
-        "x",
-    ]
-    assert summaries.failures({"name": "a"}) == []
+    excluded = ClusterExplanation(name="a", terminating=True, failed=("x",))
+    assert summaries.failures(excluded) == ["the cluster is leaving", "x"]
+    assert summaries.failures(ClusterExplanation(name="a")) == []
 
 
 def test_event_is_summarised() -> None:
     clusters = [{"name": "member1", "replicas": 2}, {"name": "member2"}]
-    data = {
+    data: dict[str, object] = {
         "key": "default/foo-deployment",
         "mode": "Fresh",
         "clusters": clusters,
         "available": {"member1": 3},
     }
 
-    assert (
-        summaries.summary({"data": data}) == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
-    )
+    assert summaries.fields(data) == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
     assert summaries.event_name("io.reballast.schedule-decided.v1") == "schedule-decided"
 
 

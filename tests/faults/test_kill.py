@@ -14,8 +14,10 @@ import pytest
 from engine.cli import server_reads, table_rows
 from engine.cli.client import Client
 from engine.log import sqlite
+from engine.objects import bindings
+from engine.proof.verification import Report
 from events import codec, rebalance_decisions, specs
-from events.json_values import object_at, objects_at
+from events.json_values import Json, object_at, objects_at
 from tests import writes
 from tests.faults.load_objects import COUNT, POLICY, TAINT
 from tests.faults.loads import ABSENT, Ledger, Writer
@@ -63,7 +65,7 @@ def test_server_killed_at_random_times_keeps_all_acknowledged_writes(server: Ser
 
     _until_members_run_what_bindings_say(server.directory)
     with Client(server.directory) as client:
-        assert objects_at(client.verify(), "findings") == []
+        assert client.verify(Report).findings == []
     assert server.stop() == 0
     asyncio.run(_assert_nothing_is_there_twice(server.directory, ledger))
     assert len(ledger.applied) > KILLS
@@ -97,7 +99,7 @@ def _until_applied(ledger: Ledger, kind: str) -> None:
 def _assert_nothing_is_lost(directory: Path, ledger: Ledger) -> None:
     with Client(directory) as client:
         found = _states(client)
-        keys = [table_rows.binding_key(each) for each in server_reads.pages(client, "bindings")]
+        keys = [bindings.of(each).key for each in server_reads.pages(client, "bindings")]
     for name in {*ledger.acknowledged, *ledger.tried}:
         state = found.get(name, ABSENT)
         assert ledger.allows(name, state), (
@@ -135,14 +137,14 @@ def _until_members_run_what_bindings_say(directory: Path) -> None:
 
 def _wanted(client: Client) -> dict[tuple[str, str], int]:
     return {
-        (table_rows.binding_key(binding), str(each["name"])): int(str(each.get("replicas", 0)))
-        for binding in server_reads.pages(client, "bindings")
-        for each in objects_at(binding, "spec", "clusters")
+        (binding.key, each.name): each.replicas or 0
+        for binding in map(bindings.of, server_reads.pages(client, "bindings"))
+        for each in binding.spec.clusters
     }
 
 
 def _running(client: Client) -> dict[tuple[str, str], int]:
-    workloads = objects_at(client.get("members/workloads", limit=10_000), "items")
+    workloads = objects_at(client.get("members/workloads", Json, limit=10_000), "items")
     return {(str(each["key"]), str(each["cluster"])): int(str(each["ready"])) for each in workloads}
 
 

@@ -15,10 +15,12 @@ import yaml
 
 from engine.cli import failures, server_reads, table_rows
 from engine.cli.client import Client
+from engine.http.query.response_types import Listing
 from engine.log import sqlite, sqlite_table
 from engine.process.views import remote
+from engine.proof.verification import Report
 from events import codec, decisions, objects, specs
-from events.json_values import object_at, objects_at
+from events.json_values import object_at
 from tests import writes
 from tests.builders.manifests import config_map, deployment
 from tests.faults.load_objects import POLICY
@@ -146,7 +148,7 @@ def test_full_disk_refuses_writes_serves_queries_and_loses_nothing(tmp_path: Pat
 
     with Client(server.directory) as client:
         assert _texts(client) == written
-        assert objects_at(client.verify(), "findings") == []
+        assert client.verify(Report).findings == []
     assert server.stop() == 0
 
 
@@ -171,14 +173,14 @@ def test_full_views_disk_refuses_queries_with_a_reason_until_there_is_space(
         # The next query is refused without a wait.
         began_s = time.monotonic()
         with pytest.raises(failures.Failure, match="can't be written"):
-            client.get("objects")
+            client.get("objects", Listing)
         assert time.monotonic() - began_s < remote.PATIENCE_S
 
         resource.prlimit(child, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         # All writes are in the log, even the refused one, of which only the response failed.
         _until(lambda: len(_texts(client)) >= count)
         assert len(_texts(client)) <= count + 1
-        assert objects_at(client.verify(), "findings") == []
+        assert client.verify(Report).findings == []
     assert server.stop() == 0
 
 

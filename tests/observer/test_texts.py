@@ -1,8 +1,12 @@
 """Observations in one line, for timelines, the log and the pages."""
 
+from collections.abc import Mapping
+
+import msgspec
 import pytest
 
 from engine.http import summaries
+from engine.http.query.record_json import Entry
 from events.json_values import Json
 
 READY: Json = {"type": "Ready", "status": "True"}
@@ -35,6 +39,11 @@ REBALANCER: Json = {
 }
 
 
+def entry(event: str, data: Mapping[str, object]) -> Entry:
+    kind = f"io.reballast.{event}.v1"
+    return Entry(number=1, position="", key="", type=kind, data=msgspec.Raw(msgspec.json.encode(data)))
+
+
 @pytest.mark.parametrize(
     ("kind", "manifest", "shown"),
     [
@@ -55,17 +64,15 @@ REBALANCER: Json = {
 )
 def test_object_is_shown_by_its_state(kind: str, manifest: Json, shown: str) -> None:
     data = {"kind": kind, "namespace": "shop", "name": "web", "manifest": manifest}
-    entry: Json = {"type": "io.reballast.object-observed.v1", "data": data}
-    assert summaries.summary(entry, is_named=False) == shown
+    assert summaries.summary(entry("object-observed", data), is_named=False) == shown
 
 
 def test_name_is_left_out_of_a_timeline_only() -> None:
     data = {"kind": "Deployment", "namespace": "shop", "name": "web"}
-    entry: Json = {"type": "io.reballast.object-vanished.v1", "data": data}
-    assert summaries.summary(entry) == "Deployment shop/web: deleted"
+    assert summaries.summary(entry("object-vanished", data)) == "Deployment shop/web: deleted"
     event = {"kind": "Event", "namespace": "shop", "name": "web.17f3", "manifest": EVENT}
-    entry = {"type": "io.reballast.object-observed.v1", "data": event}
-    assert summaries.summary(entry) == "Event Deployment shop/web: ApplyPolicySucceed: done"
+    shown = summaries.summary(entry("object-observed", event))
+    assert shown == "Event Deployment shop/web: ApplyPolicySucceed: done"
 
 
 def test_compared_decision_is_shown_with_both_results_if_they_differ() -> None:
@@ -78,8 +85,7 @@ def test_compared_decision_is_shown_with_both_results_if_they_differ() -> None:
         "observed": karmada,
         "computed": ours,
     }
-    entry: Json = {"type": "io.reballast.decision-compared.v1", "data": data}
-    assert summaries.summary(entry, is_named=False) == "same: a: 2"
-    entry = {**entry, "data": {**data, "verdict": "race", "why": "decided earlier"}}
+    assert summaries.summary(entry("decision-compared", data), is_named=False) == "same: a: 2"
+    raced = {**data, "verdict": "race", "why": "decided earlier"}
     shown = "race (decided earlier): Karmada a: 2; Reballast NoClusterFit: no"
-    assert summaries.summary(entry, is_named=False) == shown
+    assert summaries.summary(entry("decision-compared", raced), is_named=False) == shown

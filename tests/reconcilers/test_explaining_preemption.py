@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import msgspec
 import pytest
 
 from engine.http import summaries
@@ -52,8 +51,7 @@ async def explained(story: Story, binding: str, at_number: int | None = None) ->
 
 async def said(story: Story, binding: str) -> list[str]:
     """Return the printed lines, with times shortened to the part that a story changes."""
-    found = msgspec.json.decode(msgspec.json.encode(await explained(story, binding)))
-    return list(_lines(summaries.preemption_lines(found)))
+    return list(_lines(summaries.preemption_lines(await explained(story, binding))))
 
 
 def _lines(story: Iterator[tuple[str, str]]) -> Iterator[str]:

@@ -10,8 +10,10 @@ from typing import Final
 
 from engine.cli import failures, server_reads, table_rows
 from engine.cli.client import Client
+from engine.http.query.response_types import Lag, ShardLag
 from engine.log.kafka import address, numbered_log
-from events.json_values import Json, object_at, objects_at
+from engine.proof.verification import Report
+from events.json_values import Json, object_at
 from tests import writes
 from tests.faults.load_objects import COUNT, POLICY
 from tests.projections import listing_checker
@@ -105,7 +107,7 @@ class Installation:
 
     def terms(self) -> dict[str, int]:
         """Return the term of each shard; empty if no replica answers."""
-        return {str(shard["shard"]): int(str(shard["term"])) for shard in self._shards()}
+        return {str(shard.shard): shard.term for shard in self._shards()}
 
     def with_output(self, why: str) -> str:
         """Return a failure message with the last output lines of each process."""
@@ -129,8 +131,8 @@ class Installation:
         assert first
         for api in self.apis:
             with Client(api.data) as client:
-                report = client.verify(views=True)
-            assert (report["findings"], report["differences"]) == ([], []), report
+                report = client.verify(Report, views=True)
+            assert (report.findings, report.differences) == ([], []), report
         wrong = [line for watcher in self.watchers for line in watcher.differences()]
         assert not wrong, wrong[:10]
         wrong = asyncio.run(_listed(self.log))
@@ -152,13 +154,13 @@ class Installation:
 
     def _lags(self) -> dict[int, tuple[int, int]]:
         """Return by shard the end of its specs and the offset its steps have reached; empty if no replica answers."""
-        return {int(str(shard["shard"])): _specs(shard) for shard in self._shards()}
+        return {shard.shard: _specs(shard) for shard in self._shards()}
 
-    def _shards(self) -> list[Json]:
+    def _shards(self) -> list[ShardLag]:
         """Return the progress of each shard as the first replica that answers reports it."""
         for api in self._early:
             with suppress(failures.Failure, OSError), Client(api.data) as client:
-                return objects_at(client.get("lag"), "shards")
+                return client.get("lag", Lag).shards
         return []
 
 
@@ -188,10 +190,10 @@ async def _listed(log: str) -> list[str]:
         )
 
 
-def _specs(shard: Json) -> tuple[int, int]:
-    for each in objects_at(shard, "inputs"):
-        if each["topic"] == "specs":
-            return int(str(each["end"])), int(str(each["taken"]))
+def _specs(shard: ShardLag) -> tuple[int, int]:
+    for each in shard.inputs:
+        if each.topic == "specs":
+            return each.end, each.taken
     return 0, 0
 
 
@@ -199,16 +201,11 @@ def _progress(api: Api) -> tuple[int, int, int] | None:
     """Return (records waiting to be folded or read, last number, folded number) of a replica; None if it fails."""
     try:
         with Client(api.data) as client:
-            lag = object_at(client.get("lag"))
+            lag = client.get("lag", Lag)
     except failures.Failure:
         return None
-    waiting = sum(
-        int(str(each["waiting"]))
-        for shard in objects_at(lag, "shards")
-        for each in objects_at(shard, "inputs")
-        if each["topic"] in _OWN
-    )
-    return int(str(lag["behind"])) + waiting, int(str(lag["lastNumber"])), int(str(lag["folded"]))
+    waiting = sum(each.waiting for shard in lag.shards for each in shard.inputs if each.topic in _OWN)
+    return lag.behind + waiting, lag.last_number, lag.folded
 
 
 def _texts(api: Api) -> dict[str, str]:

@@ -51,7 +51,7 @@ def running(state: states.State) -> Generator[Copy]:
 def _report(client: Client, cluster: str, running_there: Mapping[states.Binding, states.Running]) -> None:
     """Report what runs in a cluster, as its agent would."""
     path = f"agents/{quote(cluster, safe='')}"
-    if client.find(path) is None:
+    if client.find(path, messages.Cluster) is None:
         return
     by_key = {keys.full_name(*binding): found for binding, found in running_there.items()}
     reports = [
@@ -63,7 +63,7 @@ def _report(client: Client, cluster: str, running_there: Mapping[states.Binding,
         batch = messages.Reports(
             id=f"{_REPORT_ID}-{number}", reports=tuple(reports[number : number + messages.REPORTS_MAX])
         )
-        client.post(f"{path}/reports", msgspec.to_builtins(batch))
+        client.post(f"{path}/reports", batch, object)
 
 
 def _works(client: Client, path: str) -> Iterator[messages.Work]:

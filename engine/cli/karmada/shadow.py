@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 from cyclopts import App
@@ -23,7 +23,6 @@ from engine.observer import report as reports
 from engine.observer import shadow
 from engine.process import log_places
 from events import codec, keys, observations, shapes, topics
-from events.json_values import objects_at
 
 app = App(name="shadow", help=questions.SHADOW, help_format="plaintext")
 
@@ -73,12 +72,11 @@ def explain(
         return
     for heading, line in _head(found, is_ours=is_ours):
         output.print_wrapped(f"{heading}:", line, 11)
-    explanation = cast("object", msgspec.json.decode(msgspec.json.encode(found.explanation)))
     is_race = found.compared.verdict == shadow.RACE
     if is_race:
         output.print_line("")
         output.print_line(f"With the clusters of {found.clusters}, as Karmada decided:")
-    for group in objects_at(explanation, "groups"):
+    for group in found.explanation.groups if found.explanation else ():
         explanation_texts.show_group(group)
     if is_race:
         output.print_line("")
@@ -94,7 +92,7 @@ def _head(found: shadow.Explained, *, is_ours: bool) -> Iterator[tuple[str, str]
     yield "Decided", f"by {who}, written at resourceVersion {compared.version}, read at {compared.basis}"
     yield "Trigger", found.trigger or "none"
     yield "Replicas", str(found.replicas)
-    yield "Before", explanation_texts.counts(dict[str, object](found.previous))
+    yield "Before", explanation_texts.counts(found.previous)
     if is_ours:
         yield "Placed", reports.placed(compared.observed)
         return

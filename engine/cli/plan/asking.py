@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
@@ -127,7 +127,7 @@ def predicted(
     # Each report of a cluster changes its version, and at an earlier point of the log objects had others.
     requests = [_unversioned(each) for each in requests]
     body: Json = {"requests": requests, "failures": failed, "horizonMs": horizon_ms, "asOf": as_of, **drill}
-    plan = client.post("plans", body)
+    plan = client.post("plans", body, Json)
     path = f"plans/{plan['id']}"
     pause_s = _FIRST_POLL_S
     try:
@@ -135,7 +135,7 @@ def predicted(
             show_progress(f"planning: {int(str(plan.get('passedMs', 0))) // 1_000} s of virtual time")
             time.sleep(pause_s)
             pause_s = min(pause_s * 2, _POLL_S)
-            plan = cast("Json", client.get(path))
+            plan = client.get(path, Json)
     except BaseException:
         client.delete(path)
         raise

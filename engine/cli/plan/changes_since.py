@@ -7,9 +7,9 @@ from typing import Final
 from engine.cli import server_reads
 from engine.cli.client import Client
 from engine.http import summaries
+from engine.http.query.record_json import Entry
 from engine.plans.predictions import Prediction
 from events import clusters, codec, topics
-from events.json_values import Json
 
 _READ_MAX: Final = 10_000
 _REPORTS: Final = frozenset(
@@ -38,20 +38,20 @@ def changes_since(
         for topic in topics.FACT_TOPICS
         for entry in _records(client, "log", planned.number, topic=topic)
     ]
-    causes = {str(entry.get("cause", "")) for entry in history}
+    causes = {entry.cause for entry in history}
     names = _clusters(planned, workloads) | _clusters(now, workloads)
-    lasting = [entry for entry in facts if entry.get("type") not in _REPORTS]
-    matters = [entry for entry in facts if entry.get("position") in causes]
-    matters += [entry for entry in lasting if _topic(entry) == topics.CLUSTERS and entry.get("key") in names]
+    lasting = [entry for entry in facts if entry.type not in _REPORTS]
+    matters = [entry for entry in facts if entry.position in causes]
+    matters += [entry for entry in lasting if _topic(entry) == topics.CLUSTERS and entry.key in names]
     return _named([*own, *matters] or lasting)
 
 
-def _records(client: Client, path: str, after: int, **query: object) -> Iterable[Json]:
+def _records(client: Client, path: str, after: int, **query: object) -> Iterable[Entry]:
     return itertools.islice(server_reads.entries(client, path, start=after, **query), _READ_MAX)
 
 
-def _topic(entry: Json) -> str:
-    return str(entry.get("position", "")).partition("/")[0]
+def _topic(entry: Entry) -> str:
+    return entry.position.partition("/")[0]
 
 
 def _clusters(prediction: Prediction, workloads: Collection[str]) -> set[str]:
@@ -64,11 +64,11 @@ def _clusters(prediction: Prediction, workloads: Collection[str]) -> set[str]:
     }
 
 
-def _named(entries: Iterable[Json]) -> list[str]:
+def _named(entries: Iterable[Entry]) -> list[str]:
     """Return the newest record of each kind about each object, as text."""
     newest: dict[tuple[str, str], int] = {}
     for entry in entries:
-        about = str(entry.get("key", "")), summaries.event_name(str(entry.get("type", "")))
-        newest[about] = max(int(str(entry.get("number", 0))), newest.get(about, 0))
+        about = entry.key, summaries.event_name(entry.type)
+        newest[about] = max(entry.number, newest.get(about, 0))
     ordered = sorted(newest.items(), key=lambda item: item[1])
     return [f"{event} of {key} at number {number}" for (key, event), number in ordered]

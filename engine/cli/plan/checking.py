@@ -13,10 +13,11 @@ from msgspec import Struct
 from engine.cli import explanation_texts, failures, output, server_reads
 from engine.cli.client import Client
 from engine.cli.plan import applying
+from engine.objects.bindings import Binding
 from engine.plans import summaries
 from engine.plans.predictions import Prediction
 from events import codec, decisions, times
-from events.json_values import Json, objects_at
+from events.json_values import Json
 
 _PLACING: Final = frozenset(
     codec.catalogue.BY_STRUCT[struct].type
@@ -58,11 +59,11 @@ def checked(client: Client, plan: str) -> Check:
     if not followed:
         raise failures.Failure("nothing has followed from this plan", "apply it: reballast apply --plan FILE")
     predicted = {change.key: change.after for change in prediction.changed}
-    others = {_subject(entry) for entry in followed if entry.get("type") in _PLACING} - predicted.keys()
+    others = {entry.subject for entry in followed if entry.type in _PLACING} - predicted.keys()
     before = {key: _placed(client, key, prediction.number) for key in sorted(others)}
-    own = [entry for entry in followed if _subject(entry) in predicted or _subject(entry) in others]
-    number = max(int(str(entry["number"])) for entry in own or followed)
-    moments_ms = [times.from_text(str(entry["time"])) for entry in own]
+    own = [entry for entry in followed if entry.subject in predicted or entry.subject in others]
+    number = max(entry.number for entry in own or followed)
+    moments_ms = [times.from_text(entry.time) for entry in own]
     workloads = [
         Workload(key, clusters, _placed(client, key, number))
         for key, clusters in (predicted | before).items()
@@ -106,7 +107,7 @@ def _read(client: Client, plan: str) -> tuple[str, Prediction]:
     if Path(plan).exists():
         saved = applying.read(Path(plan))
         return saved.id, saved.prediction
-    kept = client.find(f"plans/{plan}")
+    kept = client.find(f"plans/{plan}", Json)
     if kept is None:
         raise failures.Failure(
             f"there is no file {plan}, and the server keeps no plan of this id",
@@ -116,16 +117,9 @@ def _read(client: Client, plan: str) -> tuple[str, Prediction]:
 
 
 def _placed(client: Client, key: str, number: int) -> dict[str, int]:
-    binding: Json = client.find(f"bindings/{key}", asOf=number) or {}
-    return {
-        str(each["name"]): int(str(each.get("replicas", 0)))
-        for each in objects_at(binding, "spec", "clusters")
-    }
-
-
-def _subject(entry: Json) -> str:
-    return str(entry.get("subject", ""))
+    binding = client.find(f"bindings/{key}", Binding, asOf=number) or Binding()
+    return {each.name: each.replicas or 0 for each in binding.spec.clusters}
 
 
 def _clusters(clusters: dict[str, int]) -> str:
-    return explanation_texts.counts(dict[str, object](sorted(clusters.items())))
+    return explanation_texts.counts(dict(sorted(clusters.items())))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, cast
 
+import msgspec
 from cyclopts import App, Parameter
 
 from engine.cli import apply, failures, kube_objects, options, output, results, server_reads
@@ -15,8 +16,9 @@ from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import applying, asking, checking, domains, showing
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.cli.results import Result
+from engine.objects import bindings
 from engine.plans import drills
-from events.json_values import Json, object_at
+from events.json_values import Json
 
 NOTHING: Final = 0
 CHANGES: Final = 2
@@ -172,7 +174,7 @@ def rebalance(
             "apiVersion": _REBALANCER.api_version,
             "kind": _REBALANCER.kind,
             "metadata": {"name": target.name},
-            "spec": {"workloads": workloads},
+            "spec": {"workloads": msgspec.to_builtins(workloads)},
         }
         return [kube_objects.result(target, "created", objects.create(target, value))]
 
@@ -193,16 +195,10 @@ def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
     return NOTHING if all(each.as_predicted for each in found.workloads) else CHANGES
 
 
-def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[Json]:
+def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[bindings.Template]:
     """Return references to the templates of bindings, as a WorkloadRebalancer names them."""
-    found: list[Json] = []
-    for binding in server_reads.pages(
-        objects.client, "bindings", labelSelector=selector, namespace=namespace
-    ):
-        resource = object_at(binding, "spec", "resource")
-        wanted = ("apiVersion", "kind", "namespace", "name")
-        found.append({name: resource[name] for name in wanted if resource.get(name)})
-    return found
+    found = server_reads.pages(objects.client, "bindings", labelSelector=selector, namespace=namespace)
+    return [bindings.of(binding).spec.resource for binding in found]
 
 
 def _planned(

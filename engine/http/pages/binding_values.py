@@ -1,12 +1,12 @@
 """Values for the pages about bindings: state, reason, and one bar for each cluster, all on one scale. No HTTP here."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from engine.domain import marks
-from events import keys
-from events.json_values import Json, at, condition, object_at, objects_at, texts
+from engine.objects.bindings import Binding, Report, Spec, Target
 
 BAR_PIXELS_MAX: Final = 240
 
@@ -49,92 +49,73 @@ class Row(Struct, frozen=True, kw_only=True):
     marks: list[str]
 
 
-def rows(bindings: list[Json]) -> list[Row]:
+def rows(bindings: Sequence[Binding]) -> list[Row]:
     """The rows of a page. The longest bar has ``BAR_PIXELS_MAX`` pixels; a replica has the same width in all bars."""
     widest = max((_most(binding) for binding in bindings), default=0)
     return [_row(binding, widest) for binding in bindings]
 
 
-def conditions(binding: Json) -> list[Json]:
-    return objects_at(binding, "status", "conditions")
-
-
-def _row(binding: Json, widest: int) -> Row:
-    spec = object_at(binding, "spec")
-    metadata, resource = object_at(binding, "metadata"), object_at(spec, "resource")
-    scheduled = condition(binding, "Scheduled")
+def _row(binding: Binding, widest: int) -> Row:
+    spec, namespace = binding.spec, binding.metadata.namespace
+    scheduled = binding.status.condition("Scheduled")
     bars = _bars(binding, widest)
-    namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
-    is_scheduled = scheduled.get("status") == "True"
+    is_scheduled = scheduled.status == "True"
     return Row(
-        key=keys.full_name(namespace, name),
-        kind=str(resource.get("kind")),
+        key=binding.key,
+        kind=spec.resource.kind,
         namespace=namespace,
-        name=str(resource.get("name")),
-        state=("scheduled" if is_scheduled else "failed") if scheduled else _unplaced(spec),
-        reason="" if is_scheduled else str(scheduled.get("reason", "")),
-        message="" if is_scheduled else str(scheduled.get("message", "")),
-        replicas=_count(spec, "replicas"),
+        name=spec.resource.name,
+        state=("scheduled" if is_scheduled else "failed") if scheduled.type else _unplaced(spec),
+        reason="" if is_scheduled else scheduled.reason,
+        message="" if is_scheduled else scheduled.message,
+        replicas=spec.replicas,
         ready=sum(bar.ready or 0 for bar in bars if not bar.leaving),
         bars=bars,
         marks=_marks(spec),
     )
 
 
-def _unplaced(spec: Json) -> str:
+def _unplaced(spec: Spec) -> str:
     """The state of a binding without a scheduling result: required by another binding as its dependency, or waiting."""
-    return "required" if spec.get("requiredBy") else "waiting"
+    return "required" if spec.required_by else "waiting"
 
 
-def _marks(spec: Json) -> list[str]:
-    suspension = object_at(spec, "suspension")
-    only = texts(at(suspension, "dispatchingOnClusters", "clusterNames"))
-    marks = ["suspended"] if suspension.get("dispatching") else []
+def _marks(spec: Spec) -> list[str]:
+    only = spec.suspension.dispatching_on_clusters.cluster_names
+    marks = ["suspended"] if spec.suspension.dispatching else []
     if only:
         marks.append("suspended on " + ", ".join(only))
-    tasks = objects_at(spec, "gracefulEvictionTasks")
-    marks += [f"leaves {task.get('fromCluster')}: {task.get('reason')}" for task in tasks]
-    needs = objects_at(spec, "requiredBy")
-    return marks + [f"required by {need.get('namespace')}/{need.get('name')}" for need in needs]
+    marks += [f"leaves {task.from_cluster}: {task.reason}" for task in spec.graceful_eviction_tasks]
+    return marks + [f"required by {need.namespace}/{need.name}" for need in spec.required_by]
 
 
-def _bars(binding: Json, widest: int) -> list[Bar]:
+def _bars(binding: Binding, widest: int) -> list[Bar]:
     """Bars of its assigned clusters, of clusters where it is a dependency, then of those it is leaving."""
-    spec = object_at(binding, "spec")
-    targets = {str(target["name"]): target for target in objects_at(spec, "clusters")}
-    for need in objects_at(spec, "requiredBy"):
-        for target in objects_at(need, "clusters"):
-            targets.setdefault(str(target["name"]), target)
-    reports = {str(target["clusterName"]): target for target in _reports(binding)}
-    left = [name for name, report in reports.items() if name not in targets and _is_there(report)]
-    return [_bar(name, targets.get(name), reports.get(name, {}), widest) for name in (*targets, *left)]
+    targets = binding.targets
+    reports = {report.cluster_name: report for report in binding.status.aggregated_status}
+    left = [name for name, report in reports.items() if name not in targets and report.count("replicas")]
+    return [_bar(name, targets.get(name), reports.get(name, Report()), widest) for name in (*targets, *left)]
 
 
-def _bar(name: str, target: Json | None, report: Json, widest: int) -> Bar:
-    numbers = object_at(report, "status")
-    desired = _count(target or {}, "replicas") if target is not None else 0
-    running, ready = _count(numbers, "replicas"), _count(numbers, "readyReplicas")
+def _bar(name: str, target: Target | None, report: Report, widest: int) -> Bar:
+    desired = target.replicas if target is not None else 0
+    running, ready = report.count("replicas"), report.count("readyReplicas")
     return Bar(
         cluster=name,
         wanted=desired,
         running=running,
         ready=ready,
         pending=max((desired or 0) - (ready or 0), 0),
-        applied=bool(report.get("applied")),
+        applied=report.applied,
         leaving=target is None,
         wanted_pixels=_pixels(max(desired or 0, running or 0), widest),
         ready_pixels=_pixels(ready or 0, widest),
     )
 
 
-def _is_there(report: Json) -> bool:
-    """Whether the cluster still reports replicas."""
-    return bool(_count(object_at(report, "status"), "replicas"))
-
-
-def _most(binding: Json) -> int:
-    desired = (_count(each, "replicas") or 0 for each in objects_at(binding, "spec", "clusters"))
-    running = (_count(object_at(each, "status"), "replicas") or 0 for each in _reports(binding))
+def _most(binding: Binding) -> int:
+    desired = (each.replicas or 0 for each in binding.spec.clusters)
+    running = (each.count("replicas") or 0 for each in binding.status.aggregated_status)
     return max((*desired, *running), default=0)
 
 
@@ -143,18 +124,9 @@ def _pixels(count: int, widest: int) -> int:
     return max(BAR_PIXELS_MAX * count // max(widest, 1), 2) if count else 0
 
 
-def _reports(binding: Json) -> list[Json]:
-    return objects_at(binding, "status", "aggregatedStatus")
-
-
-def _count(fields: Json, name: str) -> int | None:
-    value = fields.get(name)
-    return value if isinstance(value, int) else None
-
-
-def policy(binding: Json) -> str:
+def policy(binding: Binding) -> str:
     """The policy that claims a binding, as ``PropagationPolicy default/nginx``; empty if there is none."""
-    claim = marks.claiming_policy(object_at(binding, "metadata", "annotations"))
+    claim = marks.claiming_policy(binding.metadata.annotations)
     if claim is None:
         return ""
     return f"{claim.kind} {claim.namespace}/{claim.name}" if claim.namespace else f"{claim.kind} {claim.name}"

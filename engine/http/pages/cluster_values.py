@@ -2,10 +2,12 @@
 
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
-from events.json_values import Json, condition, object_at, objects_at, texts
+from engine.objects import clusters
+from engine.objects.bindings import Condition
 
 METER_PIXELS: Final = 120
 _FIRST: Final = ("cpu", "memory", "pods")
@@ -14,6 +16,18 @@ _BYTES: Final = frozenset({"memory", "ephemeral-storage", "storage"})
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _KIBI: Final = 1024
 _MILLI: Final = 1_000
+
+
+class _Status(clusters.ClusterStatus, frozen=True, kw_only=True, rename="camel"):
+    conditions: tuple[Condition, ...] = ()
+
+
+class Cluster(Struct, frozen=True, kw_only=True):
+    """A Cluster object with its conditions."""
+
+    metadata: clusters.ClusterMetadata
+    spec: clusters.ClusterSpec = clusters.ClusterSpec()
+    status: _Status = _Status()
 
 
 class Meter(Struct, frozen=True, kw_only=True):
@@ -38,36 +52,43 @@ class Row(Struct, frozen=True, kw_only=True):
     meters: list[Meter]
 
 
-def row(cluster: Json) -> Row:
-    """The row of a Cluster object."""
-    metadata, spec, status = (object_at(cluster, name) for name in ("metadata", "spec", "status"))
-    ready = condition(cluster, "Ready")
-    location = [spec.get("provider"), spec.get("region"), ", ".join(texts(spec.get("zones")))]
-    state = ("ready" if ready.get("status") == "True" else "failed") if ready else "waiting"
-    message = "" if state == "ready" else str(ready.get("message", "no report yet"))
-    if leaving := metadata.get("deletionTimestamp"):
-        state, message = "leaving", f"since {leaving}; removed once its workloads are gone"
+def row(cluster: Cluster) -> Row:
+    """The row of a cluster."""
+    metadata, spec = cluster.metadata, cluster.spec
+    ready = next((each for each in cluster.status.conditions if each.type == "Ready"), None)
+    location = [spec.provider, spec.region, ", ".join(spec.zones)]
+    state = "waiting" if ready is None else "ready" if ready.status == "True" else "failed"
+    message = "no report yet" if ready is None else "" if state == "ready" else ready.message
+    if metadata.deletion_timestamp:
+        state, message = (
+            "leaving",
+            f"since {metadata.deletion_timestamp}; removed once its workloads are gone",
+        )
     return Row(
-        name=str(metadata.get("name")),
+        name=metadata.name,
         state=state,
         message=message,
-        location=" / ".join(str(piece) for piece in location if piece),
-        labels=[f"{name}={value}" for name, value in sorted(object_at(metadata, "labels").items())],
-        taints=[_taint(taint) for taint in objects_at(spec, "taints")],
-        meters=_meters(object_at(status, "resourceSummary")),
+        location=" / ".join(filter(None, location)),
+        labels=[f"{name}={value}" for name, value in sorted(metadata.labels.items())],
+        taints=[taint.text for taint in spec.taints],
+        meters=_meters(cluster.status.resource_summary or clusters.ResourceSummary()),
     )
 
 
-def _meters(summary: Json) -> list[Meter]:
-    allocatable = object_at(summary, "allocatable")
+def read(document: object) -> Cluster:
+    return msgspec.convert(document, Cluster)
+
+
+def _meters(summary: clusters.ResourceSummary) -> list[Meter]:
+    allocatable = summary.allocatable
     names = [name for name in _FIRST if name in allocatable] + sorted(set(allocatable) - set(_FIRST))
     return [_meter(name, summary) for name in names[:_METERS_MAX]]
 
 
-def _meter(resource: str, summary: Json) -> Meter:
+def _meter(resource: str, summary: clusters.ResourceSummary) -> Meter:
     allocatable, allocated, allocating = (
-        quantity.nano_units(str(object_at(summary, name).get(resource, "0")))
-        for name in ("allocatable", "allocated", "allocating")
+        quantity.nano_units(str(amounts.get(resource, "0")))
+        for amounts in (summary.allocatable, summary.allocated, summary.allocating)
     )
     used = allocated + allocating
     return Meter(
@@ -97,8 +118,3 @@ def _amount(resource: str, nano: int) -> str:
         unit += 1
     tenths = 10 * count // _KIBI**unit
     return f"{tenths // 10}{f'.{tenths % 10}' if tenths % 10 else ''} {_UNITS[unit]}"
-
-
-def _taint(taint: Json) -> str:
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint.get('key')}{value}:{taint.get('effect')}"

@@ -10,7 +10,6 @@ from engine.http import summaries as record_summaries
 from engine.http.plans.jobs import Plan, State
 from engine.plans import drills, predictions, summaries
 from events import times
-from events.json_values import Json
 
 BAR_PIXELS: Final = 240
 WORKLOADS_MAX: Final = 200
@@ -198,12 +197,11 @@ def _pixels(count: int, most: int) -> int:
 
 
 def _event(event: predictions.PredictedEvent) -> Event:
-    entry: Json = {"data": event.data}
     return Event(
         after=summaries.duration(event.after_ms),
         name=record_summaries.event_name(event.type),
         subject=event.subject,
-        summary=record_summaries.summary(entry),
+        summary=record_summaries.fields(event.data),
     )
 
 

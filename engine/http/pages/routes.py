@@ -22,6 +22,7 @@ from engine.http.query import parameters, record_pages
 from engine.http.query.routes import read_query
 from engine.http.query.view_reads import Reader
 from engine.http.services import Services
+from engine.objects import bindings
 from events import topics
 from events.json_values import at, object_at, objects_at
 from projections import observed_bindings, query
@@ -102,7 +103,7 @@ class _Pages:
         if not is_own:
             page = await self._observed_bindings(options.continue_, state)
         values = {
-            "rows": binding_values.rows(page.items),
+            "rows": binding_values.rows([bindings.of(item) for item in page.items]),
             "is_own": is_own,
             "link": "/bindings/" if is_own else "/timeline/",
             "more": _more(page.after, state),
@@ -126,10 +127,11 @@ class _Pages:
         if state.shown <= _EXPLAINED_AT_ONCE_RECORDS:
             explained = await self._explained(key, state)
         events, left_out = await self._events(key, state)
+        binding = bindings.of(document)
         values = {
-            "row": binding_values.rows([document])[0],
-            "conditions": binding_values.conditions(document),
-            "policy": binding_values.policy(document),
+            "row": binding_values.rows([binding])[0],
+            "conditions": binding.status.conditions,
+            "policy": binding_values.policy(binding),
             "explanation": explained,
             "events": events,
             "left_out": left_out,
@@ -159,7 +161,7 @@ class _Pages:
 
     async def clusters(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
         page = await self._list(query.list_clusters, options, state)
-        rows = [cluster_values.row(item) for item in page.items]
+        rows = [cluster_values.row(cluster_values.read(item)) for item in page.items]
         values = {"rows": rows, "more": _more(page.after, state), "width": cluster_values.METER_PIXELS}
         return "clusters.html", values, follow(topics.CLUSTERS)
 

@@ -1,11 +1,13 @@
 """Values for timelines and explanations on the pages. No HTTP here."""
 
-import msgspec
+from collections.abc import Mapping, Sequence
+
 from msgspec import Struct
 
 from engine.http import summaries
 from engine.http.query.record_json import Entry
-from events.json_values import Json, object_at, objects_at, texts
+from engine.placement.explanations import ClusterExplanation, GroupExplanation
+from engine.reconcilers.explanation import Explained
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -51,66 +53,64 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 def event(entry: Entry) -> Event:
-    plain = msgspec.json.decode(msgspec.json.encode(entry), type=Json)
     return Event(
         number=entry.number,
         time=entry.time,
         name=summaries.event_name(entry.type) or "malformed",
         position=entry.position,
         cause=entry.cause,
-        summary=summaries.summary(plain, is_named=False),
+        summary=summaries.summary(entry, is_named=False),
     )
 
 
-def explanation(explained: Struct) -> Explanation:
+def explanation(explained: Explained) -> Explanation:
     """Convert the inquiry's explanation for display."""
-    document = msgspec.json.decode(msgspec.json.encode(explained), type=Json)
-    basis, mode = object_at(document, "basis"), document.get("mode")
+    basis, mode = explained.basis, explained.mode
     facts = [
-        ("Result", _counts(object_at(document, "clusters"))),
-        ("Before", _counts(object_at(document, "previous"))),
-        ("Trigger", f"{document.get('trigger')}{f' ({mode})' if mode else ''}"),
-        ("Overrides", _by_name(object_at(document, "overrides"))),
-        ("Required by", _by_name(object_at(document, "requiredBy"))),
-        ("Message", str(document.get("message") or "")),
-        *summaries.preemption_lines(document),
-        ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
-        ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
+        ("Result", _counts(explained.clusters)),
+        ("Before", _counts(explained.previous)),
+        ("Trigger", f"{explained.trigger}{f' ({mode})' if mode else ''}"),
+        ("Overrides", _by_name(explained.overrides)),
+        ("Required by", _by_name(explained.required_by)),
+        ("Message", explained.message),
+        *summaries.preemption_lines(explained),
+        ("Decided", f"{basis.time}, number {basis.number} of the log"),
+        ("Basis", f"step {basis.step} of shard {basis.shard}, rules {basis.release}"),
     ]
-    groups = [_group(group) for group in objects_at(document, "explanation", "groups")]
+    groups = [_group(group) for group in explained.explanation.groups] if explained.explanation else []
     return Explanation(facts=[fact for fact in facts if fact[1]], groups=groups)
 
 
-def _group(group: Json) -> Group:
-    name = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
-    steps = ", ".join(f"{step.get('kind')} of {step.get('seats')}" for step in objects_at(group, "steps"))
+def _group(group: GroupExplanation) -> Group:
+    name = f"Group {group.affinity_name}" if group.affinity_name else "Clusters"
+    steps = ", ".join(f"{step.kind} of {step.seats}" for step in group.steps)
     return Group(
         title=f"{name}: {steps}" if steps else name,
-        error=str(group.get("error") or ""),
-        seats=[_seat(step) for step in objects_at(group, "clusters")],
+        error=group.error,
+        seats=[_seat(cluster) for cluster in group.clusters],
     )
 
 
-def _seat(cluster: Json) -> Seat:
-    def number(name: str) -> str:
-        return str(cluster.get(name, ""))
-
+def _seat(cluster: ClusterExplanation) -> Seat:
     return Seat(
-        cluster=number("name"),
-        chosen=bool(cluster.get("replicas"))
-        or (cluster.get("selected") is True and "replicas" not in cluster),
-        replicas=number("replicas"),
-        weight=number("weight"),
-        kept=number("kept"),
-        capacity=number("allocatable"),
-        score=number("score"),
+        cluster=cluster.name,
+        chosen=bool(cluster.replicas) or (cluster.selected and cluster.replicas is None),
+        replicas=_number(cluster.replicas),
+        weight=_number(cluster.weight),
+        kept=_number(cluster.kept),
+        capacity=_number(cluster.allocatable),
+        score=_number(cluster.score),
         failed=summaries.failures(cluster),
     )
 
 
-def _counts(clusters: Json) -> str:
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _counts(clusters: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: {count}" for name, count in clusters.items()) or "nowhere"
 
 
-def _by_name(lists: Json) -> str:
-    return "; ".join(f"{name}: {', '.join(texts(names))}" for name, names in lists.items())
+def _by_name(lists: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{name}: {', '.join(names)}" for name, names in lists.items())

@@ -30,7 +30,7 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     trace: str = ""
     plan: str = ""
     fault: str = ""
-    data: msgspec.Raw | None = None
+    data: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     content: str = ""
 
 
@@ -62,9 +62,9 @@ def entry(record: StoredRecord) -> Entry:
     )
 
 
-def _data(value: bytes) -> tuple[msgspec.Raw | None, str]:
+def _data(value: bytes) -> tuple[msgspec.Raw | msgspec.UnsetType, str]:
     try:
         msgspec.json.decode(value)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None, base64.b64encode(value).decode()
+        return msgspec.UNSET, base64.b64encode(value).decode()
     return msgspec.Raw(value), ""

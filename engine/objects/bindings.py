@@ -1,0 +1,127 @@
+"""ResourceBindings and ClusterResourceBindings (work.karmada.io/v1alpha2): the fields that clients show or copy.
+
+Decoding ignores all other fields. Each kind has a status of its own, so those that clusters report stay JSON.
+"""
+
+import msgspec
+from msgspec import Struct
+
+from engine.objects import policies
+from events import keys
+
+
+class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Name, marks and creation of an object; only cluster-scoped kinds have no namespace."""
+
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    creation_timestamp: str = ""
+
+
+class Template(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The template of a binding."""
+
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """An assigned cluster; kinds without replicas have no number."""
+
+    name: str
+    replicas: int | None = None
+
+
+class Dependent(Struct, frozen=True, kw_only=True):
+    """A binding that requires this one in its clusters."""
+
+    namespace: str = ""
+    name: str = ""
+    clusters: tuple[Target, ...] = ()
+
+
+class EvictionTask(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A graceful eviction."""
+
+    from_cluster: str = ""
+    reason: str = ""
+
+
+class Spec(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The template, its clusters, and what keeps it from them."""
+
+    resource: Template = Template()
+    replicas: int | None = None
+    clusters: tuple[Target, ...] = ()
+    required_by: tuple[Dependent, ...] = ()
+    graceful_eviction_tasks: tuple[EvictionTask, ...] = ()
+    suspension: policies.Suspension = policies.Suspension()
+
+
+class Condition(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A condition of an object."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str = ""
+
+
+class Report(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The state of the workload in one cluster; ``status`` is that of the kind."""
+
+    cluster_name: str = ""
+    applied: bool = False
+    applied_message: str = ""
+    health: str = ""
+    status: dict[str, object] = {}
+
+    def count(self, name: str) -> int | None:
+        """Return a number of the status; None if it has none of this name."""
+        value = self.status.get(name)
+        return value if isinstance(value, int) else None
+
+
+class Status(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Conditions, the observed affinity group, and the reports of the clusters."""
+
+    conditions: tuple[Condition, ...] = ()
+    scheduler_observing_affinity_name: str = ""
+    aggregated_status: tuple[Report, ...] = ()
+
+    def condition(self, kind: str) -> Condition:
+        """Return the condition of a type; an empty one if there is none."""
+        return next((each for each in self.conditions if each.type == kind), Condition())
+
+
+class Binding(Struct, frozen=True, kw_only=True):
+    """A binding, namespaced or cluster-scoped."""
+
+    kind: str = ""
+    metadata: Metadata = Metadata()
+    spec: Spec = Spec()
+    status: Status = Status()
+
+    @property
+    def targets(self) -> dict[str, Target]:
+        """The assigned clusters, then those in which other bindings depend on this one, by name."""
+        found = {target.name: target for target in self.spec.clusters}
+        for dependent in self.spec.required_by:
+            for target in dependent.clusters:
+                found.setdefault(target.name, target)
+        return found
+
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return keys.full_name(self.metadata.namespace, self.metadata.name)
+
+
+def of(document: object) -> Binding:
+    """Read a binding; raises msgspec.ValidationError if it is invalid."""
+    return msgspec.convert(document, Binding)
