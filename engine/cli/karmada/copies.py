@@ -48,7 +48,7 @@ def running(state: states.State) -> Generator[Copy]:
             yield Copy(directory, _notes(report))
 
 
-def _report(client: Client, cluster: str, running_there: Mapping[states.Binding, states.Running]) -> None:
+def _report(client: Client, cluster: str, running_there: Mapping[states.Place, states.Running]) -> None:
     """Report what runs in a cluster, as its agent would."""
     path = f"agents/{quote(cluster, safe='')}"
     if client.find(path, messages.Cluster) is None:

@@ -15,6 +15,7 @@ from engine.cli.karmada.states import State
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Problem, Result
 from engine.domain import bindings
+from engine.objects import bindings as stored_bindings
 from events import keys
 from events.json_values import Json, object_at
 
@@ -174,7 +175,7 @@ def moved(client: Client, state: State) -> list[Moved]:
     before: list[Moved] | None = None
     while True:
         ours = {
-            states.place_of(value): dict(states.placement_of(value).clusters)
+            states.place_of(value): states.placement_of(stored_bindings.of(value)).clusters
             for value in server_reads.pages(client, "bindings")
         }
         found = [

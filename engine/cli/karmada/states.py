@@ -12,9 +12,12 @@ from engine.agent.discovery import Resource, group_kind, preferred
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.member_api import MemberApi
 from engine.cli import failures
-from engine.domain import bindings, marks, namespaces
+from engine.domain import marks, namespaces
+from engine.domain.bindings import DEFAULT_SCHEDULER, OURS, SCHEDULERS
 from engine.karmada import unsupported
 from engine.log import port, reading
+from engine.objects import bindings
+from engine.objects.bindings import Binding
 from engine.observer import observation
 from events import codec, imported_placements, keys, observations, shapes, topics
 from events.json_values import Json, at, object_at, objects_at
@@ -51,10 +54,35 @@ _NAMED_MAX: Final = 5
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 
-Binding = tuple[str, str]
-"""Namespace and name of a binding."""
+Place = tuple[str, str]
+"""Namespace and name of an object."""
 
 _GroupKind = tuple[str, str]
+
+
+class _BoundSpec(bindings.Spec, frozen=True, kw_only=True):
+    placement: Json = {}
+
+    @property
+    def placement_json(self) -> bytes:
+        """The placement as JSON; equal placements have equal bytes."""
+        return msgspec.json.encode(self.placement, order="sorted")
+
+
+class _Bound(Binding, frozen=True, kw_only=True):
+    """A binding of the control plane, with its placement."""
+
+    spec: _BoundSpec = _BoundSpec()
+
+    @property
+    def place(self) -> Place:
+        return self.metadata.namespace, self.metadata.name
+
+    @property
+    def template(self) -> tuple[_GroupKind, Place]:
+        """Group and kind of the template, and its namespace and name."""
+        resource = self.spec.resource
+        return group_kind(resource.api_version, resource.kind), (resource.namespace, resource.name)
 
 
 class Running(Struct, frozen=True):
@@ -72,8 +100,8 @@ class State(Struct, frozen=True):
     """
 
     objects: list[Json]
-    placements: dict[Binding, imported_placements.ImportedPlacement]
-    running: dict[str, dict[Binding, Running]]
+    placements: dict[Place, imported_placements.ImportedPlacement]
+    running: dict[str, dict[Place, Running]]
     notes: list[str]
 
 
@@ -172,36 +200,31 @@ def clean(value: Json) -> Json:
     return {name: item for name, item in value.items() if name != "status"} | {"metadata": metadata}
 
 
-def place_of(binding: Json) -> Binding:
+def place_of(value: Json) -> Place:
     """Return namespace and name of an object."""
-    metadata = object_at(binding, "metadata")
+    metadata = object_at(value, "metadata")
     return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
 
 
-def placement_of(binding: Json) -> imported_placements.ImportedPlacement:
-    """Return where a binding is placed."""
-    clusters = {
-        str(target["name"]): _count(target.get("replicas"))
-        for target in objects_at(binding, "spec", "clusters")
-    }
-    status = object_at(binding, "status")
-    return imported_placements.ImportedPlacement(
-        clusters, str(status.get("schedulerObservingAffinityName", "")), _policy_of(binding)
-    )
+def placement_of(binding: Binding) -> imported_placements.ImportedPlacement:
+    """Return where a binding is placed; it has no policy if it only follows others."""
+    clusters = {target.name: target.replicas or 0 for target in binding.spec.clusters}
+    affinity = binding.status.scheduler_observing_affinity_name
+    policy = marks.claiming_policy(binding.metadata.annotations)
+    return imported_placements.ImportedPlacement(clusters, affinity, policy)
 
 
-def _policy_of(binding: Json) -> shapes.PolicyRef | None:
-    """Return the policy that claims a binding's template; None for one that only follows others."""
-    return marks.claiming_policy(object_at(binding, "metadata", "annotations"))
+def _bound(found: Mapping[_GroupKind, Sequence[Json]]) -> list[_Bound]:
+    return [msgspec.convert(value, _Bound) for kind in _BINDINGS for value in found.get(kind, ())]
 
 
 def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
     """Arrange all objects of a control plane, by group and kind."""
-    bound_values = [value for kind in _BINDINGS for value in found.get(kind, ())]
+    all_bound = _bound(found)
     policies = [value for kind in _POLICIES for value in found.get(kind, ())]
     lazy = {_reference(value) for value in policies if at(value, "spec", _ACTIVATION) == _LAZY}
-    placements = {place_of(value): _taken_over_placement(value, lazy) for value in bound_values}
-    bound = {_template_of(value): place_of(value) for value in bound_values}
+    placements = {each.place: _taken_over_placement(each, lazy) for each in all_bound}
+    bound = {each.template: each.place for each in all_bound}
     kinds = _template_kinds(found)
     copied = [value for kind in _KINDS for value in found.get(kind, ())]
     for value in found.get(_DEFINITIONS, ()):
@@ -215,8 +238,8 @@ def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
     copied = [value for value in copied if not _is_own(value)]
     deleted = [value for value in copied if at(value, "metadata", _DELETED)]
     copied = [value for value in copied if not at(value, "metadata", _DELETED)]
-    notes = _notes(bound_values, lazy) + _being_deleted(deleted)
-    return State(copied, placements, _running(bound_values), notes)
+    notes = _notes(all_bound, lazy) + _being_deleted(deleted)
+    return State(copied, placements, _running(all_bound), notes)
 
 
 def _reference(policy: Json) -> shapes.PolicyRef:
@@ -225,14 +248,13 @@ def _reference(policy: Json) -> shapes.PolicyRef:
 
 
 def _taken_over_placement(
-    binding: Json, lazy: Collection[shapes.PolicyRef]
+    binding: _Bound, lazy: Collection[shapes.PolicyRef]
 ) -> imported_placements.ImportedPlacement:
     """Return where a binding is placed, with the placement that it has of a lazy policy."""
     taken = placement_of(binding)
-    placement = at(binding, "spec", "placement")
-    if taken.policy not in lazy or not placement:
+    if taken.policy not in lazy or not binding.spec.placement:
         return taken
-    return structs.replace(taken, placement=msgspec.json.encode(placement, order="sorted").decode())
+    return structs.replace(taken, placement=binding.spec.placement_json.decode())
 
 
 def _being_deleted(values: Iterable[Json]) -> list[str]:
@@ -248,42 +270,32 @@ def _some(names: Sequence[str]) -> str:
 
 def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]]) -> set[_GroupKind]:
     """Return the groups and kinds that policies select, and those of the templates of bindings."""
-    kinds = {_template_of(value)[0] for kind in _BINDINGS for value in found.get(kind, ())}
+    kinds = {binding.template[0] for binding in _bound(found)}
     for kind in _POLICIES:
         for value in found.get(kind, ()):
             kinds.update(map(_group_kind, objects_at(value, "spec", "resourceSelectors")))
     return kinds
 
 
-def _template_of(binding: Json) -> tuple[_GroupKind, Binding]:
-    """Return the kind of a binding's template, and its namespace and name."""
-    resource = object_at(binding, "spec", "resource")
-    return _group_kind(resource), (str(resource.get("namespace", "")), str(resource.get("name")))
-
-
-def _running(bound: Iterable[Json]) -> dict[str, dict[Binding, Running]]:
+def _running(bound: Iterable[_Bound]) -> dict[str, dict[Place, Running]]:
     """Return what runs in each cluster, as Karmada aggregated it from the members' reports."""
-    found: dict[str, dict[Binding, Running]] = {}
-    for value in bound:
-        for item in objects_at(value, "status", "aggregatedStatus"):
-            status, cluster = object_at(item, "status"), str(item.get("clusterName"))
-            healthy = item.get("health") != "Unhealthy"
-            active = _count(status.get("active"))
-            replicas = _count(status.get("replicas")) or active
-            running = Running(replicas, _count(status.get("readyReplicas")) or active, healthy)
-            found.setdefault(cluster, {})[place_of(value)] = running
+    found: dict[str, dict[Place, Running]] = {}
+    for binding in bound:
+        for report in binding.status.aggregated_status:
+            active = report.count("active") or 0
+            replicas, ready = report.count("replicas") or active, report.count("readyReplicas") or active
+            running = Running(replicas, ready, report.health != "Unhealthy")
+            found.setdefault(report.cluster_name, {})[binding.place] = running
     return found
 
 
-def _notes(bound: Sequence[Json], lazy: Collection[shapes.PolicyRef]) -> list[str]:
+def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[str]:
     """Return what of the bindings can't be taken over."""
-    evicting = [
-        keys.full_name(*place_of(value)) for value in bound if at(value, "spec", "gracefulEvictionTasks")
-    ]
+    evicting = [binding.key for binding in bound if binding.spec.graceful_eviction_tasks]
     placements: dict[shapes.PolicyRef | None, set[bytes]] = {}
-    for value in bound:
-        text = msgspec.json.encode(at(value, "spec", "placement"), order="sorted")
-        placements.setdefault(_policy_of(value), set()).add(text)
+    for binding in bound:
+        policy = marks.claiming_policy(binding.metadata.annotations)
+        placements.setdefault(policy, set()).add(binding.spec.placement_json)
     held = [
         f"{ref.kind} {ref.name}: templates that have an older placement of it stay where they are until they are "
         "decided again, and then get the new one"
@@ -296,13 +308,13 @@ def _notes(bound: Sequence[Json], lazy: Collection[shapes.PolicyRef]) -> list[st
 
 def scheduler_of(policy: Json) -> str:
     """Return the scheduler that a policy names."""
-    return str(at(policy, "spec", SCHEDULER) or bindings.DEFAULT_SCHEDULER)
+    return str(at(policy, "spec", SCHEDULER) or DEFAULT_SCHEDULER)
 
 
 def taken_over(state: State, scheduler: str) -> State:
     """Return the state with the policies that name a scheduler as policies of the engine."""
     objects = [
-        {**value, "spec": {**object_at(value, "spec"), SCHEDULER: bindings.OURS}}
+        {**value, "spec": {**object_at(value, "spec"), SCHEDULER: OURS}}
         if value["kind"] in POLICY_KINDS and scheduler_of(value) == scheduler
         else value
         for value in state.objects
@@ -314,7 +326,7 @@ def undecided(objects: Iterable[Json]) -> list[str]:
     """Return a note about the policies whose workloads the engine leaves to another scheduler."""
     named: dict[str, list[str]] = {}
     for value in objects:
-        if value["kind"] in POLICY_KINDS and scheduler_of(value) not in bindings.SCHEDULERS:
+        if value["kind"] in POLICY_KINDS and scheduler_of(value) not in SCHEDULERS:
             named.setdefault(scheduler_of(value), []).append(keys.full_name(*place_of(value)))
     return [
         f"workloads of {_some(sorted(names))} are not decided here and stay where they are: their policies name "
@@ -345,10 +357,6 @@ def _without_digests(value: Json) -> Json:
 
 def _group_kind(value: Json) -> _GroupKind:
     return group_kind(str(value.get("apiVersion")), str(value.get("kind")))
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _is_own(value: Json) -> bool:
