@@ -4,11 +4,15 @@ The rules are those of Karmada's default interpreter. Kinds without a rule (Job,
 custom resources) count as healthy once they are applied.
 """
 
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
 from msgspec import Struct, structs
 
-from engine.objects import status_fields
+from engine.objects import bindings, status_fields
 from events import shapes, status_values
-from events.json_values import Json, as_count, as_text, at, object_at, objects_at
+from events.json_values import Json, as_count, as_text, at, object_at
 
 
 class ObjectState(Struct, frozen=True, kw_only=True):
@@ -49,88 +53,174 @@ def object_state(value: Json, reading: shapes.Reading | None = None) -> ObjectSt
     )
 
 
+class _Metadata(Struct, frozen=True):
+    generation: int = 0
+
+
+class _RollingUpdate(Struct, frozen=True):
+    partition: int = 0
+
+
+class _UpdateStrategy(Struct, frozen=True, rename="camel"):
+    rolling_update: _RollingUpdate | None = None
+
+    @property
+    def partition(self) -> int:
+        return self.rolling_update.partition if self.rolling_update else 0
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    replicas: int = 1
+    type: str = ""
+    update_strategy: _UpdateStrategy = _UpdateStrategy()
+
+
+class _Address(Struct, frozen=True):
+    ip: str = ""
+    hostname: str = ""
+
+
+class _LoadBalancer(Struct, frozen=True):
+    ingress: tuple[_Address, ...] = ()
+
+
+class _Status(Struct, frozen=True, rename="camel"):
+    """The fields of all kinds with a rule; each kind has some of them."""
+
+    replicas: int = 0
+    updated_replicas: int = 0
+    ready_replicas: int = 0
+    available_replicas: int = 0
+    observed_generation: int = 0
+    desired_number_scheduled: int = 0
+    updated_number_scheduled: int = 0
+    number_ready: int = 0
+    number_available: int = 0
+    active: int = 0
+    ready: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    phase: str = ""
+    load_balancer: _LoadBalancer = _LoadBalancer()
+    conditions: tuple[bindings.Condition, ...] = ()
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether an external address has been assigned."""
+        return any(entry.ip or entry.hostname for entry in self.load_balancer.ingress)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a Pod is ready or has succeeded."""
+        ready = any(each.type == "Ready" and each.status == "True" for each in self.conditions)
+        return self.phase == "Succeeded" or (self.phase == "Running" and ready)
+
+
+class _BuiltIn(Struct, frozen=True):
+    """An object of a kind with a rule."""
+
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether the status refers to the newest generation of the spec."""
+        return self.status.observed_generation >= self.metadata.generation
+
+
 def _built_in_state(value: Json) -> ObjectState:
-    status, spec = object_at(value, "status"), object_at(value, "spec")
-    match as_text(value.get("apiVersion")), as_text(value.get("kind")):
-        case "apps/v1", "Deployment":
-            return _replicated(value, status, _wanted(spec))
-        case "apps/v1", "StatefulSet":
-            return _stateful(value, status, spec)
-        case "apps/v1", "ReplicaSet":
-            available = as_count(status.get("availableReplicas"))
-            return ObjectState(
-                replicas=as_count(status.get("replicas")),
-                updated=as_count(status.get("replicas")),
-                ready=as_count(status.get("readyReplicas")),
-                available=available,
-                healthy=_is_observed(value, status) and available >= _wanted(spec),
-            )
-        case "apps/v1", "DaemonSet":
-            return _daemons(value, status)
-        case "batch/v1", "Job":
-            return _job(status)
-        case "v1", "Pod":
-            well = _is_well(status)
-            return ObjectState(replicas=1, updated=1, ready=int(well), available=int(well), healthy=well)
-        case _ if (well := _health(value, spec, status)) is not None:
-            return ObjectState(healthy=well)
-        case _:
-            return _unknown(spec, status)
+    rule = _RULES.get((as_text(value.get("apiVersion")), as_text(value.get("kind"))))
+    if rule is None:
+        return _unknown(object_at(value, "spec"), object_at(value, "status"))
+    return rule(msgspec.convert(value, _BuiltIn))
 
 
-def _job(status: Json) -> ObjectState:
-    active = as_count(status.get("active"))
-    ready = as_count(status.get("ready"))
+def _deployment(value: _BuiltIn) -> ObjectState:
+    return _replicated(value, value.spec.replicas)
+
+
+def _replica_set(value: _BuiltIn) -> ObjectState:
+    status = value.status
+    return ObjectState(
+        replicas=status.replicas,
+        updated=status.replicas,
+        ready=status.ready_replicas,
+        available=status.available_replicas,
+        healthy=value.is_observed and status.available_replicas >= value.spec.replicas,
+    )
+
+
+def _job(value: _BuiltIn) -> ObjectState:
+    active, ready = value.status.active, value.status.ready
     return ObjectState(replicas=active, updated=active, ready=ready, available=ready)
 
 
-def _health(value: Json, spec: Json, status: Json) -> bool | None:
-    """Whether an object of a kind without replicas is healthy; None for kinds without a rule."""
-    match as_text(value.get("apiVersion")), as_text(value.get("kind")):
-        case "v1", "Service":
-            return spec.get("type") != "LoadBalancer" or _is_reachable(status)
-        case "networking.k8s.io/v1", "Ingress":
-            return _is_reachable(status)
-        case "v1", "PersistentVolumeClaim":
-            return status.get("phase") == "Bound"
-        case "policy/v1", "PodDisruptionBudget":
-            return as_count(status.get("currentHealthy")) >= as_count(status.get("desiredHealthy"))
-        case _:
-            return None
+def _pod(value: _BuiltIn) -> ObjectState:
+    well = value.status.is_running
+    return ObjectState(replicas=1, updated=1, ready=int(well), available=int(well), healthy=well)
 
 
-def _replicated(value: Json, status: Json, desired: int) -> ObjectState:
-    updated, available = as_count(status.get("updatedReplicas")), as_count(status.get("availableReplicas"))
+def _replicated(value: _BuiltIn, desired: int) -> ObjectState:
+    status = value.status
+    updated, available = status.updated_replicas, status.available_replicas
     return ObjectState(
-        replicas=as_count(status.get("replicas")),
+        replicas=status.replicas,
         updated=updated,
-        ready=as_count(status.get("readyReplicas")),
+        ready=status.ready_replicas,
         available=available,
-        healthy=_is_observed(value, status) and updated >= desired and available >= updated,
+        healthy=value.is_observed and updated >= desired and available >= updated,
     )
 
 
-def _stateful(value: Json, status: Json, spec: Json) -> ObjectState:
+def _stateful(value: _BuiltIn) -> ObjectState:
     """A StatefulSet with a partition updates only the ordinals from there on; all replicas must be available."""
-    desired = _wanted(spec)
-    partition = as_count(at(spec, "updateStrategy", "rollingUpdate", "partition"))
-    state = _replicated(value, status, desired - partition)
+    desired = value.spec.replicas
+    state = _replicated(value, desired - value.spec.update_strategy.partition)
     return structs.replace(state, healthy=state.healthy and state.available >= desired)
 
 
-def _daemons(value: Json, status: Json) -> ObjectState:
-    desired = as_count(status.get("desiredNumberScheduled"))
-    updated, available = (
-        as_count(status.get("updatedNumberScheduled")),
-        as_count(status.get("numberAvailable")),
-    )
+def _daemons(value: _BuiltIn) -> ObjectState:
+    status = value.status
+    desired, updated = status.desired_number_scheduled, status.updated_number_scheduled
+    available = status.number_available
     return ObjectState(
         replicas=desired,
         updated=updated,
-        ready=as_count(status.get("numberReady")),
+        ready=status.number_ready,
         available=available,
-        healthy=_is_observed(value, status) and updated >= desired and available >= updated,
+        healthy=value.is_observed and updated >= desired and available >= updated,
     )
+
+
+def _service(value: _BuiltIn) -> ObjectState:
+    return ObjectState(healthy=value.spec.type != "LoadBalancer" or value.status.is_reachable)
+
+
+def _ingress(value: _BuiltIn) -> ObjectState:
+    return ObjectState(healthy=value.status.is_reachable)
+
+
+def _volume_claim(value: _BuiltIn) -> ObjectState:
+    return ObjectState(healthy=value.status.phase == "Bound")
+
+
+def _disruption_budget(value: _BuiltIn) -> ObjectState:
+    return ObjectState(healthy=value.status.current_healthy >= value.status.desired_healthy)
+
+
+_RULES: Final[dict[tuple[str, str], Callable[[_BuiltIn], ObjectState]]] = {
+    ("apps/v1", "Deployment"): _deployment,
+    ("apps/v1", "StatefulSet"): _stateful,
+    ("apps/v1", "ReplicaSet"): _replica_set,
+    ("apps/v1", "DaemonSet"): _daemons,
+    ("batch/v1", "Job"): _job,
+    ("v1", "Pod"): _pod,
+    ("v1", "Service"): _service,
+    ("networking.k8s.io/v1", "Ingress"): _ingress,
+    ("v1", "PersistentVolumeClaim"): _volume_claim,
+    ("policy/v1", "PodDisruptionBudget"): _disruption_budget,
+}
 
 
 def _unknown(spec: Json, status: Json) -> ObjectState:
@@ -143,29 +233,3 @@ def _unknown(spec: Json, status: Json) -> ObjectState:
         ready=as_count(status.get("readyReplicas")),
         available=as_count(status.get("availableReplicas", status.get("readyReplicas"))),
     )
-
-
-def _wanted(spec: Json) -> int:
-    return as_count(spec["replicas"]) if "replicas" in spec else 1
-
-
-def _is_reachable(status: Json) -> bool:
-    """Whether an external address has been assigned."""
-    ingress = objects_at(status, "loadBalancer", "ingress")
-    return any(entry.get("ip") or entry.get("hostname") for entry in ingress)
-
-
-def _is_observed(value: Json, status: Json) -> bool:
-    """Whether the status refers to the newest generation of the spec."""
-    return as_count(status.get("observedGeneration")) >= as_count(at(value, "metadata", "generation"))
-
-
-def _is_well(status: Json) -> bool:
-    if status.get("phase") == "Succeeded":
-        return True
-    ready = any(_is_true(condition, "Ready") for condition in objects_at(status, "conditions"))
-    return status.get("phase") == "Running" and ready
-
-
-def _is_true(condition: Json, kind: str) -> bool:
-    return condition.get("type") == kind and condition.get("status") == "True"
