@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document, generated from the table of queries and the structs."""
 
 import re
-from typing import Final
+from typing import Final, TypeAlias, TypedDict
 
 import msgspec
 
@@ -19,6 +19,44 @@ from engine.simulation.lists import Pod, WorkloadStatus
 from events import envelope, schemas
 from events.json_values import Json
 from events.release import RELEASE
+
+
+class MediaType(TypedDict, total=False):
+    """A form of a body."""
+
+    schema: Json
+
+
+class Response(TypedDict, total=False):
+    """A response, by the media types of its body."""
+
+    description: str
+    content: dict[str, MediaType]
+
+
+class RequestBody(TypedDict):
+    """The body of a request, by its media types."""
+
+    required: bool
+    content: dict[str, MediaType]
+
+
+Parameter = TypedDict("Parameter", {"name": str, "in": str, "required": bool, "schema": Json})
+
+
+class Operation(TypedDict, total=False):
+    """A method of a path."""
+
+    summary: str
+    operationId: str
+    security: list[dict[str, list[str]]]
+    parameters: list[Parameter]
+    responses: dict[str, Response]
+    requestBody: RequestBody
+
+
+Paths: TypeAlias = dict[str, dict[str, Operation]]
+"""Operations by path and method."""
 
 _TEXT: Final = "text/plain"
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
@@ -79,11 +117,11 @@ def _anything(kind: type) -> Json:
     raise NotImplementedError(kind)
 
 
-def _question_paths() -> Json:
-    paths: Json = {}
+def _question_paths() -> Paths:
+    paths: Paths = {}
     for question in QUESTIONS:
         paths[PREFIX + _plain(question.path)] = {"get": _question(question)}
-    live: Json = {
+    live: Operation = {
         "summary": "Stream records as they are appended, as server-sent events.",
         "operationId": "live",
         "parameters": _parameters(parameters.LiveQuery),
@@ -93,7 +131,7 @@ def _question_paths() -> Json:
     return paths
 
 
-def _question(question: Question) -> Json:
+def _question(question: Question) -> Operation:
     named = _PARAMETER.findall(question.path)
     refusals = (400, 404) if named else (400,)
     return {
@@ -104,53 +142,48 @@ def _question(question: Question) -> Json:
     }
 
 
-def _member_paths() -> Json:
+def _member_paths() -> Paths:
     """The routes of simulated members."""
-    paths: Json = {}
+    paths: Paths = {}
     for route in member_routes.ROUTES:
-        operation: Json = {
+        operation: Operation = {
             "summary": route.summary,
             "operationId": route.operation,
             "parameters": [*_path_parameters(route.path), *(_parameters(route.query) if route.query else [])],
             "responses": _responses(_items(route.gives), 400, 404, 413),
         }
         if route.request is not None:
-            schema = {"$ref": schemas.REF.format(name=route.request.__name__)}
-            operation["requestBody"] = {"required": True, "content": {envelope.JSON: {"schema": schema}}}
+            operation["requestBody"] = _body(route.request)
         paths[PREFIX + route.path] = {route.method.lower(): operation}
     return paths
 
 
-def _agent_paths() -> Json:
+def _agent_paths() -> Paths:
     """The routes of agents."""
-    paths: Json = {}
+    paths: Paths = {}
     for route in routes.ROUTES:
-        content: Json = _content(route.gives)
+        content = _content(route.gives)
         if route.is_feed:
-            content = {
-                "description": "The stream, one JSON object per line.",
-                "content": {routes.NDJSON: {"schema": {"$ref": schemas.REF.format(name=route.gives)}}},
-            }
-        operation: Json = {
+            content = _content(route.gives, "The stream, one JSON object per line.", routes.NDJSON)
+        operation: Operation = {
             "summary": route.summary,
             "operationId": route.operation,
             "parameters": [*_path_parameters(route.path), *(_parameters(route.query) if route.query else [])],
             "responses": _responses(content, 400, 401, 403, 404, 413, 422, 429, 503),
         }
         if route.request is not None:
-            schema = {"$ref": schemas.REF.format(name=route.request.__name__)}
-            operation["requestBody"] = {"required": True, "content": {envelope.JSON: {"schema": schema}}}
+            operation["requestBody"] = _body(route.request)
         paths.setdefault(PREFIX + route.path, {route.method.lower(): operation})
     return paths
 
 
-def _plan_paths() -> Json:
+def _plan_paths() -> Paths:
     """The routes of plans."""
-    paths: dict[str, Json] = {}
+    paths: Paths = {}
     for route in plan_routes.ROUTES:
-        success: Json = {"description": "Done."} if route.gives == "Nothing" else _content(route.gives)
+        success: Response = {"description": "Done."} if route.gives == "Nothing" else _content(route.gives)
         answers = _responses(success, *((400, 413, 422, 429) if route.method == "POST" else (404,)))
-        operation: Json = {
+        operation: Operation = {
             "summary": route.summary,
             "operationId": route.operation,
             "parameters": _path_parameters(route.path),
@@ -159,44 +192,45 @@ def _plan_paths() -> Json:
             },
         }
         if route.method == "POST":
-            schema = {"$ref": schemas.REF.format(name=plan_routes.PlanRequest.__name__)}
-            operation["requestBody"] = {"required": True, "content": {envelope.JSON: {"schema": schema}}}
+            operation["requestBody"] = _body(plan_routes.PlanRequest)
         paths.setdefault(PREFIX + route.path, {})[route.method.lower()] = operation
-    return {**paths}
+    return paths
 
 
-def _items(name: str) -> Json:
+def _items(name: str) -> Response:
     """The response schema of a list of this type."""
     items: Json = {"type": "array", "items": {"$ref": schemas.REF.format(name=name)}}
     schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
     return {"description": "The response.", "content": {envelope.JSON: {"schema": schema}}}
 
 
-def _other_paths() -> Json:
-    text: Json = {"content": {_TEXT: {"schema": {"type": "string"}}}}
-    open_to_all: Json = {"security": []}
-    ready = {"200": {"description": "Ready.", **text}, "503": {"description": "Not yet.", **text}}
+def _other_paths() -> Paths:
+    ready, not_ready, figures = (_text(description) for description in ("Ready.", "Not yet.", "Figures."))
     return {
-        "/healthz": {"get": {"operationId": "healthz", **open_to_all, "responses": {"200": ready["200"]}}},
-        "/readyz": {"get": {"operationId": "readyz", **open_to_all, "responses": ready}},
-        "/metrics": {
-            "get": {"operationId": "metrics", "responses": _responses({"description": "Figures.", **text})}
+        "/healthz": {"get": {"operationId": "healthz", "security": [], "responses": {"200": ready}}},
+        "/readyz": {
+            "get": {"operationId": "readyz", "security": [], "responses": {"200": ready, "503": not_ready}}
         },
+        "/metrics": {"get": {"operationId": "metrics", "responses": _responses(figures)}},
     }
+
+
+def _text(description: str) -> Response:
+    return {"description": description, "content": {_TEXT: {"schema": {"type": "string"}}}}
 
 
 def _plain(path: str) -> str:
     return _PARAMETER.sub(r"{\1}", path)
 
 
-def _path_parameters(path: str) -> list[Json]:
+def _path_parameters(path: str) -> list[Parameter]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
         for name in _PARAMETER.findall(path)
     ]
 
 
-def _parameters(query: type[msgspec.Struct]) -> list[Json]:
+def _parameters(query: type[msgspec.Struct]) -> list[Parameter]:
     """The query parameters: one for each field of the struct."""
     (root,), components = msgspec.json.schema_components([query], ref_template="{name}")
     schema = components[str(root["$ref"])]
@@ -207,13 +241,16 @@ def _parameters(query: type[msgspec.Struct]) -> list[Json]:
     ]
 
 
-def _content(name: str) -> Json:
-    return {
-        "description": "The response.",
-        "content": {envelope.JSON: {"schema": {"$ref": schemas.REF.format(name=name)}}},
-    }
+def _content(name: str, description: str = "The response.", media_type: str = envelope.JSON) -> Response:
+    schema: Json = {"$ref": schemas.REF.format(name=name)}
+    return {"description": description, "content": {media_type: {"schema": schema}}}
 
 
-def _responses(success: Json, *refusals: int) -> Json:
-    refused: Json = {**_content("Refused"), "description": "Refused, with the reason."}
+def _body(request: type[msgspec.Struct]) -> RequestBody:
+    schema: Json = {"$ref": schemas.REF.format(name=request.__name__)}
+    return {"required": True, "content": {envelope.JSON: {"schema": schema}}}
+
+
+def _responses(success: Response, *refusals: int) -> dict[str, Response]:
+    refused = _content("Refused", "Refused, with the reason.")
     return {"200": success, **{str(status): refused for status in (*refusals, 401, 414)}}
