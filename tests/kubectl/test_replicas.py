@@ -14,11 +14,10 @@ from tests.kubectl import streams
 from tests.kubectl.control_planes import ControlPlane, launched, replica
 from tests.kubectl.streams import Json
 from tests.kubectl.test_rights import OF_ROBOT
-from tests.rounds import ROUNDS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-KILLS: Final = 3 * ROUNDS
+ROUNDS: Final = 5
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 
 
@@ -131,7 +130,7 @@ def test_watch_continues_at_another_replica_after_a_kill(
                 writing.post(MAPS, json=config_map(name)).raise_for_status()
                 wanted.append(name)
 
-        for turn in range(KILLS):
+        for turn in range(ROUNDS):
             mortal.wait_until(mortal.answers)
             with streams.client(mortal.data / "kubeconfig") as dying:
                 write(1)

@@ -16,14 +16,13 @@ from tests import recordings
 from tests.observer.playback import Playback, playing
 from tests.observer.test_command import KUBECONFIG, run
 from tests.observer.test_observer import shown
-from tests.rounds import ROUNDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 Place = tuple[str, str, str]
 
-KILLS: Final = 6
-SIDE_BY_SIDE: Final = ROUNDS
+KILLS: Final = 10
+SIDE_BY_SIDE: Final = 2
 FIRST: Final = 150
 COUNT: Final = 600
 READY_S: Final = 60

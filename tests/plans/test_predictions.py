@@ -12,7 +12,7 @@ from events import codec, decisions, records, shapes, topics
 from tests.rounds import ROUNDS
 from tests.simulation import moves, profiles, world
 
-_SEEDS = 200 * ROUNDS
+_SEEDS = 500 * ROUNDS
 _BATCH = 50
 _MOVES_BEFORE = 15
 _CHANGES = 3

@@ -9,19 +9,17 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from engine.bench.karmada_api import binding, divided
 from engine.log import memory
 from tests.observer.test_command import KUBECONFIG, run
-from tests.rounds import ROUNDS
 from tests.scheduler.api import Api, serving
 from tests.scheduler.test_scheduler import karmada, scheduled, scheduling, until, writes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-KILLS: Final = 6 * ROUNDS
+ROUNDS = 20
 
 
 @asynccontextmanager
@@ -50,7 +48,7 @@ async def test_killed_scheduler_loses_nothing_and_writes_nothing_twice(tmp_path:
     api, directory, kubeconfig = karmada(), tmp_path / "data", tmp_path / "karmada.config"
     async with serving(api) as access:
         await asyncio.to_thread(kubeconfig.write_text, KUBECONFIG % access.server)
-        for number in range(KILLS):
+        for number in range(ROUNDS):
             async with running(kubeconfig, directory):
                 for index in range(5):
                     name = f"web{number}-{index}"
@@ -69,7 +67,7 @@ async def test_killed_scheduler_loses_nothing_and_writes_nothing_twice(tmp_path:
     observed = [each["data"]["name"] for each in records if "object-observed" in each["type"]]
     assert {each["metadata"]["name"] for each in api.of_kind("resourcebindings")} <= set(observed)
     made = [each["data"]["name"] for each in records if "decision-made" in each["type"]]
-    assert len(made) >= len(set(made)) == 5 * KILLS
+    assert len(made) >= len(set(made)) == 5 * ROUNDS
 
 
 async def test_frozen_scheduler_is_replaced_and_writes_nothing_when_it_continues(tmp_path: Path) -> None:
