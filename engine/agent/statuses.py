@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from engine.objects import bindings, status_fields
 from events import shapes, status_values
-from events.json_values import Json, as_count, as_text, at, object_at
+from events.json_values import Json, as_count, as_text, at, object_at, without_nulls
 
 
 class ObjectState(Struct, frozen=True, kw_only=True):
@@ -133,7 +133,21 @@ def _built_in_state(value: Json) -> ObjectState:
     rule = _RULES.get((as_text(value.get("apiVersion")), as_text(value.get("kind"))))
     if rule is None:
         return _unknown(object_at(value, "spec"), object_at(value, "status"))
-    return rule(msgspec.convert(value, _BuiltIn))
+    read = _read(value)
+    return ObjectState(healthy=False) if read is None else rule(read)
+
+
+def _read(value: Json) -> _BuiltIn | None:
+    """Return an object as its rule reads it; None if a field has another type than in the kind's schema."""
+    try:
+        return msgspec.convert(value, _BuiltIn)
+    except msgspec.ValidationError:
+        pass
+    try:
+        # Null is as good as absent, but is seldom written.
+        return msgspec.convert(without_nulls(value), _BuiltIn)
+    except msgspec.ValidationError:
+        return None
 
 
 def _deployment(value: _BuiltIn) -> ObjectState:

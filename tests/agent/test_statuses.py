@@ -199,3 +199,13 @@ def test_unreadable_quantities_count_as_zero() -> None:
     assert member_capacity.pod_of({"spec": {"containers": "none"}}) == member_capacity.Pod(
         "", (("pods", 10**9),)
     )
+
+
+def test_null_fields_of_a_status_count_as_absent() -> None:
+    found = value("apps/v1", "Deployment", {"replicas": None}, {**REPLICAS, "conditions": None})
+    assert statuses.object_state({**found, "metadata": {"generation": 0}}).ready == REPLICAS["readyReplicas"]
+
+
+@pytest.mark.parametrize("status", [{"readyReplicas": "two"}, {"conditions": ["Ready"]}, {"loadBalancer": 3}])
+def test_status_that_does_not_fit_its_kind_is_unhealthy(status: Json) -> None:
+    assert not statuses.object_state(value("apps/v1", "Deployment", {"replicas": 2}, status)).healthy
