@@ -167,12 +167,13 @@ def test_ages_are_relative_to_the_as_of_time(shell: Shell, tmp_path: Path) -> No
     shell("get", "deploy", "aged", "--as-of", "1h", code=1)
 
 
-def test_completion_scripts_contain_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    for shell in ("bash", "zsh", "fish"):
-        assert main.run(["completion", shell]) == failures.OK
-        script = capsys.readouterr().out
-        assert "rebalance" in script or "unjoin" in script
-        assert "--as-of" in script or "as-of" in script
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_contain_the_commands(capsys: pytest.CaptureFixture[str], shell: str) -> None:
+    assert main.run(["completion", shell]) == failures.OK
+    script = capsys.readouterr().out
+    assert "rebalance" in script or "unjoin" in script
+    assert "--as-of" in script or "as-of" in script
 
 
 def test_up_prints_the_command_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from engine.agent.agent_metrics import Figures
 from engine.agent.kubeconfigs import Access
-from engine.log.kafka.numbered_log import SequenceCounts
+from engine.log.kafka import sequence
 from engine.log.kafka.replica_metrics import SequenceFigures
 from engine.loop_lag import LoopLag
 from engine.plans import drills
@@ -42,7 +42,7 @@ async def shown() -> dict[str, set[str]]:
     found = labels(WorkerMetrics(story.worker, story.log).collect())
     found |= labels(LoopLag().collect())
     found |= labels(Figures(["member1"]).collect())
-    found |= labels(SequenceFigures(lambda: SequenceCounts(7, 3, 0, 2)).collect())
+    found |= labels(SequenceFigures(lambda: sequence.Counts(7, 3, 0, 2)).collect())
     observed = observing.Observed(
         "karmada", Access(server="http://127.0.0.1:1"), observing.Scheduling("reballast", "karmada-system")
     )
