@@ -59,3 +59,6 @@ class WorkSuspended(_WorkEvent, frozen=True, kw_only=True):
 
     term: shapes.Count
     step: shapes.Count
+
+
+Work = WorkApplied | WorkRemoved | WorkSuspended

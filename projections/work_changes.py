@@ -16,8 +16,6 @@ from projections.works import Where, Works
 Reports = dict[str, decisions.MemberStatus]
 """The last reports on a binding by cluster."""
 
-Word = events.WorkApplied | events.WorkRemoved | events.WorkSuspended
-
 _NO_REPORTS: Final[Reports] = {}
 
 
@@ -58,7 +56,7 @@ class WorkChanges:
         self._bindings = bindings
         self._changed = changed
 
-    def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: Word) -> None:
+    def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: events.Work) -> None:
         """Fold a counted work of a binding."""
         where = (self._member(data.cluster), key_id)
         before = self._works.get(where)

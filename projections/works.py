@@ -95,7 +95,7 @@ class Works:
         number: int,
         at_ms: int,
         head: Envelope,
-        data: events.WorkApplied | events.WorkRemoved | events.WorkSuspended,
+        data: events.Work,
         binding: Binding | None,
     ) -> None:
         """Fold a counted work of a binding; ``where`` are the key ids of its cluster and the binding.

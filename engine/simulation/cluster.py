@@ -39,12 +39,10 @@ from engine.simulation.state import (
 from engine.works.templates import EMPTY, PRIORITY_CLASS, Template
 from events import clusters, shapes, works
 
-Work = works.WorkApplied | works.WorkRemoved | works.WorkSuspended
-
 
 def apply_work(
     state: MemberState,
-    work: Work,
+    work: works.Work,
     at_ms: int,
     *,
     template: Template = EMPTY,

@@ -12,7 +12,6 @@ from msgspec import structs
 
 from engine.log import port, reading
 from engine.simulation import member_history, recovery, specs, state
-from engine.simulation.cluster import Work
 from engine.simulation.counted_works import CountingWorks
 from engine.simulation.state import MemberState, ReportCause
 from engine.works import manifests, template_loading
@@ -41,7 +40,7 @@ class WorkContents(NamedTuple):
         yield from self.loaded.values()
         yield from (each.template for each in self.rendered.values())
 
-    def of(self, work: Work) -> tuple[Work, Template, str]:
+    def of(self, work: works.Work) -> tuple[works.Work, Template, str]:
         """Return a work as its overrides change it, its template, and why its overrides cannot be carried out."""
         if not isinstance(work, works.WorkApplied):
             return work, template_loading.EMPTY, ""
@@ -58,7 +57,7 @@ class Contents(NamedTuple):
     renderer: manifests.Renderer
 
     async def read(
-        self, found: Sequence[Work], running: Mapping[template_loading.TemplatePosition, Template]
+        self, found: Sequence[works.Work], running: Mapping[template_loading.TemplatePosition, Template]
     ) -> WorkContents:
         """Return the content of works; ``running`` templates are known."""
         applied = [work for work in found if isinstance(work, works.WorkApplied)]
@@ -109,7 +108,7 @@ async def rebuild(
     return states, behind, unseen
 
 
-def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
+def work_in(record: StoredRecord) -> tuple[works.Work, envelope.Envelope] | None:
     """Return the work in a record of ``works`` and its envelope; None if it is not a work."""
     decoded = codec.decode(record)
     match decoded:

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from engine.domain import marks
 from engine.simulation import (
-    cluster,
     faults,
     kept_fields,
     orphans,
@@ -158,7 +157,7 @@ def take_writes(history: History, before: int) -> None:
                 _take_pod_deletion(history, unmanaged.key_of(owner), slot, write.at_ms)
 
 
-def take_work(history: History, work: cluster.Work, at_ms: int, cause: ReportCause) -> None:
+def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause) -> None:
     """Fold one work of the member; earlier writes have been folded (``take_writes``)."""
     version = (work.term, work.step)
     past = history.workloads.get(work.key)

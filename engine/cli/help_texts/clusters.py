@@ -75,7 +75,7 @@ them all off.
 
 HEAL: Final = """Take all faults off a simulated cluster.
 
-It catches up with what it missed, and says again what was lost.
+It applies the works that it missed, and sends lost reports again.
 
     reballast heal member1
 """

@@ -124,7 +124,7 @@ policies, as if they had always been so. Nothing is written, no server needed.
 Exit code: 0 all is the same, 2 something differs, 1 error.
 """
 
-REPLAY: Final = """Compute what the log says again, from the first event on.
+REPLAY: Final = """Fold the log again, from the first event on.
 
 The views are folded again, up to now or to a number or time, and counted.
 

@@ -127,7 +127,7 @@ async def _of_api(access: Access) -> State:
         fixed = (*_KINDS, *_BINDINGS, _DEFINITIONS)
         found = {kind: await _listed(api, served.get(kind)) for kind in fixed}
         notes: list[str] = []
-        for kind in sorted(_template_kinds(found) - found.keys()):
+        for kind in sorted(_template_kinds(found, _bound(found)) - found.keys()):
             found[kind] = await _listed_if_allowed(api, served.get(kind), notes)
         others = [each for kind, each in sorted(served.items()) if kind not in found and _is_karmadas(each)]
         for each in others:
@@ -225,7 +225,7 @@ def _state(found: Mapping[_GroupKind, Sequence[Json]]) -> State:
     lazy = {_reference(value) for value in policies if at(value, "spec", _ACTIVATION) == _LAZY}
     placements = {each.place: _taken_over_placement(each, lazy) for each in all_bound}
     bound = {each.template: each.place for each in all_bound}
-    kinds = _template_kinds(found)
+    kinds = _template_kinds(found, all_bound)
     copied = [value for kind in _KINDS for value in found.get(kind, ())]
     for value in found.get(_DEFINITIONS, ()):
         spec = object_at(value, "spec")
@@ -268,9 +268,9 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
-def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]]) -> set[_GroupKind]:
+def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]], bound: Iterable[_Bound]) -> set[_GroupKind]:
     """Return the groups and kinds that policies select, and those of the templates of bindings."""
-    kinds = {binding.template[0] for binding in _bound(found)}
+    kinds = {binding.template[0] for binding in bound}
     for kind in _POLICIES:
         for value in found.get(kind, ()):
             kinds.update(map(_group_kind, objects_at(value, "spec", "resourceSelectors")))

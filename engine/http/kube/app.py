@@ -145,7 +145,7 @@ class _Entrance:
     async def answer(self, request: Request) -> Response:
         # The path below this application's root, since it may be mounted in another application.
         path = f"/{request.path_params['path']}"
-        user = await _user(self._known, request, path)
+        user = await self._user(request, path)
         authentication.keep(request, user)
         if path not in _OPEN:
             self._meter.spend(user)
@@ -154,13 +154,12 @@ class _Entrance:
             answered.ended = self._meter.watch(user)
         return answered
 
-
-async def _user(known: Users, request: Request, path: str) -> User:
-    """The user of a request: anonymous for health and version, and without credentials for ``cluster-info``."""
-    is_anonymous = path == CLUSTER_INFO_PATH and "authorization" not in request.headers
-    if path in _OPEN or is_anonymous:
-        return authentication.ANONYMOUS
-    return await known.authenticate(request)
+    async def _user(self, request: Request, path: str) -> User:
+        """The user of a request: anonymous for health and version, and without credentials for ``cluster-info``."""
+        is_anonymous = path == CLUSTER_INFO_PATH and "authorization" not in request.headers
+        if path in _OPEN or is_anonymous:
+            return authentication.ANONYMOUS
+        return await self._known.authenticate(request)
 
 
 def _planned_definitions(writes: Writes | None) -> Callable[[], Sequence[bytes]]:

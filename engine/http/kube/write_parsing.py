@@ -94,8 +94,7 @@ class Parsing:
         write = self.read(request, resource, api_path, name, namespace if resource.namespaced else "")
         if repeated:
             write = _with_repeated(write, repeated)
-        if resource.kind == "CustomResourceDefinition":
-            await loop_share.apart(write.body_bytes, _check_definition, resource, body)
+        await _check_definition(write, body)
         return write, Creation(write.writer, {**body, "metadata": metadata})
 
     async def replacement(
@@ -110,8 +109,7 @@ class Parsing:
         write = _with_repeated(write, repeated)
         if api_path.part in STATUSES:
             return write, StatusReplacement(write.writer, body)
-        if resource.kind == "CustomResourceDefinition":
-            await loop_share.apart(write.body_bytes, _check_definition, resource, body)
+        await _check_definition(write, body)
         return write, Replacement(write.writer, body)
 
     async def patch(
@@ -189,8 +187,13 @@ def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
     return structs.replace(write, warnings=write.warnings + messages)
 
 
-def _check_definition(resource: Resource, body: Json) -> None:
+async def _check_definition(write: WriteRequest, body: Json) -> None:
     """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
+    if write.resource.kind == "CustomResourceDefinition":
+        await loop_share.apart(write.body_bytes, _check_served, write.resource, body)
+
+
+def _check_served(resource: Resource, body: Json) -> None:
     name = str(object_at(body, "metadata").get("name", ""))
     if wrong := list(definitions.faults(body)):
         raise status_objects.invalid(resource, name, wrong)

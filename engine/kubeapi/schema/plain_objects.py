@@ -1,8 +1,8 @@
 """Recognize in one fast walk an object of a built-in kind that nothing is wrong with.
 
 Each kind is compiled once into a struct by which ``msgspec`` checks types, unknown fields and empty values together.
-Most objects pass. For others, ``type_errors``, ``admission.unknown_fields`` and ``patching.empty_values`` find what
-there is to say.
+Most objects pass. For others, ``type_errors``, ``admission.unknown_fields`` and ``patching.empty_values`` find
+the errors.
 """
 
 from functools import cache
@@ -39,7 +39,7 @@ _SCALARS: Final = {
 def is_plain(value: Json, schema: Schema) -> bool:
     """Whether each field of an object is known, has a value of its type, and is not empty if it is optional.
 
-    False says only that a closer look is needed, as it is for objects of custom kinds.
+    An object for which this is False may still be valid: the slower checks decide, as for all custom kinds.
     """
     if not isinstance(schema, Named):
         return False
