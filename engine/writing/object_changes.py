@@ -18,14 +18,13 @@ from engine.writing import cluster_changes, cluster_status
 from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, not_found
 from engine.writing.stored_objects import StoredObject
 from engine.writing.targets import Target, encode
-from events import json_values, limits, objects, policies, shapes, specs, status_values, times
+from events import limits, objects, policies, shapes, specs, times
 from events.json_values import Json, as_list, as_object, list_at, object_at
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents import objects as documents_objects
 from projections.documents.clusters import cluster_document
 
-_NULL: Final = b":null"
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 
 
@@ -324,11 +323,7 @@ def manifest(value: Json) -> bytes:
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
     manifest = {**{name: item for name, item in value.items() if name != "status"}, "metadata": metadata}
-    raw = _encoded(manifest)
-    # Kubernetes drops null fields; in custom resources null may have a meaning. Few objects have any.
-    if _NULL in raw and not status_values.is_custom(str(value.get("apiVersion", ""))):
-        raw = _encoded(json_values.without_nulls(manifest))
-    return _within_limit(raw)
+    return _within_limit(_encoded(manifest))
 
 
 def _encoded(value: object) -> bytes:

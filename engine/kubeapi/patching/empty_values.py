@@ -1,13 +1,14 @@
-"""Removal of empty optional values from Kubernetes' own kinds.
+"""Removal of null fields, and of empty optional values from Kubernetes' own kinds.
 
-Go's typed decoding drops optional fields that are an empty text, list or map, zero or false, unless the type
-is a pointer. Objects are read, stored and owned without them here too. Structures stay, even if empty.
+The API takes a null field as absent, and a null text in a map, such as a label, as an empty one. Go's typed decoding
+also drops optional fields that are an empty text, list or map, zero or false, unless the type is a pointer. Objects are
+read, stored and owned without them here too. Structures stay, even if empty.
 """
 
 from typing import Final
 
 from engine.kubeapi.patching.field_paths import schema_below
-from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
+from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import Json, as_list, as_object, has_parts, object_at
 
@@ -15,41 +16,51 @@ _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
 
 
 def without(value: Json, schema: Schema) -> Json:
-    """Return the object without empty optional values; the same object if there are none."""
-    found = _without(value, resolved(schema))
-    return object_at(found)
+    """Return the object without null fields and empty optional values; the same object if there are none."""
+    return object_at(_without(value, resolved(schema), keeps_empty=False))
 
 
-def _without(value: object, schema: Schema) -> object:
+def without_nulls(value: Json, schema: Schema) -> Json:
+    """Return the object without null fields, as far as the schema knows them; the same object if there are none."""
+    return object_at(_without(value, resolved(schema), keeps_empty=True))
+
+
+def _without(value: object, schema: Schema, *, keeps_empty: bool) -> object:
     held, items = as_object(value), as_list(value)
     if held is not None and isinstance(schema, Fields):
         found: Json = {}
         # Unchanged values keep their identity, so most objects are not copied.
         is_same = True
         for name, item in held.items():
-            kept = _without(item, schema_below(schema, name)) if has_parts(item) else item
+            below = schema_below(schema, name)
+            kept = _without(item, below, keeps_empty=keeps_empty) if has_parts(item) else item
             field = schema.fields.get(name)
-            if field is not None and not (field.pointer or field.required) and _is_empty(kept, field.schema):
+            if field is not None and (item is None or (not keeps_empty and _is_dropped(kept, field))):
                 is_same = False
                 continue
             is_same = is_same and kept is item
             found[name] = kept
         return held if is_same else found
     if held is not None and isinstance(schema, MapOf):
-        return _of_map(held, resolved(schema.value))
+        return _of_map(held, resolved(schema.value), keeps_empty=keeps_empty)
     if items is not None and isinstance(schema, ListOf):
         below = resolved(schema.item)
         if not isinstance(below, Scalar):
-            changed = [_without(item, below) for item in items]
+            changed = [_without(item, below, keeps_empty=keeps_empty) for item in items]
             return items if all(one is two for one, two in zip(changed, items, strict=True)) else changed
     return value
 
 
-def _of_map(held: Json, below: Schema) -> Json:
+def _of_map(held: Json, below: Schema, *, keeps_empty: bool) -> Json:
     if isinstance(below, Scalar):
-        return held
-    changed = {name: _without(item, below) for name, item in held.items()}
+        is_text = below.form == "str" and None in held.values()
+        return {name: "" if item is None else item for name, item in held.items()} if is_text else held
+    changed = {name: _without(item, below, keeps_empty=keeps_empty) for name, item in held.items()}
     return held if all(changed[name] is item for name, item in held.items()) else changed
+
+
+def _is_dropped(value: object, field: Field) -> bool:
+    return not (field.pointer or field.required) and _is_empty(value, field.schema)
 
 
 def _is_empty(value: object, schema: Schema) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from engine.kubeapi.patching import field_sets, managed_fields
+from engine.kubeapi.patching import empty_values, field_sets, managed_fields
 from engine.kubeapi.patching.apply_merge import merged, without
 from engine.kubeapi.patching.field_paths import (
     HELD,
@@ -27,7 +27,7 @@ from engine.kubeapi.patching.field_sets import EMPTY, FieldSet, Path
 from engine.kubeapi.patching.managed_fields import Manager, Owned, Owners
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.schema.schemas import Schema
-from events.json_values import Json, as_object, at, object_at, without_nulls
+from events.json_values import Json, as_object, at, object_at
 
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
 _NOBODYS: Final[FieldSet] = frozenset(
@@ -113,7 +113,8 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     """
     if managed_fields.in_object(wanted):
         raise ApplyError("metadata.managedFields must be nil")
-    wanted = plain(wanted, schema)
+    if blank(schema):
+        wanted = empty_values.without_nulls(wanted, schema)
     for fault in check(wanted, schema):
         raise ApplyError(str(fault))
     standing = managed_fields.replaced(live or {}, None) if live is not None else {}
@@ -169,11 +170,6 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
     elif before is not None:
         owners[write.manager] = structs.replace(before, fields=kept)
     return managed_fields.replaced(plain, managed_fields.write(owners))
-
-
-def plain(wanted: Json, schema: Schema) -> Json:
-    """Return the object to apply; null fields of built-in kinds are removed."""
-    return object_at(without_nulls(wanted)) if blank(schema) else wanted
 
 
 def _first_written(value: Json, schema: Schema, write: Write) -> Json:

@@ -1,7 +1,13 @@
 """Server-side apply of an object of a request."""
 
 from engine.domain import marks
-from engine.http.kube.edits.completion import entries, plain, shown, with_known_fields
+from engine.http.kube.edits.completion import (
+    entries,
+    plain,
+    shown,
+    with_known_fields,
+    without_nulls,
+)
 from engine.http.kube.edits.writer import Writer
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
@@ -18,7 +24,8 @@ def applicable(writer: Writer, desired: Json) -> Edited:
         raise status_objects.bad_request(f"invalid object type: {group_version or '/'}, Kind={kind}")
     if not (resource.is_kubernetes_own or resource.custom):
         return with_known_fields(writer, desired)
-    for fault in field_paths.check(server_side_apply.plain(desired, resource.schema), resource.schema):
+    desired = without_nulls(writer, desired)
+    for fault in field_paths.check(desired, resource.schema):
         where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
         named_type = f"{resource.api_version}, Kind={resource.kind}"
         raise status_objects.bad_request(

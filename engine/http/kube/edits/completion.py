@@ -1,5 +1,7 @@
 """Completion and validation of an edited object: unknown fields, defaults, rules of its kind, field owners."""
 
+from typing import Final
+
 import msgspec
 
 from engine.http.kube.edits.writer import Writer, check_head
@@ -15,9 +17,12 @@ from engine.kubeapi.admission.rules import built_in
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import empty_values, managed_fields, server_side_apply
 from engine.kubeapi.schema import plain_objects, type_errors
+from engine.kubeapi.schema.schemas import Named
 from engine.writing.mutations import Edited
 from events.json_values import Json, as_object, list_at, object_at
 from events.validation import known_kinds, manifests
+
+_METADATA: Final = Named(name="meta.ObjectMeta")
 
 
 def with_known_fields(writer: Writer, value: Json) -> Edited:
@@ -32,7 +37,7 @@ def with_known_fields(writer: Writer, value: Json) -> Edited:
     value = manifests.canonical_object(value, warnings, prune=False)
     unknown = [unknown_fields.message(path) for path in unknown_fields.unknown_fields(value, schema)]
     if not unknown:
-        return Edited(value, tuple(warnings))
+        return Edited(plain(writer, value), tuple(warnings))
     if writer.validation == "Strict":
         raise status_objects.strict_decoding(writer.resource, unknown)
     if writer.validation == "Warn":
@@ -41,8 +46,19 @@ def with_known_fields(writer: Writer, value: Json) -> Edited:
 
 
 def plain(writer: Writer, value: Json) -> Json:
-    """The object without empty optional values, if its kind is Kubernetes' own."""
-    return empty_values.without(value, writer.resource.schema) if writer.resource.is_kubernetes_own else value
+    """The object without null fields and, if its kind is Kubernetes' own, without empty optional values."""
+    if writer.resource.is_kubernetes_own:
+        return empty_values.without(value, writer.resource.schema)
+    return without_nulls(writer, value)
+
+
+def without_nulls(writer: Writer, value: Json) -> Json:
+    """The object without null fields; of a custom resource, whose schema may allow null, those of its metadata."""
+    if not writer.resource.custom:
+        return empty_values.without_nulls(value, writer.resource.schema)
+    metadata = object_at(value, "metadata")
+    found = empty_values.without_nulls(metadata, _METADATA)
+    return value if found is metadata else {**value, "metadata": found}
 
 
 def completed(writer: Writer, live: Json | None, edited: Edited) -> Edited:
