@@ -18,7 +18,7 @@ from engine.http import bodies, hosts, openapi
 from engine.http.agents import routes as agents_routes
 from engine.http.errors import RefusalError
 from engine.http.guards import Guard
-from engine.http.hosts import Hosts
+from engine.http.hosts import HostCheck
 from engine.http.pages import errors, prediction_routes
 from engine.http.pages import routes as pages_routes
 from engine.http.plans import jobs, planned_requests
@@ -69,7 +69,7 @@ def create_app(
         ],
         middleware=[
             # Outermost first: refuse foreign hosts before looking at credentials.
-            Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host),
+            Middleware(HostCheck, allowed=services.hosts, refuse=_refuse_host),
             Middleware(Guard, sessions=Sessions(services.token, services.login, time.time)),
             Middleware(Traced),
         ],

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from engine import diagnostics, loop_share
@@ -41,14 +41,18 @@ async def read(request: Request, bytes_max: int) -> bytes:
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(SILENT_SECONDS) as silence:
-            async for chunk in request.stream():
-                found += chunk
+            while True:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                found += message.get("body", b"")
                 if len(found) > bytes_max:
                     raise TooLargeError(f"the body has more than {bytes_max} bytes")
+                if not message.get("more_body", False):
+                    return bytes(found)
                 silence.reschedule(loop.time() + SILENT_SECONDS)
     except TimeoutError:
         raise StalledError(f"no data of the request body arrived for {SILENT_SECONDS:.0f} s") from None
-    return bytes(found)
 
 
 async def disconnected(request: Request, _error: Exception) -> Response:

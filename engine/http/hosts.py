@@ -9,7 +9,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,29 +24,41 @@ Answer = Callable[[Request, str], Awaitable[Response]]
 
 
 class Hosts:
-    """ASGI middleware that refuses requests for hosts that are not ``allowed``, with the response of ``refuse``.
+    """The names under which a server answers, beside loopback names and its own address."""
 
-    A request without a Host header passes: no browser sends one.
-    """
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        self._allowed = frozenset(map(normal, allowed))
+
+    def refused(self, scope: Scope) -> str:
+        """The host of a request that this server does not answer; empty if it does.
+
+        A request without a Host header is answered: no browser sends one.
+        """
+        for name, value in scope["headers"]:
+            if name == b"host":
+                host = value.decode("latin-1")
+                known = normal(host)
+                # The server's own address is the one that the connection was made to.
+                server, _port = scope.get("server") or ("", None)
+                if not (known in self._allowed or known == server or is_loopback(known)):
+                    return host[: limits.SHOWN_CHARS_MAX]
+        return ""
+
+
+class HostCheck:
+    """ASGI middleware that refuses requests for hosts that are not ``allowed``, with the response of ``refuse``."""
 
     def __init__(self, app: ASGIApp, *, allowed: Iterable[str] = (), refuse: Answer) -> None:
         self._app = app
-        self._allowed = frozenset(map(normal, allowed))
+        self._hosts = Hosts(allowed)
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            for host in Headers(scope=scope).getlist("host"):
-                if not self._is_allowed(normal(host), scope):
-                    answer = await self._refuse(Request(scope), host[: limits.SHOWN_CHARS_MAX])
-                    await answer(scope, receive, send)
-                    return
+        if scope["type"] == "http" and (host := self._hosts.refused(scope)):
+            answer = await self._refuse(Request(scope), host)
+            await answer(scope, receive, send)
+            return
         await self._app(scope, receive, send)
-
-    def _is_allowed(self, host: str, scope: Scope) -> bool:
-        # The server's own address is the one that the connection was made to.
-        server, _port = scope.get("server") or ("", None)
-        return host in self._allowed or host == server or is_loopback(host)
 
 
 def normal(host: str) -> str:

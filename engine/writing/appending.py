@@ -71,7 +71,7 @@ class Appending:
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append reports atomically. Raises the log's errors."""
         if batch:
-            time, trace = times.to_text(self._clock_ms()), tracing.current()
+            time, trace = times.to_text(self._clock_ms()), tracing.CURRENT.get()
             flat = [self._record(item.event, item.key, source, time, trace, item.id) for item in batch]
             await self._log.append(flat)
 

@@ -46,7 +46,7 @@ class PlannedWrites:
     ) -> Written | Problem:
         """Compute one mutation; ``dry_run`` makes no difference. Raises StatusError if it is refused."""
         del dry_run
-        turn, target = Turn(0, mutation, tracing.current(), body_bytes), mutation.target
+        turn, target = Turn(0, mutation, tracing.CURRENT.get(), body_bytes), mutation.target
         answer = raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
         if isinstance(answer, Written):
             # The log may grow before it is forked, and a planned change before this one has no version yet.

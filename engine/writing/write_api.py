@@ -148,8 +148,8 @@ class WriteApi:
         Raises StatusError if it is refused, and the log's errors if the append fails.
         """
         if not dry_run:
-            return await self._batching.submit(_Queued(mutation, source, tracing.current(), body_bytes))
-        turn = Turn(0, mutation, tracing.current(), body_bytes)
+            return await self._batching.submit(_Queued(mutation, source, tracing.CURRENT.get(), body_bytes))
+        turn = Turn(0, mutation, tracing.CURRENT.get(), body_bytes)
         return raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
 
     def planned(self, views: Views | None = None) -> PlannedWrites:
@@ -158,7 +158,7 @@ class WriteApi:
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:
         """Return the records that would write events about an object, without appending them."""
-        return self._appending.records_of([Writing(target, events, tracing.current())], source)
+        return self._appending.records_of([Writing(target, events, tracing.CURRENT.get())], source)
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append events reported by an agent, without waiting for the views. Raises LogError."""

@@ -1,9 +1,11 @@
 """Refusals of invalid requests: status codes and messages; none of them writes an event."""
 
+import asyncio
 import base64
 
 import pytest
 
+from projections.store import Store
 from tests.api.test_kube import MAPS, Json, api, config_map, made
 
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -131,3 +133,26 @@ async def test_many_warnings_are_truncated_as_in_kubernetes() -> None:
         warnings = answer.headers.get_list("warning")
         assert warnings[0] == '299 - "unknown field \\"field0\\""'
         assert 100 < len(warnings) < 300
+
+
+async def test_methods_that_no_resource_has_are_refused_with_the_allowed_ones() -> None:
+    async with api() as (client, _):
+        answer = await client.options(MAPS)
+        assert answer.status_code == 405
+        assert answer.headers["allow"] == "GET, HEAD, POST, PUT, PATCH, DELETE"
+
+
+async def test_path_with_a_line_break_is_not_found() -> None:
+    async with api() as (client, _):
+        answer = await client.get(f"{MAPS}/one%0Atwo")
+        assert (answer.status_code, answer.text) == (404, "Not Found")
+
+
+async def test_internal_error_is_answered_as_a_status() -> None:
+    async with api() as (client, services):
+        store = services.views.store
+        assert isinstance(store, Store)
+        await asyncio.to_thread(store.close)
+        answer = await client.get(f"{MAPS}/one")
+        assert (answer.status_code, answer.json()["reason"]) == (500, "InternalError")
+        assert answer.json()["message"].endswith("internal error; see the server log")

@@ -5,15 +5,15 @@ Requests are authenticated by token and authorized by RBAC; errors are Status ob
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Final
 
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
+import anyio.to_thread
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from engine import diagnostics
 from engine.http import bodies, hosts
@@ -39,42 +39,81 @@ from engine.http.kube.routing import KubeApi
 from engine.http.kube.watches import Watching
 from engine.http.kube.write_requests import WriteRequests
 from engine.http.services import Services
-from engine.http.tracing import Traced
+from engine.http.tracing import traced
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError, internal
-from engine.kubeapi.rights.rbac import User
 from engine.log.port import LogCutError, LogError
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.write_api import Writes
 from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway.kube")
-_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
 
 
-class KubeApplication(Starlette):
-    """The ASGI application, with what it does between requests."""
+class KubeApplication:
+    """The ASGI application, with what it does between requests.
+
+    It authenticates each request and counts it against the rate limits of its user; errors become Status objects.
+    """
 
     def __init__(
-        self,
-        answer: Callable[[Request], Awaitable[Response]],
-        allowed_hosts: Sequence[str],
-        namespaces: Namespaces,
+        self, api: KubeApi, known: Users, meter: Meter, allowed_hosts: Hosts, namespaces: Namespaces
     ) -> None:
-        super().__init__(
-            routes=[Route("/{path:path}", answer, methods=_METHODS)],
-            middleware=[
-                Middleware(Hosts, allowed=allowed_hosts, refuse=_refuse_host),
-                Middleware(Traced),
-            ],
-            exception_handlers=_HANDLERS,
-        )
+        self._api = api
+        self._known = known
+        self._meter = meter
+        self._hosts = allowed_hosts
         self._namespaces = namespaces
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Finish the deletions of namespaces, until the process stops."""
         await self._namespaces.run(stopping)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await WebSocketClose()(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        with traced(request.headers):
+            try:
+                response = await self._answer(request)
+            except Exception as error:  # noqa: BLE001  # every error becomes a Status object
+                response = await _refusal(request, error)
+            try:
+                await response(scope, receive, send)
+            except Exception as error:
+                # The response has begun, so the server can only close the connection.
+                await anyio.to_thread.run_sync(_report, request, error)
+                raise
+
+    async def _answer(self, request: Request) -> Response:
+        """The response to a request; raises StatusError, and the errors of the log and the views."""
+        scope = request.scope
+        if host := self._hosts.refused(scope):
+            message = f"host {host!r} is not allowed; {hosts.remedy(host)}"
+            raise StatusError(421, "MisdirectedRequest", message)
+        if request.method not in _METHODS:
+            return PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(_METHODS)})
+        # The path below this application's root, since it may be mounted in another application.
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        if "\n" in path:
+            return PlainTextResponse(
+                "Not Found", 404
+            )  # so that no line break gets into a request to a member
+        is_open = path in _OPEN
+        if is_open or (path == CLUSTER_INFO_PATH and "authorization" not in request.headers):
+            user = authentication.ANONYMOUS
+        else:
+            user = await self._known.authenticate(request)
+        authentication.keep(request, user)
+        if not is_open:
+            self._meter.spend(user)
+        answered = await self._api.answer(request, path)
+        if isinstance(answered, Lines):
+            answered.ended = self._meter.watch(user)
+        return answered
 
 
 def create_app(
@@ -130,36 +169,8 @@ def create_app(
     )
     proxying.elsewhere = api.answer
 
-    entrance = _Entrance(api, known, Meter(bounds, time.monotonic))
-    return KubeApplication(entrance.answer, services.hosts, write_requests.namespaces)
-
-
-class _Entrance:
-    """Authenticates each request, and counts it against the rate limits of its user."""
-
-    def __init__(self, api: KubeApi, known: Users, meter: Meter) -> None:
-        self._api = api
-        self._known = known
-        self._meter = meter
-
-    async def answer(self, request: Request) -> Response:
-        # The path below this application's root, since it may be mounted in another application.
-        path = f"/{request.path_params['path']}"
-        user = await self._user(request, path)
-        authentication.keep(request, user)
-        if path not in _OPEN:
-            self._meter.spend(user)
-        answered = await self._api.answer(request, path)
-        if isinstance(answered, Lines):
-            answered.ended = self._meter.watch(user)
-        return answered
-
-    async def _user(self, request: Request, path: str) -> User:
-        """The user of a request: anonymous for health and version, and without credentials for ``cluster-info``."""
-        is_anonymous = path == CLUSTER_INFO_PATH and "authorization" not in request.headers
-        if path in _OPEN or is_anonymous:
-            return authentication.ANONYMOUS
-        return await self._known.authenticate(request)
+    meter = Meter(bounds, time.monotonic)
+    return KubeApplication(api, known, meter, Hosts(services.hosts), write_requests.namespaces)
 
 
 def _planned_definitions(writes: Writes | None) -> Callable[[], Sequence[bytes]]:
@@ -195,42 +206,26 @@ def _status(error: StatusError) -> Response:
     return response
 
 
-async def _refuse_host(_request: Request, host: str) -> Response:
-    message = f"host {host!r} is not allowed; {hosts.remedy(host)}"
-    return _status(StatusError(421, "MisdirectedRequest", message))
+async def _refusal(request: Request, error: Exception) -> Response:
+    """The response to a request that failed with this error."""
+    match error:
+        case StatusError():
+            return _status(error)
+        case LogCutError() | NotKeptError():
+            return _status(status_objects.expired(str(error)))
+        case LogError() | ProjectionError():
+            return _status(status_objects.unavailable(str(error)))
+        case bodies.StalledError():
+            response = _status(StatusError(408, "Timeout", str(error)))
+            response.headers["connection"] = "close"
+            return response
+        case ClientDisconnect():
+            return await bodies.disconnected(request, error)
+        case _:
+            await anyio.to_thread.run_sync(_report, request, error)
+            return _status(internal("internal error; see the server log"))
 
 
-async def _refuse(_request: Request, error: Exception) -> Response:
-    return _status(cast("StatusError", error))
-
-
-async def _refuse_stalled(_request: Request, error: Exception) -> Response:
-    response = _status(StatusError(408, "Timeout", str(error)))
-    response.headers["connection"] = "close"
-    return response
-
-
-async def _refuse_not_kept(_request: Request, error: Exception) -> Response:
-    return _status(status_objects.expired(str(error)))
-
-
-async def _refuse_for_now(_request: Request, error: Exception) -> Response:
-    return _status(status_objects.unavailable(str(error)))
-
-
-def _apologise(request: Request, error: Exception) -> Response:
-    # Not async, so that it runs in a thread: formatting the traceback reads source files.
+def _report(request: Request, error: Exception) -> None:
+    """Log an error; slow, because formatting the traceback reads source files."""
     _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
-    return _status(internal("internal error; see the server log"))
-
-
-_HANDLERS: Final = {
-    StatusError: _refuse,
-    ClientDisconnect: bodies.disconnected,
-    bodies.StalledError: _refuse_stalled,
-    LogCutError: _refuse_not_kept,
-    NotKeptError: _refuse_not_kept,
-    LogError: _refuse_for_now,
-    ProjectionError: _refuse_for_now,
-    Exception: _apologise,
-}
