@@ -29,17 +29,16 @@ _NAMESPACE: Final = "io.reballast"
 
 
 class EventType(Struct, frozen=True, kw_only=True):
-    """One event type; ``name`` is the CloudEvents type without its version."""
+    """One event type.
+
+    ``type`` is the CloudEvents type, such as ``io.reballast.template-applied.v1``; ``name`` lacks its version.
+    """
 
     name: str
     version: int
     struct: type[shapes.Event]
     topic: str
-
-    @property
-    def type(self) -> str:
-        """The CloudEvents type: ``io.reballast.template-applied.v1``."""
-        return f"{self.name}.v{self.version}"
+    type: str
 
 
 _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
@@ -153,7 +152,13 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
 """The recorded names are written out, so that a class can be renamed without a change of the log."""
 
 EVENT_TYPES: Final[tuple[EventType, ...]] = tuple(
-    EventType(name=f"{_NAMESPACE}.{name}", version=1, struct=struct, topic=topic)
+    EventType(
+        name=f"{_NAMESPACE}.{name}",
+        version=1,
+        struct=struct,
+        topic=topic,
+        type=f"{_NAMESPACE}.{name}.v1",
+    )
     for topic, structs in _BY_TOPIC.items()
     for name, struct in structs.items()
 )

@@ -24,45 +24,49 @@ OBSERVATIONS: Final = "observations"
 class Topic(Struct, frozen=True, kw_only=True):
     """One topic of the log.
 
-    ``sharded`` topics have one partition per shard, the others one. ``key`` and ``carries`` are descriptions
-    for users.
+    Sharded topics have one partition per shard, the others one. ``key`` and ``carries`` are descriptions for users.
     """
 
     name: str
-    sharded: bool
+    partitions: int
     key: str
     carries: str
 
     @property
-    def partitions(self) -> int:
-        return SHARDS if self.sharded else 1
+    def sharded(self) -> bool:
+        return self.partitions == SHARDS
 
 
 TOPICS: Final[dict[str, Topic]] = {
     topic.name: topic
     for topic in (
         Topic(
-            name=SPECS, sharded=True, key="binding key; a rebalancer's own", carries="templates, rebalancers"
+            name=SPECS,
+            partitions=SHARDS,
+            key="binding key; a rebalancer's own",
+            carries="templates, rebalancers",
         ),
-        Topic(name=POLICIES, sharded=False, key="object key", carries="policies, namespaces, interpreters"),
+        Topic(name=POLICIES, partitions=1, key="object key", carries="policies, namespaces, interpreters"),
         Topic(
-            name=CLUSTERS, sharded=False, key="cluster", carries="clusters, their taints, labels and capacity"
+            name=CLUSTERS, partitions=1, key="cluster", carries="clusters, their taints, labels and capacity"
         ),
-        Topic(name=HEALTH, sharded=True, key="binding key", carries="what members report of each workload"),
-        Topic(name=DECISIONS, sharded=True, key="the shard", carries="steps, and what was decided in them"),
+        Topic(
+            name=HEALTH, partitions=SHARDS, key="binding key", carries="what members report of each workload"
+        ),
+        Topic(
+            name=DECISIONS, partitions=SHARDS, key="the shard", carries="steps, and what was decided in them"
+        ),
         Topic(
             name=LINKS,
-            sharded=True,
+            partitions=SHARDS,
             key="key of the receiver",
             carries="questions and answers between shards, and what one needs of another",
         ),
-        Topic(name=WORKS, sharded=True, key="cluster", carries="what one cluster must run now"),
-        Topic(
-            name=REJECTIONS, sharded=False, key="source topic", carries="inputs that were refused, and why"
-        ),
+        Topic(name=WORKS, partitions=SHARDS, key="cluster", carries="what one cluster must run now"),
+        Topic(name=REJECTIONS, partitions=1, key="source topic", carries="inputs that were refused, and why"),
         Topic(
             name=OBSERVATIONS,
-            sharded=False,
+            partitions=1,
             key="object key",
             carries="objects of another control plane, its decisions compared with ours; Events of clients",
         ),

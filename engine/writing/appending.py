@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.log import port
 from engine.writing import tracing
 from engine.writing.targets import Target
-from events import codec, envelope, partitioning, records, shapes, times, topics
+from events import catalogue, codec, envelope, partitioning, records, shapes, times, topics
 from events.tracing import Trace
 
 _READ_RECORDS_MAX: Final = 1024
@@ -78,9 +78,7 @@ class Appending:
     async def untouched(self, target: Target, start: int, end: int) -> bool:
         """Whether the partition has no record of the object at offsets from ``start`` to ``end`` (exclusive)."""
         while start < end:
-            page = await self._log.read(
-                target.topic, target.partition, start, min(end - start, _READ_RECORDS_MAX)
-            )
+            page = await self._log.read(*target.slot, start, min(end - start, _READ_RECORDS_MAX))
             if any(record.key == target.key for record in page if record.offset < end):
                 return False
             # No records up to the end: the remaining offsets belong to transaction markers or aborted
@@ -93,15 +91,15 @@ class Appending:
     def _record(  # one argument for each part of an envelope
         self, event: shapes.Event, key: str, source: str, time: str, trace: Trace, event_id: str = ""
     ) -> records.Record:
-        topic = codec.catalogue.BY_STRUCT[type(event)].topic
+        entry = catalogue.BY_STRUCT[type(event)]
         head = envelope.Envelope(
             id=event_id or self._new_id(),
             source=source,
-            type=codec.type_of(event),
+            type=entry.type,
             subject=key,
             time=time,
             traceparent=trace.parent,
             tracestate=trace.state,
         )
-        partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+        partition = partitioning.partition_of(key, topics.TOPICS[entry.topic].partitions)
         return codec.encode(event, head, partition=partition, key=key)

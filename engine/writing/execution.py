@@ -120,7 +120,7 @@ class WriteExecution:
             current = stored.get(target.key)
             outcome = await loop_share.apart(_size(turn, current), _outcome, turn.mutation, stored)
             # The views may be ahead of the ends sampled before the look.
-            start = max(ends.get((target.topic, target.partition), 0), _version(current))
+            start = max(ends.get(target.slot, 0), _version(current))
             applied.append(_Applied(turn, outcome, current.number if current is not None else 0, start))
         return applied
 
@@ -178,7 +178,7 @@ class WriteExecution:
         # The views run in a process of their own and may have folded a later record of the object that this
         # process does not know yet, for example the deletion of a rebalancer that expires at once.
         await self._log.newest()
-        end = self._log.ends().get((target.topic, target.partition), 0)
+        end = self._log.ends().get(target.slot, 0)
         return not await self._appending.untouched(target, offsets.last + 1, end)
 
     async def _stored(self, turns: Sequence[Turn], *, number: int) -> dict[str, StoredState]:

@@ -24,7 +24,8 @@ class Target(Struct, frozen=True, kw_only=True):
     """API version, kind, namespace and name of one object; the namespace is empty for cluster-scoped kinds.
 
     What follows from them is computed once: ``route`` is how the engine treats the kind, for example as a template, a
-    policy or a cluster; ``key`` is the record key in the object's topic, which decides the partition.
+    policy or a cluster; ``key`` is the record key in the object's topic, which decides the partition; ``namespace_key``
+    is the key of the namespace that the object is in.
     """
 
     api_version: str
@@ -33,34 +34,28 @@ class Target(Struct, frozen=True, kw_only=True):
     name: str
     route: kinds.Route = "template"
     key: str = ""
+    namespace_key: str = ""
 
     def __post_init__(self) -> None:
-        structs.force_setattr(self, "route", kinds.route_of(self.api_version, self.kind))
-        structs.force_setattr(self, "key", self._key())
-
-    @property
-    def topic(self) -> str:
-        return _TOPICS[self.route]
-
-    @property
-    def partition(self) -> int:
-        return partitioning.partition_of(self.key, topics.TOPICS[self.topic].partitions)
-
-    @property
-    def namespace_key(self) -> str:
-        """The key of the namespace that the object is in."""
-        return keys.object_key("Namespace", "", self.namespace)
-
-    def _key(self) -> str:
-        match self.route:
+        route = kinds.route_of(self.api_version, self.kind)
+        match route:
             case "template":
-                return keys.binding_key(self.kind, self.namespace, self.name)
+                key = keys.binding_key(self.kind, self.namespace, self.name)
             case "rebalancer":
-                return keys.rebalancer_key(self.name)
+                key = keys.rebalancer_key(self.name)
             case "cluster":
-                return self.name
+                key = self.name
             case _:
-                return keys.object_key(self.kind, self.namespace, self.name)
+                key = keys.object_key(self.kind, self.namespace, self.name)
+        structs.force_setattr(self, "route", route)
+        structs.force_setattr(self, "key", key)
+        structs.force_setattr(self, "namespace_key", keys.object_key("Namespace", "", self.namespace))
+
+    @property
+    def slot(self) -> tuple[str, int]:
+        """The topic and the partition of the object's records."""
+        topic = _TOPICS[self.route]
+        return topic, partitioning.partition_of(self.key, topics.TOPICS[topic].partitions)
 
     @property
     def reference(self) -> shapes.WorkloadRef:

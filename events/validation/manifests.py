@@ -54,11 +54,14 @@ def check(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
 
 def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
     """Yield all faults of an object, in the order of the form's fields."""
-    if reason := kinds.refused(manifest.api_version, manifest.kind):
+    kind = kinds.known(manifest.api_version, manifest.kind)
+    if kind is None and (reason := kinds.refused(manifest.api_version, manifest.kind)):
         yield Fault("kind", reason)
         return
     yield from names.head_faults(manifest)
-    yield from _scope(manifest)
+    # The scope of templates is known to the members only.
+    if kind is not None and kind.route != "template":
+        yield from _scope_faults(kind, manifest.metadata.namespace)
     entry = _SPECS.get((manifest.api_version, manifest.kind))
     if entry is None:
         yield from templates.template_faults(manifest.api_version, manifest.kind, raw)
@@ -120,12 +123,8 @@ def _form(value: dict[str, object]) -> Form | None:
     return Fields(known=known)
 
 
-def _scope(manifest: objects.Manifest) -> Iterator[Fault]:
-    """Faults in the scope of the control plane's own kinds; the scope of templates is known to the members only."""
-    kind = kinds.known(manifest.api_version, manifest.kind)
-    if kind is None or kind.route == "template":
-        return
-    if kind.namespaced and not manifest.metadata.namespace:
+def _scope_faults(kind: kinds.Kind, namespace: str) -> Iterator[Fault]:
+    if kind.namespaced and not namespace:
         yield Fault("metadata.namespace", f"required for a {kind.kind}")
-    if not kind.namespaced and manifest.metadata.namespace:
+    if not kind.namespaced and namespace:
         yield Fault("metadata.namespace", f"a {kind.kind} has no namespace", "leave it out")

@@ -93,6 +93,8 @@ def import_faults(
     annotations: Mapping[str, str], placement_faults: Callable[[object], Iterator[Fault]]
 ) -> Iterator[Fault]:
     """Yield the fault in the placement that a template brings along; ``placement_faults`` finds those of a policy's."""
+    if imported_placements.ANNOTATION not in annotations:
+        return
     path = f"metadata.annotations[{imported_placements.ANNOTATION}]"
     try:
         imported = imported_placements.read(annotations)
