@@ -13,17 +13,28 @@ from engine.domain import marks
 from engine.karmada import deletion_protection
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import Resource
 from engine.writing import cluster_changes, cluster_status
 from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, not_found
 from engine.writing.stored_objects import StoredObject
 from engine.writing.targets import Target, encode
 from events import limits, objects, policies, shapes, specs, times
-from events.json_values import Json, as_list, as_object, list_at, object_at
+from events.json_values import Json, as_list, object_at
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents import objects as documents_objects
 from projections.documents.clusters import cluster_document
+
+_APPLIED: Final = {
+    "template": specs.TemplateApplied,
+    "rebalancer": specs.RebalancerApplied,
+    "policy": policies.PolicyApplied,
+    "namespace": policies.NamespaceApplied,
+    "interpreter": policies.InterpreterApplied,
+    "configuration": policies.ConfigurationApplied,
+}
+"""The event that writes an object, by route; it expects version 0 of a new one."""
 
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 
@@ -39,12 +50,13 @@ class Change(Struct, frozen=True, kw_only=True):
         """Return the edited object, and the event that writes it (or deletes it, if its last finalizer went)."""
         if isinstance(stored, Cluster) or self.target.route == "cluster":
             return self._apply_to_cluster(stored if isinstance(stored, Cluster) else None)
-        _check_name(self.target, stored)
+        if stored is not None:
+            _check_name(self.target, stored)
         edited = self.edit.apply(None if stored is None else live_object(self.target, stored))
         raw = manifest(edited.value)
         value = _with_generation(edited.value, stored, raw)
         if stored is None:
-            event = _applied(self.target, raw, 0)
+            event = _APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=0)
             return _mutated(Action.CREATED, value, edited, event)
         if raw == stored.manifest:
             return _mutated(Action.UNCHANGED, value, edited)
@@ -53,7 +65,8 @@ class Change(Struct, frozen=True, kw_only=True):
         # finalizer.
         if self.target.route != "namespace" and is_finalized(edited.value):
             return _mutated(Action.DELETED, value, edited, _deleted(self.target, version))
-        return _mutated(Action.CONFIGURED, value, edited, _applied(self.target, raw, version))
+        event = _APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=version)
+        return _mutated(Action.CONFIGURED, value, edited, event)
 
     def _apply_to_cluster(self, stored: Cluster | None) -> Mutated:
         edited = self.edit.apply(None if stored is None else _live_cluster(stored))
@@ -89,7 +102,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
         edited = self.edit.apply(_with_status_owners(live, stored))
         status = object_at(edited.value, "status")
         owned = field_owners.of_entries(
-            [each for each in _entries(edited.value) if field_owners.is_of_status(each)]
+            [each for each in managed_fields.entries(edited.value) if field_owners.is_of_status(each)]
         )
         if (_within_limit(_encoded(status)), field_owners.encode(owned)) == (
             stored.status or b"{}",
@@ -152,7 +165,7 @@ class Removal(Struct, frozen=True, kw_only=True):
             event = _deleted(self.target, version)
             return Mutated(action=Action.DELETED, value=live, events=(event,))
         value = marked(live, self.now_ms)
-        event = _applied(self.target, manifest(value), version)
+        event = _APPLIED[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:
@@ -171,24 +184,6 @@ class Removal(Struct, frozen=True, kw_only=True):
         # A namespace that is marked already has passed this check.
         if not self.is_final:
             deletion_protection.check(live)
-
-
-def _applied(target: Target, raw: bytes, expects: int) -> shapes.Event:
-    """The event that writes an object; ``expects`` is 0 for a new one."""
-    manifest = msgspec.Raw(raw)
-    match target.route:
-        case "template":
-            return specs.TemplateApplied(manifest=manifest, expects=expects)
-        case "rebalancer":
-            return specs.RebalancerApplied(manifest=manifest, expects=expects)
-        case "namespace":
-            return policies.NamespaceApplied(manifest=manifest, expects=expects)
-        case "interpreter":
-            return policies.InterpreterApplied(manifest=manifest, expects=expects)
-        case "configuration":
-            return policies.ConfigurationApplied(manifest=manifest, expects=expects)
-        case _:
-            return policies.PolicyApplied(manifest=manifest, expects=expects)
 
 
 def _deleted(target: Target, expects: int) -> shapes.Event:
@@ -249,13 +244,8 @@ def _live_cluster(stored: Cluster) -> Json:
 
 def _with_status_owners(live: Json, stored: StoredObject) -> Json:
     metadata = object_at(live, "metadata")
-    written = [*_entries(live), *field_owners.entries(field_owners.decode(stored.owners))]
+    written = [*managed_fields.entries(live), *field_owners.entries(field_owners.decode(stored.owners))]
     return {**live, "metadata": {**metadata, **({"managedFields": written} if written else {})}}
-
-
-def _entries(value: Json) -> list[Json]:
-    listed = list_at(value, "metadata", "managedFields")
-    return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
 def is_ending(stored: StoredObject) -> bool:
@@ -278,8 +268,8 @@ def _is_same(target: Target, stored: StoredObject) -> bool:
     return (group, target.kind, target.name) == (other, head.kind, head.name)
 
 
-def _check_name(target: Target, stored: StoredObject | None) -> None:
-    if stored is not None and not _is_same(target, stored):
+def _check_name(target: Target, stored: StoredObject) -> None:
+    if not _is_same(target, stored):
         head = stored.head
         message = (
             f'{target.resource} "{target.name}" can\'t be written: its binding would have the name of that of '
@@ -319,7 +309,7 @@ def manifest(value: Json) -> bytes:
         metadata |= {"finalizers": own} if own else {}
     if "managedFields" in metadata:
         # Field owners of the status are stored with the status.
-        kept_entries = [each for each in _entries(value) if not field_owners.is_of_status(each)]
+        kept_entries = [each for each in managed_fields.entries(value) if not field_owners.is_of_status(each)]
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
     manifest = {**{name: item for name, item in value.items() if name != "status"}, "metadata": metadata}

@@ -225,11 +225,6 @@ def selector(value: object, path: str) -> Iterator[Cause]:
             yield from each_invalid(f"{where}.values[{number}]", text, value_faults(str(text)))
 
 
-def spec(value: Json) -> Json:
-    """Return ``spec``, or an empty object if it is absent."""
-    return object_at(value, "spec")
-
-
 def is_number(value: object) -> bool:
     """Whether the value is an integer; False for booleans."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from engine.kubeapi.patching import field_sets
 from engine.kubeapi.patching.field_sets import FieldSet, FieldsV1, Path
-from events.json_values import Json, as_list, at, object_at
+from events.json_values import Json, as_list, as_object, at, list_at, object_at
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -168,6 +168,12 @@ def _text(entry: Json, name: str) -> str:
 def in_object(value: Json) -> object:
     """Return ``metadata.managedFields`` of an object."""
     return at(value, "metadata", "managedFields")
+
+
+def entries(value: Json) -> list[Json]:
+    """Return the entries of ``metadata.managedFields`` that are objects."""
+    listed = list_at(value, "metadata", "managedFields")
+    return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
 def replaced(value: Json, entries: Iterable[Json] | None) -> Json:

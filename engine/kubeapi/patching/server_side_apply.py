@@ -145,22 +145,27 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
 
 
 def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
-    """Return ``new`` with its managedFields after an update: the writer owns the fields that it changed.
+    """Return ``new`` with its managedFields after an update; see ``owners_after_update``."""
+    return managed_fields.replaced(new, owners_after_update(live, new, schema, write))
+
+
+def owners_after_update(live: Json | None, new: Json, schema: Schema, write: Write) -> list[Json]:
+    """Return the managedFields of ``new`` after an update: the writer owns the fields that it changed.
 
     Valid managedFields in ``new`` replace the stored ones, so clients can transfer ownership; an empty list,
     or one empty entry, discards it. A stored object without any owner gets none until its first apply.
     """
     carried = managed_fields.in_object(new)
     if live is None and carried is None:
-        return _first_written(new, schema, write)
-    plain = managed_fields.replaced(new, None)
+        return _first_owner(new, schema, write)
     if managed_fields.is_reset(carried):
-        return plain
+        return []
     owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
     if not owners and at(live, "metadata", "uid"):
-        return plain
+        return []
     before_it = survey(blank(schema) if live is None else managed_fields.replaced(live, None), schema)
-    changes = _filtered(_differences(before_it, survey(plain, schema)), write)
+    after_it = survey(managed_fields.replaced(new, None), schema)
+    changes = _filtered(_differences(before_it, after_it), write)
     owners = _taken(owners, write.manager, changes, force=True)
     touched = (changes.added | changes.modified) - _NOBODYS
     before = owners.get(write.manager)
@@ -169,11 +174,11 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
         owners[write.manager] = Owned(fields=kept | touched, api_version=write.api_version, time=write.time)
     elif before is not None:
         owners[write.manager] = structs.replace(before, fields=kept)
-    return managed_fields.replaced(plain, managed_fields.write(owners))
+    return managed_fields.write(owners)
 
 
-def _first_written(value: Json, schema: Schema, write: Write) -> Json:
-    """Return an object without owners as its first writer owns it, which needs no comparison of paths."""
+def _first_owner(value: Json, schema: Schema, write: Write) -> list[Json]:
+    """Return the managedFields of an object without owners: its first writer's, which needs no comparison of paths."""
     metadata = object_at(value, "metadata")
     written = {
         name: item
@@ -188,11 +193,7 @@ def _first_written(value: Json, schema: Schema, write: Write) -> Json:
     of_metadata.pop(field_sets.ITSELF, None)
     if of_metadata:
         fields["f:metadata"] = of_metadata
-    if not fields:
-        return value
-    return managed_fields.replaced(
-        value, [managed_fields.entry(write.manager, write.api_version, write.time, fields)]
-    )
+    return [managed_fields.entry(write.manager, write.api_version, write.time, fields)] if fields else []
 
 
 def _carried(value: object) -> Owners:

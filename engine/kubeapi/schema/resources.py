@@ -6,7 +6,7 @@ custom groups by name.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 from msgspec import Struct
@@ -49,8 +49,8 @@ class ScalePaths(Struct, frozen=True, kw_only=True):
     label_selector: str = ""
 
 
-class Resource(Struct, frozen=True, kw_only=True):
-    """One kind in one version.
+class Resource(Struct, frozen=True, kw_only=True, dict=True):
+    """One kind in one version; what follows from its names is computed once.
 
     ``columns`` are the printer columns of a custom kind; ``structure`` is the OpenAPI schema of its
     definition, as written.
@@ -72,17 +72,17 @@ class Resource(Struct, frozen=True, kw_only=True):
     scale: ScalePaths | None = None
     structure: Json | None = None
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """The apiVersion: ``v1``, ``apps/v1``."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @cached_property
     def qualified(self) -> str:
         """The resource name in error messages: ``configmaps``, ``deployments.apps``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
-    @property
+    @cached_property
     def is_kubernetes_own(self) -> bool:
         """Whether the kind belongs to Kubernetes itself, so that its typing, defaults and validation rules apply."""
         return not self.custom and ("." not in self.group or self.group.endswith(".k8s.io"))

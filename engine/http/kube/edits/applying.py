@@ -1,13 +1,7 @@
 """Server-side apply of an object of a request."""
 
 from engine.domain import marks
-from engine.http.kube.edits.completion import (
-    entries,
-    plain,
-    shown,
-    with_known_fields,
-    without_nulls,
-)
+from engine.http.kube.edits.completion import plain, shown, with_known_fields, without_nulls
 from engine.http.kube.edits.writer import Writer
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
@@ -75,7 +69,7 @@ def applied_to(
         # Merge twice: ownership and conflicts cover fields that are defaulted by the API, but defaulted
         # values themselves are not stored.
         merged = server_side_apply.applied(live, desired, schema, write, force=True)
-        return managed_fields.replaced(merged, entries(owned))
+        return managed_fields.replaced(merged, managed_fields.entries(owned))
     except server_side_apply.ApplyConflictError as error:
         raise status_objects.apply_conflict(error) from None
     except (server_side_apply.ApplyError, managed_fields.ManagedFieldsError) as error:

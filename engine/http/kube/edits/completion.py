@@ -19,7 +19,7 @@ from engine.kubeapi.patching import empty_values, managed_fields, server_side_ap
 from engine.kubeapi.schema import plain_objects, type_errors
 from engine.kubeapi.schema.schemas import Named
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_object, list_at, object_at
+from events.json_values import Json, list_at, object_at
 from events.validation import known_kinds, manifests
 
 _METADATA: Final = Named(name="meta.ObjectMeta")
@@ -92,12 +92,12 @@ def completed(writer: Writer, live: Json | None, edited: Edited) -> Edited:
     check_kind(writer, before, after)
     check_whole(writer, live, filled)
     try:
-        owned = server_side_apply.updated(
+        owners = server_side_apply.owners_after_update(
             before, after, writer.resource.schema, writer.write(managed_fields.UPDATE)
         )
     except managed_fields.ManagedFieldsError as error:
         raise status_objects.bad_request(str(error)) from None
-    return Edited(managed_fields.replaced(filled, entries(owned)), edited.warnings)
+    return Edited(managed_fields.replaced(filled, owners), edited.warnings)
 
 
 def filled_in(writer: Writer, live: Json | None, value: Json) -> Json:
@@ -173,9 +173,3 @@ def check_types(writer: Writer, desired: Json) -> None:
         raise status_objects.bad_request(
             f"failed to convert new object ({which}) to proper version: {wrong.message}"
         )
-
-
-def entries(value: Json) -> list[Json]:
-    """The entries of ``managedFields``."""
-    listed = list_at(managed_fields.in_object(value))
-    return [entry for each in listed if (entry := as_object(each)) is not None]

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import structs
 
-from engine.http.kube.edits.completion import completed, entries
+from engine.http.kube.edits.completion import completed
 from engine.http.kube.edits.patching import JSON_PATCH, json_patched
 from engine.http.kube.edits.writer import SCALE, RequestedEdit, Writer, check_named, check_version
 from engine.kubeapi.conversion import scales
@@ -66,7 +66,7 @@ class ScaleApplication(RequestedEdit, frozen=True):
             edited = completed(
                 structs.replace(writer, part=SCALE), current, Edited(_with_replicas(writer, current, merged))
             )
-            kept = managed_fields.replaced(edited.value, entries(current))
+            kept = managed_fields.replaced(edited.value, managed_fields.entries(current))
             return Edited(scales.with_owners(resource, kept, merged), edited.warnings)
         except server_side_apply.ApplyConflictError as error:
             raise status_objects.apply_conflict(error) from None

@@ -3,7 +3,7 @@
 from msgspec import Struct, structs
 
 from engine.http.kube.edits import applying, patching
-from engine.http.kube.edits.completion import check_structure, check_types, entries, with_known_fields
+from engine.http.kube.edits.completion import check_structure, check_types, with_known_fields
 from engine.http.kube.edits.writer import STATUS, RequestedEdit, Writer, check_head, check_version
 from engine.kubeapi.admission.rules import replica_counts
 from engine.kubeapi.errors import status_objects
@@ -91,7 +91,7 @@ def _with_status(writer: Writer, live: Json, edited: Edited, derived: DerivedSta
 
 def _with_derived(live: Json, derived: DerivedStatus) -> Json:
     status = {**object_at(live, "status"), **derived.status}
-    owners = [*entries(live), derived.entry]
+    owners = [*managed_fields.entries(live), derived.entry]
     metadata = {**object_at(live, "metadata"), "managedFields": owners}
     return {**live, "metadata": metadata, "status": status}
 

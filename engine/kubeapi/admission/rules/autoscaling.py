@@ -24,7 +24,7 @@ _ABOVE_ZERO: Final = "must be greater than 0"
 
 
 def autoscaler(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if words.is_number(least) and int(str(least)) < 1:
         yield causes.invalid("spec.minReplicas", least, "must be greater than or equal to 1")

@@ -60,7 +60,7 @@ def secret(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def service(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     sort, ports = spec.get("type"), objects_at(spec, "ports")
     if not ports and spec.get("clusterIP") != "None" and sort != "ExternalName":
         yield causes.required("spec.ports")
@@ -94,13 +94,13 @@ def service(value: Json, live: Json | None) -> Iterator[Cause]:
     if policy and sort == "ClusterIP" and not spec.get("externalIPs"):
         detail = "may only be set for externally-accessible services"
         yield causes.invalid("spec.externalTrafficPolicy", policy, detail)
-    before = words.spec(live or {}).get("clusterIP")
+    before = object_at(live, "spec").get("clusterIP")
     if before and cluster and before != cluster:
         yield causes.invalid("spec.clusterIPs[0]", [cluster], "may not change once set")
 
 
 def claim(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     modes = list_at(spec, "accessModes")
     if not modes:
         yield causes.required("spec.accessModes", "at least 1 access mode is required")
@@ -117,7 +117,7 @@ def claim(value: Json, live: Json | None) -> Iterator[Cause]:
     if isinstance(name, str) and name:
         yield from words.each_invalid("spec.storageClassName", name, words.subdomain_faults(name))
     yield from words.one_of(spec, "volumeMode", "spec", ("Block", "Filesystem"))
-    if live is not None and words.spec(live) != spec:
+    if live is not None and object_at(live, "spec") != spec:
         yield causes.forbidden("spec", _CLAIM_WORDS)
 
 

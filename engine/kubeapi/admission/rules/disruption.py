@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json
+from events.json_values import Json, object_at
 
 
 def disruption_budget(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if least is not None and most is not None:
         shown = {

@@ -11,7 +11,7 @@ from events.json_values import Json, as_object, list_at, object_at, objects_at
 
 
 def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     rules, default = objects_at(spec, "rules"), as_object(spec.get("defaultBackend"))
     if not rules and default is None:
         yield causes.invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
@@ -28,7 +28,7 @@ def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:
 
 
 def network_policy(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     yield from words.selector(spec.get("podSelector"), "spec.podSelector")
     for way, peers in (("ingress", "from"), ("egress", "to")):
         for place, rule in enumerate(objects_at(spec, way)):

@@ -12,6 +12,7 @@ from events.json_values import Json, as_object, at, list_at, object_at
 
 _MISMATCH: Final = "`selector` does not match template `labels`"
 _TEMPLATE: Final = "spec.template.metadata.labels"
+_NOTHING: Final = (0, "0%")
 _JOB_RESTARTS: Final = ("OnFailure", "Never")
 _SET_FIELDS: Final = (
     "replicas",
@@ -29,7 +30,7 @@ _SET_WORDS: Final = (
 
 
 def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     yield from words.not_negative(spec, "replicas", "spec")
     yield from _selected(spec, "deployment", told_twice=": invalid label selector")
     yield from _strategy(object_at(spec, "strategy"))
@@ -44,7 +45,7 @@ def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def replica_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     yield from words.not_negative(spec, "replicas", "spec")
     yield from words.not_negative(spec, "minReadySeconds", "spec")
     yield from _selected(spec, "replicaset")
@@ -53,7 +54,7 @@ def replica_set(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     if live is not None:
         yield from _same_selector(spec, live)
     yield from _selected(spec, "daemonset")
@@ -68,13 +69,13 @@ def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
         for name in ("maxUnavailable", "maxSurge"):
             yield from words.amount(rolling.get(name), f"{path}.{name}")
             yield from words.at_most_all(rolling.get(name), f"{path}.{name}")
-        if _is_nothing(most) and _is_nothing(surge):
+        if most in _NOTHING and surge in _NOTHING:
             yield causes.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
     yield from words.not_negative(spec, "revisionHistoryLimit", "spec")
 
 
 def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     policy = spec.get("podManagementPolicy")
     if policy not in ("OrderedReady", "Parallel"):
         yield causes.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
@@ -89,16 +90,16 @@ def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from words.not_negative(object_at(spec, "ordinals"), "start", "spec.ordinals")
     yield from _selected(spec, "statefulset", told_twice="")
     if live is not None:
-        old = words.spec(live)
+        old = object_at(live, "spec")
         if any(old.get(name) != spec.get(name) for name in {*old, *spec} if name not in _SET_FIELDS):
             yield causes.forbidden("spec", _SET_WORDS)
 
 
 def job(value: Json, live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     yield from _job_spec(spec, "spec")
     if live is not None:
-        old = words.spec(live)
+        old = object_at(live, "spec")
         if old.get("completions") != spec.get("completions"):
             yield causes.invalid("spec.completions", spec.get("completions"), words.IMMUTABLE)
         for name in ("selector", "template", "completionMode"):
@@ -107,7 +108,7 @@ def job(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def cron_job(value: Json, _live: Json | None) -> Iterator[Cause]:
-    spec = words.spec(value)
+    spec = object_at(value, "spec")
     schedule = str(spec.get("schedule") or "")
     if not schedule:
         yield causes.required("spec.schedule")
@@ -186,7 +187,7 @@ def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[
 
 
 def _same_selector(spec: Json, live: Json) -> Iterator[Cause]:
-    if words.spec(live).get("selector") != spec.get("selector"):
+    if object_at(live, "spec").get("selector") != spec.get("selector"):
         yield causes.invalid("spec.selector", spec.get("selector"), words.IMMUTABLE)
 
 
@@ -206,13 +207,9 @@ def _strategy(strategy: Json) -> Iterator[Cause]:
             *words.amount(surge, f"{path}.maxSurge"),
         ]
         yield from wrong
-        if _is_nothing(most) and _is_nothing(surge):
+        if most in _NOTHING and surge in _NOTHING:
             yield causes.invalid(f"{path}.maxUnavailable", most, "may not be 0 when `maxSurge` is 0")
         yield from words.at_most_all(most, f"{path}.maxUnavailable")
-
-
-def _is_nothing(value: object) -> bool:
-    return value in (0, "0%")
 
 
 def _typed(strategy: Json) -> Json:
