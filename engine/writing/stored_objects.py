@@ -15,11 +15,10 @@ from events import keys
 from events.json_values import Json
 from events.validation.verdicts import Head
 from projections import clusters, port
-from projections.port import Rows
 
-_OBJECT: Final = """
-SELECT number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status, owners
-FROM objects JOIN keys USING (id) WHERE key = ?
+_OBJECTS: Final = """
+SELECT key, number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status, owners
+FROM objects JOIN keys USING (id) WHERE key IN ({})
 """
 _CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _AT_ONCE_MAX: Final = 64
@@ -75,33 +74,18 @@ class StoredViews:
         return self._cluster(name)
 
     def _objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
+        statement = _OBJECTS.format(", ".join("?" * len(object_keys)))
         with self._views.store.reading() as rows:
-            return {key: stored for key in object_keys if (stored := _stored_object(rows, key)) is not None}
+            matches = rows.select(statement, object_keys)
+        return {
+            key: StoredObject(
+                number=number, head=Head(*head), manifest=manifest, status=status, owners=owners
+            )
+            for key, number, *head, manifest, status, owners in matches
+        }
 
     def _cluster(self, name: str) -> clusters.Cluster | None:
         with self._views.store.reading() as rows:
             matches = rows.select(_CLUSTER, (keys.cluster_key(name),))
         body = matches[0][0] if matches else None
         return clusters.decode(body) if isinstance(body, bytes) else None
-
-
-def _stored_object(rows: Rows, key: str) -> StoredObject | None:
-    matches = rows.select(_OBJECT, (key,))
-    if not matches:
-        return None
-    (
-        number,
-        version,
-        generation,
-        uid,
-        created_ms,
-        digest,
-        api_version,
-        kind,
-        name,
-        manifest,
-        status,
-        owners,
-    ) = matches[0]
-    head = Head(version, generation, uid, created_ms, digest, api_version, kind, name)
-    return StoredObject(number=number, head=head, manifest=manifest, status=status, owners=owners)

@@ -57,6 +57,9 @@ class ControlPlane:
     ) -> None:
         self._services = services
         self._planned = planned
+        self.last_number = services.log.last_number
+        """Returns the newest sequence number that this server knows; no resourceVersion that it returned is higher."""
+
         self.events = Events(services)
         self.bootstrap = BootstrapObjects(services, authority, clock_ms)
         self.shown = Showing(services.token, authority)
@@ -90,10 +93,6 @@ class ControlPlane:
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as they are, in a worker thread."""
         return await anyio.to_thread.run_sync(self._within, query)
-
-    def last_number(self) -> int:
-        """The newest sequence number this server knows, the highest resourceVersion that it can have returned."""
-        return self._services.log.last_number()
 
     async def newest(self) -> int:
         """The newest sequence number of the log, asked from the log; this server knows it from then on."""

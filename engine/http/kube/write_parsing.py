@@ -32,6 +32,7 @@ from engine.kubeapi.schema.resources import Resource
 from events import vocabulary
 from events.json_values import Json, object_at
 
+_DEFINITION: Final = "CustomResourceDefinition"
 _GENERATED_LETTERS: Final = 5
 _GENERATED_PREFIX_MAX: Final = 58
 
@@ -94,7 +95,8 @@ class Parsing:
         write = self.read(request, resource, api_path, name, namespace if resource.namespaced else "")
         if repeated:
             write = _with_repeated(write, repeated)
-        await _check_definition(write, body)
+        if resource.kind == _DEFINITION:
+            await loop_share.apart(write.body_bytes, _check_served, resource, body)
         return write, Creation(write.writer, {**body, "metadata": metadata})
 
     async def replacement(
@@ -109,7 +111,8 @@ class Parsing:
         write = _with_repeated(write, repeated)
         if api_path.part in STATUSES:
             return write, StatusReplacement(write.writer, body)
-        await _check_definition(write, body)
+        if resource.kind == _DEFINITION:
+            await loop_share.apart(write.body_bytes, _check_served, resource, body)
         return write, Replacement(write.writer, body)
 
     async def patch(
@@ -187,13 +190,8 @@ def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
     return structs.replace(write, warnings=write.warnings + messages)
 
 
-async def _check_definition(write: WriteRequest, body: Json) -> None:
-    """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
-    if write.resource.kind == "CustomResourceDefinition":
-        await loop_share.apart(write.body_bytes, _check_served, write.resource, body)
-
-
 def _check_served(resource: Resource, body: Json) -> None:
+    """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
     name = str(object_at(body, "metadata").get("name", ""))
     if wrong := list(definitions.faults(body)):
         raise status_objects.invalid(resource, name, wrong)

@@ -220,12 +220,13 @@ class WriteRequests:
             return await self._change_binding(write, edit)
         if write.resource.kind == _EVENT and self._event_writes is not None:
             return await self._event_writes.change(write, edit)
-        relabelling = Relabelling()
+        relabelling = Relabelling() if write.method != "POST" else None
         value, written = await self._written_object(write, edit, relabelling)
         code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
         body = rendering.one(write.resource, value, write.form, self._clock_ms())
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
-        warnings += await relabelling.warnings(self._plane, value)
+        if relabelling is not None:
+            warnings += await relabelling.warnings(self._plane, value)
         if write.query.dry_run and self._forecasts is not None:
             warnings += await self._forecasts.warnings(
                 value, _target(write), written.mutated.events, CLIENT_SOURCE

@@ -38,7 +38,8 @@ class Permission(Struct, frozen=True, kw_only=True):
         """Raise StatusError (403) if the user may not write ``value`` in the place of ``before``."""
         if self.rights is not None and before is None and not self.creates:
             self._check_creation(self.rights, writer)
-        _check_escalation(writer.resource, self.user, self.rights, value, before)
+        if writer.resource.group == _GROUP:
+            _check_escalation(writer.resource, self.user, self.rights, value, before)
 
     def _check_creation(self, rights: Rights, writer: Writer) -> None:
         """Raise StatusError if an apply or update creates the object and the user may not create it."""
@@ -85,10 +86,8 @@ def _check_escalation(
 ) -> None:
     """Raise StatusError if the user may not write this role or binding.
 
-    ``known`` may be None for ``system:masters``. Objects of other groups pass.
+    ``known`` may be None for ``system:masters``.
     """
-    if resource.group != _GROUP:
-        return
     name = str(object_at(value, "metadata").get("name", ""))
     if resource.kind.endswith("Binding") and live is not None and live.get("roleRef") != value.get("roleRef"):
         message = "Invalid value: cannot change roleRef"
