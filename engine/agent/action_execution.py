@@ -80,7 +80,7 @@ class ActionExecutor:
         retained = object_preparation.retained(
             manifest, work.reading, is_scaled=is_scaled or object_preparation.retains(manifest)
         )
-        # A look before the apply is only needed where the object may not be ours, or has fields to retain.
+        # Read the object before the apply only if it may belong to another client or has fields to retain.
         if entry.applied is None or is_drift or retained:
             live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
             if live is not None and not self._has_our_marks(live, entry.applied) and not overwrites:

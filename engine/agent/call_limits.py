@@ -1,7 +1,7 @@
 """Limits and delays of calls to one API, per cluster.
 
-A throttling API is left alone for the time it names, an unreachable one for growing times. Delays are
-randomized, so that many agents do not retry at once.
+After a throttled call, all calls wait as long as the response demands; after a failed connection, for
+exponentially growing times. Delays are randomized, so that many agents do not retry at once.
 """
 
 import random
@@ -81,7 +81,7 @@ class Gate:
         self._set(is_reachable=True)
 
     def _close(self, at_least_s: float) -> None:
-        """Delay later calls. Of concurrent calls that fail together, the first alone grows the delay."""
+        """Delay later calls. If concurrent calls fail together, only the first failure increases the delay."""
         now_s = anyio.current_time()
         if now_s >= self._closed_until_s:
             self._closed_until_s = now_s + self._backoff.again_s()

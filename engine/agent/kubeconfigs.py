@@ -20,7 +20,7 @@ from events.json_values import Json, as_text, list_at, object_at
 
 _LOOPBACK: Final = frozenset({"localhost", "::1"})
 _UNSUPPORTED: Final = frozenset({"auth-provider", "as", "as-uid", "as-groups", "as-user-extra"})
-"""Fields of users. Without these a request would have other rights than the user expects."""
+"""Unsupported fields of users: a request that ignored them would have other rights than the user expects."""
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -130,7 +130,7 @@ def _proxy(path: Path, url: str) -> str:
 
 
 def _environment_proxy(server: str) -> str:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY set for a server; empty for the own host, as in kubectl."""
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY set for a server; empty for loopback, as in kubectl."""
     parts = urlsplit(server)
     host = parts.hostname or ""
     if host in _LOOPBACK or host.startswith("127.") or proxy_bypass(host):
@@ -139,7 +139,7 @@ def _environment_proxy(server: str) -> str:
 
 
 def _plugin(path: Path, plugin: Json) -> Json:
-    """The exec plugin; a relative path of its command begins at the kubeconfig."""
+    """The exec plugin; a relative path of its command is resolved against the directory of the kubeconfig."""
     command = as_text(plugin.get("command"))
     return {**plugin, "command": str(path.parent / command)} if "/" in command else plugin
 

@@ -73,7 +73,7 @@ class Ledger:
         """Record that a binding's object no longer exists."""
         if entry.ref is not None:
             self._keys.pop(identity_of(entry.ref), None)
-        # Drop the index entry first: ``core.removed`` clears ``entry.ref``, which it is found by.
+        # Drop the index entry first: ``reconciliation.removed`` clears ``entry.ref``, the key of the index.
         reconciliation.removed(entry)
         self.touch(key)
 

@@ -60,7 +60,7 @@ _log = diagnostics.logger("agent")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """``grace_seconds``: the cluster counts as unreachable after that time without a heartbeat; four are sent in it."""
+    """``grace_seconds``: without a heartbeat for this time the cluster is unreachable; the agent sends four in it."""
 
     grace_seconds: int = GRACE_SECONDS
 
@@ -178,7 +178,7 @@ class MemberAgent:
                 self._ledger.move(line.position)
 
     async def _settle_list(self, listed: set[str]) -> None:
-        """Remove what the list did not contain: known bindings, and objects with our marks that no work names."""
+        """Handle the end of a full list: remove bindings missing from it, and objects with our marks but no work."""
         # A full list replaces all state; works that were removed while the feed was away are not repeated.
         for key in self._ledger.names():
             entry = self._ledger.get(key)

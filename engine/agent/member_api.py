@@ -160,7 +160,7 @@ class MemberApi:
                 raise
 
     async def list(self, resource: Resource, labels: str = "") -> Listed:
-        """All objects of a kind with these labels, page by page; at once if the server forgot the pages meanwhile."""
+        """List all objects of a kind with these labels, page by page; in one request if the pages have expired."""
         selected = {"labelSelector": labels} if labels else {}
         try:
             return await self._list(resource, {"limit": str(LIST_OBJECTS), **selected})
@@ -270,7 +270,7 @@ class MemberApi:
         accept: str = envelope.JSON,
         limit: aiohttp.ClientTimeout,
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """Send a request as it is; raises the errors of aiohttp, and KubeconfigError."""
+        """Send a request without mapping errors; raises the errors of aiohttp, and KubeconfigError."""
         authorization = await self._credentials.header()
         session = await self._opened()
         headers = {"accept": accept}
@@ -292,7 +292,8 @@ class MemberApi:
             ) as response:
                 yield response
         except aiohttp.ClientConnectionError:
-            # The server may have another certificate, or trust another one of ours.
+            # The server's certificate may have been replaced, or the CA from which it accepts client
+            # certificates.
             self._credentials.forget_files()
             raise
 
@@ -304,7 +305,7 @@ class MemberApi:
             credentials.certificate,
             credentials.authority,
         ):
-            # A certificate was renewed. Watches by the old one end, and continue by the new one.
+            # A certificate was renewed. Watches on the old session end and are resumed on the new one.
             former, self._session = self._session, None
             await former.close()
         if self._session is None:
@@ -312,7 +313,7 @@ class MemberApi:
             try:
                 context = await anyio.to_thread.run_sync(tls, access, certificate, credentials.key, authority)
             except KubeconfigError:
-                # Files that are being replaced: the next request reads them again.
+                # The files may be in the middle of a replacement: the next request reads them again.
                 credentials.forget()
                 credentials.forget_files()
                 raise

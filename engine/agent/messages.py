@@ -28,9 +28,9 @@ class Shape(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 class Work(Shape, frozen=True, kw_only=True):
     """The desired state of one binding in the cluster; (term, step) is its version, and the newest one counts.
 
-    ``name`` is that of the Work object. ``replicas`` is absent for kinds without replicas. ``overrides`` is a
-    digest of the override policies here, of state-preserving labels and of ``reading``; empty if there are
-    none. ``preserved``: a removed workload stays in the cluster.
+    ``name`` is the name of the Work object. ``replicas`` is absent for kinds without replicas. ``overrides`` is a
+    digest of the override policies that apply in this cluster, of labels with preserved state and of ``reading``;
+    empty if there are none of these. ``preserved``: a removed workload stays in the cluster.
     """
 
     key: str

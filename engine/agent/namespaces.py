@@ -1,4 +1,4 @@
-"""Namespaces of the control plane in the member: created with our marks, kept up to date, and deleted with theirs.
+"""Namespaces of the control plane in the member: created with our marks, updated, and deleted with the original.
 
 A namespace that exists already and is not ours is left alone. While the cluster leaves, and after that, all stay:
 with a namespace Kubernetes deletes everything in it.

@@ -155,7 +155,7 @@ def _owned(path: Path) -> Path:
 
 
 def kept_metadata(value: Json) -> Json:
-    """The metadata to apply: names, labels, and annotations but for those that other clients set."""
+    """The metadata to apply: names, labels, and annotations except those that other clients set."""
     metadata = object_at(value, "metadata")
     kept = {name: metadata[name] for name in _KEPT if name in metadata}
     annotations = object_at(kept, "annotations")
@@ -167,7 +167,7 @@ def kept_metadata(value: Json) -> Json:
 
 
 def _prune_kind(value: Json) -> None:
-    """Remove fields that the member sets, for kinds that have such."""
+    """Remove fields that the member sets, for kinds that have such fields."""
     spec = object_at(value, "spec")
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
         case "v1", "Service":

@@ -15,7 +15,7 @@ from engine.agent.member_api import MemberApi
 from events.json_values import Json, as_text, at
 
 _SILENT_FAILURES: Final = 3
-"""The failure in a row that is logged: a server that restarts is reachable again before it."""
+"""Consecutive failures before one is logged; a server that restarts is reachable again before the third."""
 
 _REFUSED_FIRST_S: Final = 5.0
 _REFUSED_LAST_S: Final = 300.0
@@ -23,11 +23,11 @@ _log = diagnostics.logger("agent")
 
 
 class History:
-    """The resourceVersions of one API server, shared by the followers of its kinds: one order over all of them.
+    """The newest resourceVersion of one API server, shared by the followers of all its kinds.
 
-    A server that is restored from a backup continues from an earlier version, and a watch from a later one gets no
-    changes, and no error, until that version is passed. ``on_restored`` is then called with the newest version that
-    was seen and the server's, and all followers list again.
+    A server that was restored from a backup continues from an earlier version. A watch from a later version then
+    gets neither changes nor an error until the server has passed that version. ``on_restored`` is called with the
+    newest version seen before and the server's newest version, and all followers list again.
     """
 
     def __init__(self, on_restored: Callable[[int, int], None] = lambda _seen, _now: None) -> None:
@@ -38,14 +38,14 @@ class History:
         """How often the server was restored."""
 
     def saw(self, version: str) -> None:
-        """Remember a version, if it is a number as those of Kubernetes are."""
+        """Remember a resourceVersion if it is numeric, as in Kubernetes."""
         if version.isdecimal():
             self.newest = max(self.newest, int(version))
 
     async def continued(self, api: MemberApi, resource: Resource, version: str, restored: int) -> str:
-        """Return the version from which a watch may continue, empty if the server was restored; asks it for its own.
+        """Return the version from which a watch may continue; empty if the server was restored, so list again.
 
-        ``restored`` is how often it had been restored before that version.
+        Requests the server's newest version. ``restored`` is the value of ``self.restored`` when ``version`` was read.
         """
         if not version:
             return ""
@@ -125,7 +125,7 @@ async def follow(
         except RefusedError as error:
             _log.warning("watch failed; retrying", resource=resource.plural, error=str(error))
             if error.code == HTTPStatus.UNAUTHORIZED:
-                # The token expired. A list instead would show only the newest of the changes meanwhile.
+                # The token expired. A list would skip the intermediate changes, so resume the watch.
                 await anyio.sleep(backoff.again_s())
                 continue
             if error.code != HTTPStatus.FORBIDDEN:

@@ -138,13 +138,14 @@ def _built_in_state(value: Json) -> ObjectState:
 
 
 def _read(value: Json) -> _BuiltIn | None:
-    """Return an object as its rule reads it; None if a field has another type than in the kind's schema."""
+    """Convert an object to the fields that the built-in rules read; None if one of them has an invalid type."""
     try:
         return msgspec.convert(value, _BuiltIn)
     except msgspec.ValidationError:
         pass
     try:
-        # Null is as good as absent, but is seldom written.
+        # Null fields count as absent; they are rare, so they are removed only after the first conversion
+        # failed.
         return msgspec.convert(without_nulls(value), _BuiltIn)
     except msgspec.ValidationError:
         return None

@@ -16,7 +16,7 @@ from events import envelope
 from events.json_values import Json
 
 _CALLS_MAX: Final = 32
-"""Concurrent requests of users; they do not wait for the agent's own, nor those for them."""
+"""Concurrent requests of users; they do not wait for the agent's own requests, and the agent's do not wait for them."""
 
 _UNAVAILABLE: Final = 503
 _log = diagnostics.logger("agent")
