@@ -206,7 +206,7 @@ def _ask(url: str, act: str, count: int, per_second: float, **more: str) -> None
 
 
 def _placed(url: str, writes: int) -> _Placed:
-    """Wait until bindings were written so often; return the times."""
+    """Wait until bindings were written this many times; return the times of the writes."""
     while int(httpx.get(f"{url}/bench/written", trust_env=False, timeout=60).text) < writes:
         time.sleep(_POLL_S)
     answer = httpx.get(f"{url}/bench/figures", trust_env=False, timeout=60)
@@ -243,6 +243,6 @@ async def _read(url: str, count: int) -> None:
 
 
 def _quantiles(delays_ms: Sequence[float]) -> tuple[float, float]:
-    """The median, and the delay that 99 of 100 stay below."""
+    """The median and the 99th percentile."""
     ordered = sorted(delays_ms)
     return round(ordered[len(ordered) // 2], 2), round(ordered[len(ordered) * 99 // 100], 2)

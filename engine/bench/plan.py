@@ -1,9 +1,9 @@
-"""Benchmark: how soon a plan says what a change would do, and how soon a drill says what each failure would do.
+"""Benchmark: time until a plan has predicted the effect of a change, and a drill the effects of failures.
 
 A log of many Deployments is recorded, then its clusters are planned as real ones: a policy edit and a taint that
 concern ``moved`` Deployments, then the failure of every cluster. The first plan rebuilds the engine, from its
-snapshot; the others share it, and it follows the log when that has grown. The baseline is really to make the
-same edit and taint, in the same run.
+snapshot; the others share it, and it follows the log when that has grown. The baseline makes the same edit and
+taint for real, in the same run.
 
 A running engine decides about one Deployment after another, first alone, then while one plan follows the other.
 """
@@ -166,7 +166,7 @@ async def _decided(running: installation.Installation, fleet: _Fleet, directory:
 
 
 async def _plan_on(plans: "_Plans", fleet: _Fleet) -> BaseException:
-    """Plan the taint again and again until cancelled."""
+    """Plan the taint repeatedly until cancelled."""
     while True:
         await plans.timed(_change(fleet.taint()))
 

@@ -26,7 +26,7 @@ def resident_of(pid: int | str) -> float:
 
 
 def proportional_mb(pid: int) -> float:
-    """Resident memory of a process in MiB, of shared pages only its part; 0 if it does not exist."""
+    """Resident memory of a process in MiB, shared pages divided among their users; 0 if it does not exist."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except (FileNotFoundError, ProcessLookupError):

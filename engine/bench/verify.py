@@ -1,7 +1,7 @@
-"""Benchmark: proof of a log, with the tenth and the hundredth of it, to see that cost grows as the log does.
+"""Benchmark: proof of a log, and of a tenth and a hundredth of it: the cost should be linear in its length.
 
-The log has many small steps: a fixed number of Deployments are edited, ten at a time. So the state stays as it is,
-and so should the memory of a proof. The baseline is to read and decode the same records in one process.
+The log has many small steps: a fixed number of Deployments are edited, ten at a time. The state does not grow, so
+the memory of a proof should not grow either. The baseline is to read and decode the same records in one process.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def run(count: int, parallel: int, progress: Progress = lambda _: None) -> Figur
 
 
 async def _record(count: int, directory: Path) -> None:
-    """Let worker and members write a log, without views."""
+    """Record a log with a worker and simulated members, without views."""
     log = await sqlite.SqliteLog.open(directory, synchronous="OFF")
     engine = worker.Worker(log, installation.clock_ms)
     members = member_fleet.Members(log, installation.clock_ms, inputs.members())
