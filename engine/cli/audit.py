@@ -156,7 +156,7 @@ def _show_example(example: audits.Difference) -> None:
 
 
 def _brief(data: Json) -> str:
-    """The most telling fields of a decision."""
+    """The most important fields of a decision."""
     fields = [f"{name}={_text(data[name])}" for name in _TELLING if data.get(name)]
     return " ".join(fields)
 

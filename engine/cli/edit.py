@@ -97,7 +97,10 @@ def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Re
 
 
 def _edited(shown: Json, path: Path) -> Json | None:
-    """Open the editor and parse the saved file; None if it is empty. Raises Failure if it is invalid, and keeps it."""
+    """Open the editor and parse the saved file; None if it is empty.
+
+    Raises Failure if the file is invalid, and keeps it.
+    """
     path.write_text(_HEAD + yaml_output.dump(shown), encoding="utf-8")
     _open_editor(path)
     documents = manifests.read(path.read_bytes(), file=path.name, limits=_LIMITS)

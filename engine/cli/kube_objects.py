@@ -47,7 +47,7 @@ _REMEDIES: Final = {
 }
 _UNKNOWN_FIELD: Final = "correct or remove it, or apply with --validate=warn"
 _NAMESPACED: Final = 2
-"""More words than so many after the version name an object in a namespace: namespaces/shop/pods."""
+"""A path with more words than this after the version names an object in a namespace: namespaces/shop/pods."""
 
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
 

@@ -14,7 +14,7 @@ _DATA: Final = "data:"
 
 
 class _Bookmark(Struct, frozen=True):
-    """The last event of a connection, which has no ``number`` but the one to continue from."""
+    """The last event of a connection: it has no ``number`` of its own; ``after`` is the number to continue from."""
 
     number: int | None = None
     after: int | None = None

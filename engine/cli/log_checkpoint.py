@@ -46,7 +46,7 @@ class Signing:
     ] = ""
 
     def schedule(self, directory: Path) -> checkpointing.Schedule | None:
-        """When to sign, with what, and where to; None for never. Raises Failure."""
+        """Return the interval, key and destination of checkpoints; None if none are made. Raises Failure."""
         if self.checkpoint_key is None and not os.environ.get(KEY_VARIABLE):
             return None
         every_s = options.read_duration("--checkpoint-every", self.checkpoint_every) / 1_000

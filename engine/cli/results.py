@@ -24,7 +24,7 @@ class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Result(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The result of a write: the ``action`` on the object, or the problems.
 
-    ``kept_scheduler`` is the scheduler that a policy keeps though the imported one names another.
+    ``kept_scheduler`` is the scheduler that an existing policy keeps, although the imported policy names another.
     """
 
     action: str = ""

@@ -32,7 +32,7 @@ class _Workloads(Struct):
 
 
 def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
-    """The kind of a name, also of a custom kind that the server serves; another name is taken as a namespaced kind."""
+    """The kind of a name, also of a custom kind that the server serves; an unknown name becomes a namespaced kind."""
     served = kinds.find(name)
     if served is None and client is not None:
         # The server of an observer has no Kubernetes API; queries take the name as it is.

@@ -52,7 +52,7 @@ class _Check(Struct, frozen=True, rename="camel"):
 
 
 class _Stage(NamedTuple):
-    """The server to play on, its description, and a hint on how to view the history afterwards."""
+    """The server on which the tour runs, its description, and a hint on how to view the history afterwards."""
 
     directory: Path
     words: str

@@ -27,7 +27,7 @@ _SETTLED: Final = 0
 _DIFFERENT: Final = 2
 _WAIT_S: Final = 60.0
 _STILL_S: Final = 3.0
-"""Without a change for this time, the rest is not waited for."""
+"""``import`` waits for the remaining bindings until nothing has changed for this many seconds."""
 
 _POLL_S: Final = 0.2
 
@@ -41,9 +41,10 @@ class Moved(Struct, rename="camel"):
 
 
 class Report(Struct, rename="camel"):
-    """Objects by kind: created, changed, and those that were the same; those refused with their reasons.
+    """Numbers of created, changed and unchanged (``same``) objects by kind, and the refused ones with their reasons.
 
-    ``moved`` are the bindings that are not as before. ``notes`` say what else is not taken over.
+    ``bindings`` is the number of imported bindings, ``moved`` are those that are placed otherwise than before.
+    ``notes`` name what else is not imported.
     """
 
     created: dict[str, int]
@@ -92,7 +93,7 @@ def _without_agents(state: State) -> list[str]:
 
 
 def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: bool = False) -> Report:
-    """Write the objects, several of a kind at a time; those that are there already are made equal.
+    """Write the objects, several of a kind at a time; existing objects are changed to equal the copied ones.
 
     ``takes_over``: policies that were copied before with another scheduler's name are replaced.
     """
@@ -151,7 +152,10 @@ def _copied(objects: KubeObjects, value: Json, *, dry_run: bool, takes_over: boo
 def _copied_policy(
     objects: KubeObjects, target: Target, value: Json, chosen: kube_objects.Options, *, takes_over: bool
 ) -> Result:
-    """Write a policy. One that is there keeps the name of its scheduler, or is replaced: the name cannot change."""
+    """Write a policy; an existing one keeps its scheduler unless ``takes_over``.
+
+    The scheduler's name is immutable, so a policy that is taken over is deleted and created again.
+    """
     live, desired = objects.get(target), states.clean(value)
     before, after = states.scheduler_of(live or {}), states.scheduler_of(desired)
     if live is None or before == after:

@@ -22,7 +22,7 @@ class Source:
     context: Annotated[str, Parameter(help="Context in it; by default the current one.")] = ""
 
     def access(self) -> kubeconfigs.Access:
-        """The access to it; raises Failure if the kubeconfig is unusable."""
+        """Return access to the control plane; raises Failure if the kubeconfig is unusable."""
         try:
             return kubeconfigs.read(self.kubeconfig, self.context)
         except (OSError, kubeconfigs.KubeconfigError) as error:

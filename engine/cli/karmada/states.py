@@ -1,4 +1,4 @@
-"""The state of an existing Karmada as another control plane takes it over, from its API or from an observer's log."""
+"""The state of an existing Karmada, for a copy in another control plane; read from its API or an observer's log."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ _KINDS: Final = (
     ("policy.karmada.io", "PropagationPolicy"),
     ("policy.karmada.io", "ClusterPropagationPolicy"),
 )
-"""Groups and kinds that are copied, those first on which others depend; templates follow."""
+"""Groups and kinds that are copied, each after the kinds on which it depends; templates follow."""
 
 _BINDINGS: Final = (("work.karmada.io", "ResourceBinding"), ("work.karmada.io", "ClusterResourceBinding"))
 _DEFINITIONS: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -40,7 +40,7 @@ _POLICIES: Final = _KINDS[-2:]
 POLICY_KINDS: Final = frozenset(kind for _, kind in _POLICIES)
 _KARMADA: Final = ".karmada.io"
 _DERIVED: Final = frozenset({"Work", "WorkloadRebalancer"})
-"""Kinds of Karmada that follow from others, or have had their effect."""
+"""Kinds of Karmada that are derived from others, or whose effect is in the state of others already."""
 
 _OWN_NAMES: Final = frozenset({"kube-root-ca.crt", "kubernetes"})
 """Names of the objects that every Kubernetes API has."""
@@ -50,7 +50,7 @@ _ACTIVATION: Final = "activationPreference"
 _LAZY: Final = "Lazy"
 _DELETED: Final = "deletionTimestamp"
 _NAMED_MAX: Final = 5
-"""Most objects that a note names."""
+"""Maximum number of objects that a note names."""
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
 
@@ -94,9 +94,9 @@ class Running(Struct, frozen=True):
 
 
 class State(Struct, frozen=True):
-    """The objects of a control plane, by kind in the order of copying, its placements, and what is not taken over.
+    """The objects of a control plane in the order of copying, its placements, and notes on what is not copied.
 
-    ``running`` are the workloads of each cluster as they were reported last, by binding.
+    ``running`` holds the last report of each workload, by cluster and by binding.
     """
 
     objects: list[Json]
@@ -139,7 +139,7 @@ async def _of_api(access: Access) -> State:
 
 
 def _is_karmadas(resource: Resource) -> bool:
-    """Whether a kind is one of Karmada's that people write."""
+    """Whether a kind is one of Karmada's that users write."""
     group, kind = group_kind(resource.api_version, resource.kind)
     return resource.watched and group.endswith(_KARMADA) and kind not in _DERIVED
 
@@ -207,7 +207,7 @@ def place_of(value: Json) -> Place:
 
 
 def placement_of(binding: Binding) -> imported_placements.ImportedPlacement:
-    """Return where a binding is placed; it has no policy if it only follows others."""
+    """Return where a binding is placed; without a policy if the binding exists only as a dependency of others."""
     clusters = {target.name: target.replicas or 0 for target in binding.spec.clusters}
     affinity = binding.status.scheduler_observing_affinity_name
     policy = marks.claiming_policy(binding.metadata.annotations)
@@ -250,7 +250,7 @@ def _reference(policy: Json) -> shapes.PolicyRef:
 def _taken_over_placement(
     binding: _Bound, lazy: Collection[shapes.PolicyRef]
 ) -> imported_placements.ImportedPlacement:
-    """Return where a binding is placed, with the placement that it has of a lazy policy."""
+    """Return where a binding is placed; if its policy is lazy, with the placement that the binding still has of it."""
     taken = placement_of(binding)
     if taken.policy not in lazy or not binding.spec.placement:
         return taken
@@ -290,7 +290,7 @@ def _running(bound: Iterable[_Bound]) -> dict[str, dict[Place, Running]]:
 
 
 def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[str]:
-    """Return what of the bindings can't be taken over."""
+    """Return notes on the state of bindings that can't be copied: evictions, and older placements of their policies."""
     evicting = [binding.key for binding in bound if binding.spec.graceful_eviction_tasks]
     placements: dict[shapes.PolicyRef | None, set[bytes]] = {}
     for binding in bound:
@@ -312,7 +312,7 @@ def scheduler_of(policy: Json) -> str:
 
 
 def taken_over(state: State, scheduler: str) -> State:
-    """Return the state with the policies that name a scheduler as policies of the engine."""
+    """Return the state in which policies for this scheduler name the engine's own scheduler instead."""
     objects = [
         {**value, "spec": {**object_at(value, "spec"), SCHEDULER: OURS}}
         if value["kind"] in POLICY_KINDS and scheduler_of(value) == scheduler

@@ -26,7 +26,8 @@ _REMEDY = "make the plan again, and look at it"
 class SavedPlan(Struct, frozen=True, rename="camel"):
     """The requests to the Kubernetes API and the failures of a plan, its prediction, and its id (a UUID).
 
-    ``bases`` are the fields that each request was computed from: the versions of clusters change with each report.
+    ``bases`` are the fields from which each request was computed. They are compared instead of resourceVersions,
+    which change with each report of a cluster.
     """
 
     requests: list[Json]
@@ -64,8 +65,8 @@ def save(path: Path, plan: SavedPlan) -> None:
 def apply(path: Path, server: options.Server) -> int:
     """Make the requests of a saved plan if they would still have the predicted effect; return the exit code.
 
-    The effect is predicted again, so changes of objects that don't matter to the plan don't matter here. Raises Failure
-    if the effect would be another one.
+    The effect is predicted again, so changes of objects that don't matter to the plan don't matter here. Raises
+    Failure if the effect would be different.
     """
     saved = read(path)
     if saved.failures:

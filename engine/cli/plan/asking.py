@@ -1,4 +1,4 @@
-"""Ask the server for a plan: the writes of a command are collected instead of made."""
+"""Request a plan from the server: the writes of a command are collected instead of sent."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -22,8 +22,8 @@ _POLL_S: Final = 0.2
 class PlanningClient(Client):
     """A client whose writes to the Kubernetes API are dry runs; ``requests`` are those for the plan, in order.
 
-    Reads see what the requests so far would change. A write that builds on one of them is no dry run, since the server
-    has not what it builds on; the plan itself checks it.
+    Reads see what the requests so far would change. A write that depends on an earlier request is not sent as a
+    dry run, because the server lacks that request's result; the plan itself checks the write.
     """
 
     def __init__(self, directory: Path | None, *, is_local: bool = False) -> None:
@@ -65,10 +65,10 @@ class PlanningClient(Client):
         return reply
 
     def basis(self, request: Json) -> Json:
-        """Return what a request that names a version was computed from, as stored; {} for others.
+        """Return the stored fields from which a request that names a resourceVersion was computed; {} for others.
 
-        That are the fields that a patch sets, and the generation of an object that is replaced. Members describe
-        themselves in the other fields of their Clusters.
+        For a patch these are the fields that it sets, for a replacement the object's generation. Other fields of
+        Clusters are left out, because members report them.
         """
         if not named_version(request):
             return {}
@@ -100,7 +100,7 @@ def _set_fields(patch: Json, value: Json) -> Json:
 
 
 def _unversioned(request: Json) -> Json:
-    """Return a request that holds for any version of its object."""
+    """Return a request without the resourceVersion of its object."""
     if not named_version(request):
         return request
     body = object_at(request, "body")
@@ -121,10 +121,10 @@ def predicted(
 ) -> tuple[Json, Prediction]:
     """Return a plan of the server as JSON, and its prediction; shows the progress on a terminal.
 
-    ``drill`` may have the ``outage`` that is planned. Raises Failure if it can't be made. An interrupted command
-    ends the plan on the server.
+    ``drill`` are further fields of the request: the ``outage`` of a failure drill. Raises Failure if it can't be
+    made. An interrupted command ends the plan on the server.
     """
-    # Each report of a cluster changes its version, and at an earlier point of the log objects had others.
+    # A cluster's version changes with each report, and an object had other versions at an earlier position.
     requests = [_unversioned(each) for each in requests]
     body: Json = {"requests": requests, "failures": failed, "horizonMs": horizon_ms, "asOf": as_of, **drill}
     plan = client.post("plans", body, Json)

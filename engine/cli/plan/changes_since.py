@@ -1,4 +1,4 @@
-"""The inputs since a plan was made that changed what it depended on, so that a refusal can name them."""
+"""The inputs after a plan was made that changed its basis, so that a refusal can name them."""
 
 import itertools
 from collections.abc import Collection, Iterable
@@ -21,15 +21,15 @@ _REPORTS: Final = frozenset(
         clusters.ClusterConditionsReported,
     )
 )
-"""Types that clusters repeat all the time; they count only as the cause of a decision."""
+"""Types of the periodic reports of clusters; they count only as the cause of a decision."""
 
 
 def changes_since(
     client: Client, planned: Prediction, now: Prediction, workloads: Collection[str]
 ) -> list[str]:
-    """Return the changes of templates, policies and clusters since a plan on which these workloads depend, in order.
+    """Return the changes since a plan that these workloads depend on: of templates, policies and clusters, in order.
 
-    If none is known to matter to them, all are returned that may.
+    If none is known to have affected them, return all changes that may have.
     """
     history = [entry for key in workloads for entry in _records(client, f"timeline/{key}", planned.number)]
     own = [entry for entry in history if _topic(entry) == topics.SPECS]

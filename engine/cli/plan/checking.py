@@ -27,7 +27,7 @@ _PLACING: Final = frozenset(
 
 
 class Workload(Struct, frozen=True, rename="camel"):
-    """The clusters that a workload was predicted to have, and those that it had when all had followed from the plan."""
+    """The clusters predicted for a workload, and its clusters after all effects of the plan."""
 
     key: str
     predicted: dict[str, int]
@@ -41,8 +41,8 @@ class Workload(Struct, frozen=True, rename="camel"):
 class Check(Struct, frozen=True, rename="camel"):
     """The workloads that a plan was to change, and those that it changed without having predicted it.
 
-    ``number`` of the log is the last record that follows from the plan. Placing took ``settled_ms``, where
-    ``predicted_ms`` were predicted until all was ready.
+    ``number`` is that of the last record that the plan caused. ``settled_ms`` is the time from the requests to
+    the last placement, ``predicted_ms`` the predicted time until all replicas are ready.
     """
 
     id: str

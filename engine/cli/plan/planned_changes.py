@@ -42,7 +42,10 @@ class PlannedChanges:
         return Reply(_DONE, {**reply.body, "resources": [*known, *kinds]}, [])
 
     def computed(self, method: str, path: str, body: object) -> Reply | None:
-        """Return the answer to a write that builds on an earlier one; None if none does, so that the server answers."""
+        """Return the answer to a write that depends on an earlier request.
+
+        None for others: the server answers them.
+        """
         name = _object_path(method, path, body)
         if name not in self._objects and not self._is_within_created(path):
             return None
@@ -50,7 +53,7 @@ class PlannedChanges:
         return Reply(_DONE, object_at(value), [])
 
     def take(self, method: str, path: str, value: Json) -> None:
-        """Remember how a request leaves its object."""
+        """Store the state of an object after a request."""
         name = _object_path(method, path, value)
         self._objects[name] = None if method == "DELETE" else value
         if method == "POST":

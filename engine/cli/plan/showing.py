@@ -1,4 +1,4 @@
-"""Print a prediction: a summary, each workload with bars, the clusters, and what to know about it."""
+"""Print a prediction: a summary, each workload with bars, the clusters, and the warnings."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -58,7 +58,7 @@ def _workload(change: WorkloadChange) -> list[str]:
 
 
 def _bar(before: int, after: int, most: int) -> str:
-    """Return replicas as a bar: those that stay, then those that leave or come."""
+    """Return replicas as a bar: those that stay, then those that are removed or added."""
     scale = max(most / _BAR, 1)
     kept, gone, new = (
         round(count / scale) for count in (min(before, after), max(before - after, 0), max(after - before, 0))

@@ -19,9 +19,9 @@ from projections import as_of_views
 
 
 class Opened(Struct, frozen=True):
-    """A server to plan on: its data directory, and the moment of the past to plan from.
+    """A server to plan on: its data directory, and the earlier time or position to plan from (empty: now).
 
-    ``is_copy``: it has a copy of an existing Karmada, which differs from it as ``notes`` say.
+    ``is_copy``: it holds a copy of an existing Karmada; ``notes`` list the differences.
     """
 
     directory: Path | None
