@@ -78,7 +78,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
 
 
 def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
-    """Return bindings in the cluster, those whose affinity matches the old or new cluster, and blocked ones."""
+    """Return bindings in the cluster, bindings whose affinity matches the old or the new cluster, and blocked ones."""
     touched = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
     versions = [_fleet_of_one(manifest) for manifest in (change.old, change.new) if manifest]
     for (digest, affinity_name), group in indexes.by_group.items():
@@ -138,7 +138,7 @@ def _touch_watches(
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
                 waiting_keys.touch(shard, key, states.CLUSTER, cause)
-            # The conditions may decide whether a cluster in trouble waits, and so which one is next.
+            # The conditions may decide whether a cluster in trouble waits, and so which cluster is next.
             indexes.emptied = cause
         case fact_changes.TaintPolicyChanged():
             for key in shard.watches:
@@ -213,7 +213,7 @@ def touch_limited(shard: ShardState, indexes: Indexes) -> None:
 
 
 def defer_groups(shard: ShardState, indexes: Indexes, placements: Placements, cause: Cause) -> None:
-    """Note for the next step the bindings that may belong to groups of workloads, but have no seats there."""
+    """Note for the next step the bindings that may belong to workload groups but have no seat in one."""
     for (digest, _affinity), group in indexes.by_group.items():
         if placements.get(digest).workload_affinity is not None:
             indexes.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}
@@ -237,11 +237,11 @@ def touch_quotas(shard: ShardState, indexes: Indexes) -> None:
 def touch_troubled(
     shard: ShardState, indexes: Indexes, cluster_facts: facts.Facts, *, touches_all: bool = False
 ) -> None:
-    """Touch clusters in trouble, once per step: all of them if the crowd began or ended, else the next one.
+    """Touch clusters in trouble, once per step: all if ``is_crowd`` changed, else only the next one to empty.
 
-    So a report costs the same however many clusters are in trouble; the others have timers for their turn.
-    The cause is the newest input that changed the numbers, unless a newer input touched the cluster.
-    ``touches_all`` touches all of them, as earlier releases did (for their replay).
+    So a report costs the same however many clusters are in trouble; the others have timers for their turn. The
+    cause is the newest input that changed the numbers, unless a newer input touched the cluster. ``touches_all``
+    touches all of them, as earlier releases did (for their replay).
     """
     cause = indexes.crowd if touches_all else indexes.crowd or indexes.emptied
     indexes.crowd = indexes.emptied = None

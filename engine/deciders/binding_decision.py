@@ -51,7 +51,7 @@ def decide(
         left = required_bindings.decide(binding, facts, emit)
     is_freed = False
     if binding.declared is not None:
-        # An answer lets a pass go on that may place what was evicted.
+        # An answer on quotas or groups may let a scheduling pass go on that places evicted replicas.
         is_changed = binding.generation != before or bool(flags & _ANSWERED)
         is_freed = taint_manager.decide(binding, facts, placements, emit, is_changed=is_changed)
         application_failover.decide(binding, emit)

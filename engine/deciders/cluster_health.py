@@ -28,7 +28,7 @@ PACE_MS: Final = 10_000
 """Minimum time between two clusters that are emptied (Kubernetes' node eviction rate of 0.1 per second)."""
 
 STUCK_MS: Final = times.MINUTE_MS
-"""How long a cluster waits for each one before it that is never emptied."""
+"""Maximum time in ms that a cluster waits for each cluster before it that is never emptied."""
 
 CROWD_MIN: Final = 3
 CROWD_PERCENT: Final = 55
@@ -85,7 +85,10 @@ def decide(watch: Watch, facts: Facts, emit: step_outputs.Emitter) -> None:
 
 
 def begin(watch: Watch, at_ms: int) -> None:
-    """Begin an ownership: expect the next report within a full grace period, as a shard without owner reads none."""
+    """Begin an ownership: expect the next report within a full grace period.
+
+    While the shard had no owner, no reports were read.
+    """
     if watch.silent_ms and watch.silenced_ms != watch.heard_ms:
         watch.silent_ms = max(watch.silent_ms, at_ms + watch.grace_ms)
 

@@ -1,12 +1,12 @@
 """Dispatch works: one for each cluster whose work differs from the last one it got.
 
-A binding goes to the clusters of its placement and to those in which other bindings need it. A cluster that
-is being evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the
-policy preserves. A suspended cluster gets one ``suspended`` work and nothing more until the suspension ends;
-removals are never suspended. A binding without policy keeps its works, also suspended ones, unless other
-bindings need it. A work names the override policies that apply in its cluster (whether they can be carried
-out is found out by the reader of the template), the status values to report, the labels with preserved state (see
-``state_preservation``), and whether it takes over objects that exist already.
+A binding goes to the clusters of its placement and to those in which other bindings need it. A cluster that is
+being evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the policy
+preserves. A suspended cluster gets one ``suspended`` work and nothing more until the suspension ends; removals
+are never suspended. A binding without policy keeps its works, also suspended ones, unless other bindings need it.
+A work names the override policies that apply in its cluster (the reader of the template finds out whether they
+are applicable), the status values to report, the labels with preserved state (see ``state_preservation``), and
+whether it takes over objects that exist already.
 
 A FederatedResourceQuota assigns ResourceQuotas to clusters without a binding (see ``quota_assignments``).
 """
@@ -144,7 +144,7 @@ def _assigned_quotas(
 
 
 def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
-    """Return each cluster's share of the completions of a Job whose replicas are divided, by these, as in Karmada."""
+    """Divide a Job's completions by the replicas of its clusters, as in Karmada; empty unless these are divided."""
     template, claim = binding.template, binding.claim
     total = template.size.completions if template is not None else None
     if template is None or total is None or claim is None or not binding.clusters:

@@ -146,7 +146,7 @@ class Facts:
         return bool(self._prioritizing)
 
     def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
-        """Return what members must know to read objects of a kind; None if nothing."""
+        """Return the rules that members need to read objects of a kind; None if the built-in rules suffice."""
         interpreter = self.interpreter(ref)
         return (
             interpreter.reading

@@ -141,7 +141,7 @@ def _apply_rebalancer(
 
 
 def _take_words(shard: ShardState, taken: verdicts.Taken) -> None:
-    """Fold what clients write of a template or its binding beside the template itself."""
+    """Fold client writes about a template or its binding other than the template itself."""
     match taken.data:
         case specs.DeletionAllowed(cluster=cluster):
             _allow_deletion(shard, taken, cluster)

@@ -55,7 +55,7 @@ def _declared(name: str, spec: interpreters.Interpretation) -> Interpreter:
 
 
 def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
-    """Return what members must know to read the kind; None if the built-in rules suffice."""
+    """Return the rules that members need to read the kind; None if the built-in rules suffice."""
     health = None
     if spec.health is not None:
         path, values = interpreters.health_path(spec.health)

@@ -4,10 +4,10 @@ from msgspec import Struct
 
 
 class QuotaClaim(Struct, gc=False):
-    """The amounts that a binding uses of its namespace's overall quotas, and that it ``wanted`` last (empty: none).
+    """The amounts that a binding uses of its namespace's overall quotas, and those that it requested last (``wanted``).
 
-    The binding's shard and the quotas' owner shard have one each. ``number`` is that of the last request. ``fault``
-    is the reason why it is not granted.
+    The binding's shard and the quotas' owner shard have one each. ``wanted`` is empty without a request.
+    ``number`` is that of the last request, ``fault`` the reason if it was refused.
     """
 
     number: int
@@ -25,8 +25,8 @@ class QuotaClaim(Struct, gc=False):
 class Ledger(Struct, gc=False):
     """The claims on the overall quotas of a namespace, in the owner shard of its quotas, by the key of the binding.
 
-    ``totals`` sums what counts as used. ``open`` has the claims that are not granted, in the order of their arrival,
-    ``shown`` the ``used`` of the last decision.
+    ``totals`` are the sums of the reserved amounts. ``open`` has the claims that are not granted, in the order of
+    their arrival; ``shown`` are the totals in the last decision.
     """
 
     namespace: str
@@ -37,10 +37,10 @@ class Ledger(Struct, gc=False):
 
 
 class Seat(Struct, gc=False):
-    """The place of a binding in a group of workloads: its clusters, and those that it ``wanted`` last.
+    """A binding in a group of workloads: its clusters, and those that it requested last (``wanted``).
 
-    The binding's shard and the group's owner shard have one each. ``number`` is that of the last claim; ``others`` and
-    ``is_bound`` are those of the last verdict (``GroupVerdict``).
+    The binding's shard and the group's owner shard have one each. ``number`` is that of the last claim;
+    ``others`` and ``is_bound`` are those of the last verdict (``GroupVerdict``).
     """
 
     number: int

@@ -78,7 +78,7 @@ def _request(
 
 
 def share(ledger: Ledger, known: Limits, emit: step_outputs.Emitter) -> None:
-    """Grant or refuse the open claims, and answer those for which that is new."""
+    """Grant or refuse the open claims, and send the verdicts that are new."""
     limits = known.get(ledger.namespace, {})
     totals = dict(ledger.totals)
     verdicts: list[quota_decisions.QuotaVerdict] = []

@@ -1,12 +1,12 @@
 """Claim a template for its policy and declare its binding.
 
-A claim holds until its policy is deleted, is changed and does not select the template, or is preempted. Then the
-best other policy claims it, or the binding is released and its workload keeps running. A template that was changed
-so that its policy does not select it stays as it is placed, as in Karmada. Deleting the template
-withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
-template; if it preempts, the template shows its marks at once. An imported template keeps the placement that it has of
-a lazy policy until then. A policy whose PriorityClass does not exist is not
-applied: the binding stays as it is, or is declared when the class comes.
+A claim holds until its policy is deleted, changes so that it no longer selects the template, or is preempted.
+Then the best other policy claims it, or the binding is released and its workload keeps running. If the template
+changes so that its policy no longer selects it, the claim and the placement stay, as in Karmada. Deleting the
+template withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
+template; but if the policy preempts another, the template gets its marks at once. An imported template keeps an
+older placement of its lazy policy until then. A policy whose PriorityClass does not exist is not applied: the
+binding stays as it is, or is declared when the class is created.
 """
 
 from typing import Final
@@ -63,7 +63,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitte
 
 
 def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter) -> None:
-    """Show the marks of a lazy policy that will take the template over, or again those of its claim."""
+    """Give the template the marks of a lazy policy that will take it over, or restore those of its claim."""
     claim, marked = binding.claim, binding.marked
     if claim is None:
         return
@@ -85,7 +85,7 @@ def _mark(binding: Binding, lazy: KnownPolicy | None, emit: step_outputs.Emitter
 def _is_refused(
     binding: Binding, template: Template, chosen: KnownPolicy, facts: Facts, emit: step_outputs.Emitter
 ) -> bool:
-    """Whether the policy can't be applied to the template, or not yet; decides the first unless that is known."""
+    """Whether the policy can't be applied to the template, now or at all; records a refusal that is new."""
     fault = _fault(binding, template, chosen, facts, emit)
     if not fault:
         return fault is not None
@@ -119,7 +119,7 @@ def _fault(
 
 
 def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
-    """Return the policy that claims the template; before the first claim, the one that the template brings along."""
+    """Return the policy that claims the template; before the first claim, the one named by an imported placement."""
     if binding.claim is not None:
         return binding.claim.policy
     return template.imported.policy if template.imported is not None and binding.declared is None else None
@@ -217,7 +217,7 @@ def _claim(
         )
     ):
         return
-    # A lazy policy has said so when it marked the template.
+    # The mark of a lazy policy has recorded the preemption already.
     preempted = previous.policy if previous and is_preemption and binding.marked is None else None
     made = claimed(binding.key, chosen, preempted)
     if older is not None:
@@ -227,7 +227,7 @@ def _claim(
 
 
 def _older_placement(template: Template, chosen: KnownPolicy) -> msgspec.Raw | None:
-    """Return the placement that an imported template has of a lazy policy; None for that of the policy."""
+    """Return an imported template's older placement of its lazy policy; None to use the policy's current placement."""
     imported = template.imported
     if (
         imported is None

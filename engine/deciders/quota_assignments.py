@@ -19,7 +19,7 @@ _DIGEST_BYTES: Final = 8
 
 
 class Assignments(Struct, frozen=True):
-    """A FederatedResourceQuota: the offset of its last write, and by cluster index and digest of its assignment."""
+    """A FederatedResourceQuota: the offset of its last write, and index and digest of each cluster's assignment."""
 
     ref: shapes.WorkloadRef
     offset: int

@@ -168,7 +168,7 @@ class _Imported(NamedTuple):
 
 
 def _imported(binding: Binding, facts: Facts) -> _Imported | None:
-    """Return the placement that the template brings along; None if it has none, or if it is taken over already."""
+    """Return the placement with which the template was imported; None without one, or if it is taken over already."""
     template = binding.template
     if template is None or (binding.condition and not template.is_imported):
         return None
@@ -212,7 +212,7 @@ def _is_unchanged_decision(binding: Binding, claim: Claim, decision: Decision) -
 
 
 def _refusal(binding: Binding, replicas: int, facts: Facts, emit: step_outputs.Emitter) -> str | None:
-    """Return as ``overall_quotas.admit`` whether overall quotas suffice for so many replicas."""
+    """Return None if overall quotas suffice for so many replicas, else the reason (see ``overall_quotas.admit``)."""
     amounts = quota_amounts.amounts(binding.declared.requests if binding.declared else None, replicas)
     return overall_quotas.admit(binding, amounts, facts.overall, emit)
 

@@ -60,7 +60,7 @@ def _interned(template: Template) -> Template:
 
 
 def _work(work: Dispatched, template: Template | None) -> Dispatched:
-    """Return a work without labels and digest of its own where they are the usual ones."""
+    """Return a work that shares the template's digest object and the empty labels, where they are equal."""
     digest = work.digest
     if template is not None and template.digest == digest:
         digest = template.digest

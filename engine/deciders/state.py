@@ -62,7 +62,7 @@ class Template(Struct, frozen=True, gc=False):
     imported: ImportedPlacement | None = None
     """The placement of the workload in the control plane from which it was imported."""
     is_imported: bool = False
-    """Whether the next decision takes ``imported`` over: it is new with this version of the template."""
+    """Whether the next decision takes over ``imported``, because this version of the template brought it."""
 
 
 class Declared(Struct, frozen=True, gc=False):
@@ -162,14 +162,14 @@ class Need(Struct, frozen=True, gc=False):
 class Binding(bindings.Binding, kw_only=True, gc=False):
     """A template, its claim and its clusters; without ``declared`` only a template that no policy claims yet.
 
-    ``fresh``: a rebalancer asked, and no decision has succeeded since. ``blocked``: the last decision failed
-    and is to be retried; ``ready_to_retry``: since then a fact changed that may have caused the failure.
-    ``distributed`` is the last decision on its dependencies (None: it has none). ``timer_ms`` is the next
-    time at which the passing of time alone may change a decision (0: never). ``refused`` is set while a policy
-    that selects the template can't be applied. ``evicted`` are the clusters that a taint evicted it from, each with the
-    time of the last eviction, in milliseconds since 1970. ``suspending`` is what a client
-    asked to suspend in this turn.
-    ``delayed`` are the requests of rebalancers whose decision waits (``ShardState.awaits``).
+    ``fresh``: a rebalancer requested a reschedule, and no decision has succeeded since. ``blocked``: the last
+    decision failed and is to be retried; ``ready_to_retry``: since then a fact changed that may have caused the
+    failure. ``distributed`` is the last decision on its dependencies (None: it has none). ``timer_ms`` is the
+    next time at which the passing of time alone may change a decision (0: never). ``refused`` is set while a
+    policy that selects the template can't be applied. ``evicted`` are the clusters from which a taint evicted the
+    binding, each with the time of the last eviction in milliseconds since 1970. ``suspending`` is what a client
+    asked to suspend in this turn. ``delayed`` are the requests of rebalancers whose decision waits
+    (``ShardState.awaits``).
     """
 
     key: str
@@ -342,7 +342,7 @@ class ShardState(Struct):
     - ``departures``: leaving clusters.
     - ``quota_claims``: claims of this shard's bindings on overall quotas; ``ledgers``: those on quotas that it owns,
       by ``keys.quota_key``.
-    - ``seats``: places of this shard's bindings in groups of workloads, by binding and group; ``groups``: the groups
+    - ``seats``: seats of this shard's bindings in groups of workloads, by binding and group; ``groups``: the groups
       that it owns, by ``keys.group_key``.
     - ``is_crowd``: too many clusters were in trouble at the last check (see ``cluster_health``).
     """

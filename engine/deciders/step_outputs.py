@@ -55,9 +55,9 @@ class Emitter:
         self._cause = cause
 
     def next_number(self, last: int | None) -> int:
-        """Return the number of a claim of a binding; ``last`` is that of its claim before, None for none.
+        """Return the number of a binding's next claim; ``last`` is the number of its last claim, None for none.
 
-        It is the step's number at least, so that a binding that is created again repeats no number of the former one.
+        The number is at least that of the step, so that a binding that is deleted and created again repeats no number.
         """
         return self.step if last is None else max(self.step, last + 1)
 

@@ -20,7 +20,7 @@ GRACE_PERIOD_MS: Final = 600_000
 
 TERMINATING: Final = "ClusterTerminating"
 RETURN_MS: Final = 5_000
-"""Shortest stay in a cluster that evicted the binding before, by a taint that it tolerates for a while."""
+"""Shortest stay in a cluster to which the binding returned after a taint that it tolerates for a while evicted it."""
 
 _PRODUCER: Final = "TaintManager"
 
@@ -102,11 +102,12 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
 
 
 def _paced(binding: Binding, cluster: str, deadline_ms: int) -> int:
-    """Return when a binding must leave a cluster, if a taint has evicted it from there before.
+    """Return when a binding must leave a cluster, later than ``deadline_ms`` after an earlier eviction by a taint.
 
-    A tolerated taint lets the scheduler come back, although the time of the toleration is over. In the reference, whose
-    parts wait for one another, such a binding comes and goes every few seconds. Here it would within the same
-    millisecond, forever; so it stays as long as the taint has evicted already, at least RETURN_MS.
+    A tolerated taint lets the scheduler choose the cluster again, although the time of the toleration is over. In
+    the reference, whose controllers wait for one another, such a binding comes and goes every few seconds. Here
+    it would do so within one millisecond, forever. So each stay lasts as long as the time between the deadline
+    and the last eviction, at least RETURN_MS.
     """
     last_ms = next((at_ms for name, at_ms in binding.evicted if name == cluster), None)
     if last_ms is None or last_ms < deadline_ms or deadline_ms == eviction_rules.AT_ONCE_MS:

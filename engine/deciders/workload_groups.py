@@ -28,7 +28,7 @@ class Group(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """The clusters that the others of a binding's groups exclude (``apart``) and demand (None: none)."""
+    """The clusters that other bindings of a binding's groups exclude (``apart``) and demand (None: none)."""
 
     apart: frozenset[str] = frozenset()
     together: frozenset[str] | None = None
@@ -55,7 +55,7 @@ def groups_of(binding: Binding, placements: Placements) -> list[Group]:
 
 
 def neighbours(binding: Binding, placements: Placements, shard: ShardState) -> Neighbours:
-    """Return the clusters that the others of a binding's groups exclude and demand, as far as is known."""
+    """Return the clusters that other bindings of the binding's groups exclude and demand, as far as the shard knows."""
     seats = shard.seats.get(binding.key)
     if not seats:
         return NO_NEIGHBOURS
@@ -89,7 +89,7 @@ def admit(
 
 
 def settle(binding: Binding, placements: Placements, emit: step_outputs.Emitter) -> None:
-    """Report the clusters of a binding to the owners of its groups, and of those that it has left, if they changed."""
+    """Report the changed clusters of a binding to the owners of its groups, also of groups that it has left."""
     seats = dict(emit.shard.seats.get(binding.key, {}))
     clusters = _clusters(binding)
     for group in groups_of(binding, placements) if binding.declared is not None else ():
@@ -104,7 +104,7 @@ def settle(binding: Binding, placements: Placements, emit: step_outputs.Emitter)
 
 
 def share(key: str, group: WorkloadGroup, emit: step_outputs.Emitter) -> None:
-    """Grant or refuse the open claims of a group, and answer those for which that is new."""
+    """Grant or refuse the open claims of a group, and send the verdicts that are new."""
     counts = Counter(name for seat in group.seats.values() for name in seat.reserved)
     placed = sum(bool(seat.reserved) for seat in group.seats.values())
     verdicts: list[group_decisions.GroupVerdict] = []
