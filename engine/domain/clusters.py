@@ -69,7 +69,7 @@ class Health(Struct, frozen=True, array_like=True, gc=False):
 
 
 def health_after(previous: Health | None, report: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
-    """Return a cluster's health after a report; None for a silence that a newer report or a departure has overtaken."""
+    """Return a cluster's health after a report; None for a silence outdated by a newer report or a departure."""
     if report.silent and (previous is None or previous.heard_ms > report.heard_ms):
         return None
     status = UNKNOWN if report.silent else str(report.ready)
@@ -84,7 +84,7 @@ def health_after(previous: Health | None, report: clusters.ClusterHealthChanged,
 def conditions_after(
     previous: tuple[clusters.ClusterCondition, ...], report: clusters.ClusterConditionsReported, at_ms: int
 ) -> tuple[clusters.ClusterCondition, ...]:
-    """Return the reported conditions; one without a time keeps that of its previous status, else gets the event's."""
+    """Return the reported conditions; a missing time is that of the same status before, else the time of the event."""
     since = {(old.type, old.status): old.last_transition_ms for old in previous}
     replace = msgspec.structs.replace
     return tuple(

@@ -42,7 +42,7 @@ POLICY_FINALIZERS: Final = {
     "PropagationPolicy": "karmada.io/propagation-policy-controller",
     "ClusterPropagationPolicy": "karmada.io/cluster-propagation-policy-controller",
 }
-"""Finalizer that a policy shows, by its kind. It holds nothing up, since a deletion takes effect at once."""
+"""Finalizer that a policy shows, by its kind. It delays nothing, since a deletion takes effect at once."""
 
 _POLICY_NAMES: Final = {kind: f"{domain}/name" for kind, domain in _POLICY_DOMAINS.items()}
 _POLICY_NAMESPACE: Final = "propagationpolicy.karmada.io/namespace"
@@ -116,7 +116,7 @@ NO_CLAIM: Final = Claim()
 
 
 class Propagation(Struct, frozen=True, kw_only=True):
-    """The facts from which the marks of a template's object in a cluster follow; empty ones set no mark."""
+    """The facts from which the marks of a template's object in a cluster are derived; empty facts set no mark."""
 
     template: shapes.WorkloadRef
     cluster: str
@@ -179,7 +179,7 @@ def of_policy(kind: str, uid: str, metadata: Json) -> Json:
 
 
 def finalizers(metadata: Json) -> list[object]:
-    """Return the finalizers of an object's metadata but for those that policies show."""
+    """Return the finalizers of an object's metadata except those that policies show."""
     shown = POLICY_FINALIZERS.values()
     return [each for each in list_at(metadata, "finalizers") if each not in shown]
 
@@ -206,7 +206,7 @@ def of_work(propagation: Propagation) -> Marks:
 
 
 def propagated(metadata: Json, propagation: Propagation) -> Json:
-    """Return the metadata of an object for a cluster: the given one, which is the template's, with all marks."""
+    """Return the metadata of an object for a cluster: ``metadata``, which is the template's, with all marks."""
     claim, template = propagation.claim, propagation.template
     labels: Texts = {MANAGED: "true"}
     annotations: Texts = {

@@ -7,7 +7,7 @@ from events import vocabulary
 
 KIND: Final = ("v1", "Namespace")
 SKIPPED: Final = "namespace.karmada.io/skip-auto-propagation"
-"""Label of a namespace that clusters do not get; ones that have it already keep it."""
+"""Label of a namespace that is not propagated; clusters that have the namespace already keep it."""
 
 _RESERVED: Final = frozenset({"karmada-system", "karmada-cluster"})
 _RESERVED_PREFIXES: Final = (vocabulary.EXECUTION_NAMESPACE_PREFIX, "kube-")
