@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 
 class Filters(Struct, frozen=True, kw_only=True):
-    """The records to export: of these topics and namespaces (empty: all), from one instant up to another one."""
+    """The records to export: of these topics and namespaces (empty: all), from ``since_ms`` to ``until_ms``."""
 
     topics: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ def read_manifest(directory: Path) -> Manifest | None:
 
 
 def read_file(directory: Path, file: ExportedFile) -> bytes:
-    """Return the content of a file. Raises ExportError if it is not what was exported."""
+    """Return the content of a file. Raises ExportError if the digest differs from the manifest's."""
     content = (directory / file.name).read_bytes()
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise ExportError(f"{directory / file.name} was changed: its SHA-256 is not that of the manifest")

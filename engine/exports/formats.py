@@ -43,9 +43,9 @@ def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> None:
 
 
 def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
-    """Return the records of a file in the format jsonl, as they were stored and as they are appended.
+    """Return the records of a file in the format jsonl, as stored records and as records to append.
 
-    Raises ExportError for any other line, and for one whose content does not have its checksum.
+    Raises ExportError for a line that is no record or does not match its checksum.
     """
     found: list[tuple[StoredRecord, Record]] = []
     for count, text in enumerate(content.splitlines(), 1):
