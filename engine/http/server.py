@@ -33,7 +33,7 @@ _BACKLOG: Final = 256
 _STOP_SECONDS: Final = 5
 _FILES_MAX: Final = 65_536
 _FILES_OF_OTHERS: Final = 256
-"""Open files of the process other than connections."""
+"""Files that the process may have open in addition to connections."""
 
 _LOG_PAUSE_SECONDS: Final = 10.0
 _BODY: Final = (

@@ -92,10 +92,9 @@ class Services:
         return number
 
     async def known(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
-        """Return at most ``limit`` folded records after a number, and the number up to which they are complete.
+        """Return at most ``limit`` folded records after a number, and the number up to which none is missing.
 
-        Numbers have gaps, so ``limit`` records may reach beyond what the views have folded; those are left
-        out.
+        Numbers have gaps, so ``limit`` records may reach beyond the last folded number; those beyond it are left out.
         """
         folded = self.views.folded
         found = await self.log.read_all(after, min(limit, folded - after))

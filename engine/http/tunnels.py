@@ -24,7 +24,7 @@ QUIET_S: Final = 15.0
 
 
 class NotReachableError(Exception):
-    """The agent does not answer; the message says why."""
+    """The agent does not respond; the message contains the reason."""
 
 
 class Call(NamedTuple):

@@ -1,4 +1,4 @@
-"""When namespaces changed last, for the feeds of all agents: one look at the views for each of their advances."""
+"""When namespaces changed last, for the feeds of all agents: one query of the views per advance of the views."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _KIND: Final = changes.kind_of(*namespaces.KIND)
 
 
 class NamespaceChanges:
-    """Knows the number of the last change of a namespace; after a start, an upper bound of it."""
+    """The number of the last change of a namespace; after a start, an upper bound."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

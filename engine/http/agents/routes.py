@@ -57,7 +57,7 @@ class ManifestQuery(parameters.Query, frozen=True, kw_only=True):
 
 
 class ReplyQuery(parameters.Query, frozen=True, kw_only=True):
-    """The request that is answered, and the status of the response."""
+    """The id of the answered request, and the status of the response."""
 
     id: str
     status: parameters.Number
@@ -324,10 +324,10 @@ class _Agents:
     async def _counting(
         self, name: str, batch: Sequence[records.StoredRecord]
     ) -> list[tuple[int, messages.Work]]:
-        """The valid works of a cluster among these records, each with the offset after it.
+        """Return the valid works of a cluster among these records, each with the offset of the next record.
 
-        Left out are works of steps without effect (a fenced owner's), and outdated versions, which a later
-        record replaces.
+        Works of steps without effect (of a fenced owner) and outdated versions, which a later record replaces,
+        are left out.
         """
         works = [
             (record.offset + 1, work)

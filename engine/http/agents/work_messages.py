@@ -64,7 +64,7 @@ def _of_event(data: shapes.Event) -> messages.Work | None:
 
 
 def _digest(work: Work | works.WorkApplied) -> str:
-    """Return the digest of a work's other differences; distinguishes works of equal template and replicas."""
+    """Return the digest of a work's cluster-specific changes; distinguishes works of equal template and replicas."""
     if work.completions is not None:
         differs = _encode((work.overrides, work.labels, work.reading, work.completions))
     elif work.labels or work.reading:

@@ -20,7 +20,7 @@ Kinds = Callable[[], Awaitable[Catalogue]]
 
 
 async def answer(request: Request, steps: list[str], kinds: Kinds) -> Response | None:
-    """The response to a path that is not about objects; None if it is. Raises StatusError."""
+    """The response to a path that is not about objects; None if the path is about objects. Raises StatusError."""
     match steps:
         case ["version"]:
             return rendering.answer(discovery.VERSION)

@@ -58,7 +58,7 @@ class Authorizer:
         return self._rights
 
     async def rights_of(self, user: User) -> Rights:
-        """The rights that apply to a user: those of its member for a service account of one."""
+        """The rights that apply to a user: for a service account of a member, those in that member."""
         if user.is_account and self.member_rights is not None:
             return await self.member_rights(user.member)
         return await self.rights()
@@ -93,7 +93,7 @@ class Authorizer:
         self._number = number
 
     def _is_known(self, rows: Rows, number: int) -> bool:
-        """Whether no role or binding changed since the last read; False if that can't be known any longer."""
+        """Whether no role or binding changed since the last read; False if the log no longer shows that."""
         if self._number < 0 or not changes.is_kept(self._number, number):
             return False
         bounds = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)

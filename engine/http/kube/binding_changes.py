@@ -66,9 +66,9 @@ def read(resource: Resource, shown: Json, edit: Edit) -> tuple[BindingChange, Ed
 def _edited(resource: Resource, live: Json, edit: Edit) -> Edited:
     """The edited binding.
 
-    A forbidden patch that was made from an older version is refused as forbidden: the engine writes bindings
-    all the time, so after a conflict the client would only try again. A whole object of an older version
-    says nothing about what the client wants to change.
+    A forbidden patch based on an older version is refused as forbidden (403), not as a conflict (409): the engine
+    writes bindings all the time, so the client would only retry. A replacement based on an older version is a
+    conflict, because it does not show which fields the client wants to change.
     """
     try:
         return edit.apply(live)

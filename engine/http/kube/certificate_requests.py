@@ -1,7 +1,8 @@
 """CertificateSigningRequests: who requests, who may approve, and the certificates of approved ones.
 
-As by Kubernetes and its signer ``kubernetes.io/kube-apiserver-client``, and by Karmada's approver of agents:
-bootstrap tokens get certificates of agents, and an agent its next one, without the approval of a user.
+The rules are those of Kubernetes with its signer ``kubernetes.io/kube-apiserver-client``, and of Karmada's
+approver of agents: requests with a bootstrap token for an agent's certificate, and an agent's renewals, need no
+approval by a user.
 """
 
 import base64
@@ -232,7 +233,7 @@ def _kinds(status: Json) -> set[str]:
 
 
 def _timed(entry: Json, now_ms: int) -> Json:
-    """A condition with the times that its writer left out."""
+    """The condition; times that its writer left out are set to the current time."""
     now = times.to_seconds_text(now_ms)
     return {**entry, **{name: entry.get(name) or now for name in ("lastUpdateTime", "lastTransitionTime")}}
 

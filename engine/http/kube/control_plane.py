@@ -46,7 +46,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class ControlPlane:
-    """Read objects and kinds for the API. ``planned`` returns the CustomResourceDefinitions of a plan so far."""
+    """Read objects and kinds for the API. ``planned`` returns the CustomResourceDefinitions that a plan adds."""
 
     def __init__(
         self,
@@ -85,17 +85,17 @@ class ControlPlane:
         return known or (await self.catalogue()).resource(*name)
 
     async def read(self, query: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
-        """Query the views, first waiting for every write that any replica has answered; or as they are."""
+        """Query the views; with ``is_fresh``, first wait for every write that any replica has answered."""
         if is_fresh:
             await self._services.catch_up()
         return await self.peek(query)
 
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        """Query the views as they are, in a worker thread."""
+        """Query the views in a worker thread, without waiting."""
         return await anyio.to_thread.run_sync(self._within, query)
 
     async def newest(self) -> int:
-        """The newest sequence number of the log, asked from the log; this server knows it from then on."""
+        """The newest sequence number of the log, requested from the log; afterwards ``last_number`` includes it."""
         return await self._services.log.newest()
 
     async def number(self) -> int:
@@ -193,7 +193,7 @@ class ControlPlane:
         return self._at_once(lambda rows: object_tables.get(rows, kind, namespace, name))
 
     def _at_once(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        """Query the views as they are on the event loop; only for queries that take less than a millisecond."""
+        """Query the views on the event loop, without waiting; only for queries that take less than a millisecond."""
         return self._within(query)
 
     async def _known_kinds(self, number: int) -> Catalogue:

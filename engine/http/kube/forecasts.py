@@ -1,4 +1,4 @@
-"""Dry runs that show the effect of the write, for objects that ask for it by an annotation."""
+"""Dry runs with a forecast of the write's effect, for objects that request it by an annotation."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -25,7 +25,7 @@ _BUSY: Final = "plan: too many plans are running; try again"
 
 
 class Forecasts:
-    """Warnings with the predicted effect of a dry run; a bounded number is computed at a time."""
+    """Warnings with the predicted effect of a dry run; the number of concurrent predictions is bounded."""
 
     def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
         self._services = services
@@ -35,7 +35,7 @@ class Forecasts:
     async def warnings(
         self, value: Json, target: Target, events: Sequence[shapes.Event], source: str
     ) -> tuple[str, ...]:
-        """Return the effect of the events that would write an object, if the object asks for it; else nothing."""
+        """Return warnings with the effect of the events that would write an object; none without its annotation."""
         if at(value, "metadata", "annotations", ANNOTATION) != "true":
             return ()
         if self._running == RUNNING_MAX:

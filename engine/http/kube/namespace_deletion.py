@@ -42,7 +42,7 @@ _log: Final = diagnostics.logger("gateway.kube")
 
 
 class Namespaces:
-    """Delete namespaces with their contents; ``on_gone`` deletes what clients of simulated members put into them.
+    """Delete namespaces with their contents; ``on_gone`` deletes the objects of simulated members' clients in them.
 
     With a grace period of 0, as in plans, the contents are deleted at once; else ``run`` deletes them.
     """
@@ -61,13 +61,13 @@ class Namespaces:
         self._on_gone = on_gone
         self._grace_ms = grace_ms
         self._due_ms: dict[str, int] = {}
-        """When the contents of marked namespaces are deleted, milliseconds since 1970."""
+        """Time in milliseconds since 1970 at which the contents of a marked namespace are deleted, by name."""
 
         self._held: set[str] = set()
-        """Terminating namespaces that contain protected objects, as far as this process deleted them."""
+        """Terminating namespaces in which this process found protected objects."""
 
     async def end(self, target: Target, preconditions: Preconditions) -> tuple[Written | Problem, bool]:
-        """Mark a namespace, whose contents are then deleted; return the answer, and whether the namespace is gone."""
+        """Mark a namespace, whose contents are then deleted; return the answer, and whether it is deleted."""
         answer = await self._remove(target, preconditions, is_kept=True)
         if isinstance(answer, Problem):
             return answer, False
@@ -99,7 +99,7 @@ class Namespaces:
             await asyncio.sleep(_PAUSE_S)
 
     async def finish(self, name: str) -> bool:
-        """Remove a namespace if it is marked and empty; return whether it is gone."""
+        """Remove a namespace if it is marked and empty; return whether it is deleted."""
         if await self._contained(name):
             return False
         target = Target(api_version="v1", kind="Namespace", namespace="", name=name)
@@ -149,7 +149,7 @@ class Namespaces:
                 self._held.add(name)
 
     async def _is_refused(self, target: Target) -> bool:
-        """Delete an object of a namespace; return whether it is protected against that."""
+        """Delete an object of a namespace; return whether the deletion was refused because the object is protected."""
         try:
             await self._remove(target)
         except StatusError as error:

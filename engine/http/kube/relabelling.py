@@ -1,4 +1,4 @@
-"""Warnings about templates that are changed so that the policy that claims them no longer selects them."""
+"""Warnings for template edits after which the claiming policy no longer selects the template."""
 
 import msgspec
 
@@ -17,18 +17,18 @@ class _Template(msgspec.Struct, frozen=True):
 
 
 class Relabelling:
-    """Notes whether an edit changes labels, so that other writes cost nothing."""
+    """Records whether an edit changes labels, so that other writes skip the check."""
 
     def __init__(self) -> None:
         self._is_found = False
 
     def __call__(self, value: Json, before: Json | None) -> Json:
-        """Return the edited object as it is."""
+        """Return ``value`` unchanged, and record whether its labels differ from those of ``before``."""
         self._is_found = before is not None and _labels(value) != _labels(before)
         return value
 
     async def warnings(self, plane: ControlPlane, value: Json) -> tuple[str, ...]:
-        """Return a warning if the labels were changed and the policy of the template does not select it now."""
+        """Return a warning if the labels were changed and the claiming policy no longer selects the template."""
         policy = (
             marks.claiming_policy(object_at(value, "metadata", "annotations")) if self._is_found else None
         )

@@ -31,7 +31,7 @@ encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """The form of objects in a response: unchanged, ``table`` or ``partial`` (metadata only), each by its version."""
+    """The form of objects in a response: whole, ``table``, or ``partial`` (metadata); values are API versions."""
 
     table: str = ""
     partial: str = ""

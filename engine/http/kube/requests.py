@@ -42,7 +42,7 @@ _LIMITS: Final = Limits(
 )
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _DIGITS_MAX: Final = 18
-"""Digits that surely fit into 64 bits."""
+"""A number with this many digits fits into 64 bits."""
 
 _SHOWN_CHARS_MAX: Final = 40
 _NULL: Final = b"null"

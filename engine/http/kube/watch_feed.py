@@ -29,8 +29,8 @@ _PAUSE_SECONDS_MIN: Final = 0.0005
 _PAUSE_SECONDS_MAX: Final = 0.005
 """Pause between two reads, so that small batches of a busy log become few large ones.
 
-It lasts as long as the read took, within these bounds: reads take at most half of the time, and watches of a
-quiet log see little delay.
+It is as long as the read took, at most this: reads take at most half of the time, and watches of a quiet log see
+little delay.
 """
 
 _AFTER_FAILURE_S: Final = 1.0
@@ -58,8 +58,8 @@ class ObjectChange:
 class Batch(NamedTuple):
     """Changes of one kind up to a number.
 
-    ``untold`` are objects created up to it that are not reported yet, because they changed again after it;
-    the next report must be ADDED.
+    ``untold`` are objects that were created up to this number but not reported, because they changed again after
+    it; their next report must be ADDED.
     """
 
     changes: list[ObjectChange]
@@ -80,7 +80,7 @@ class Subscriber:
         self.kind = object_tables.Kind(resource.api_version, resource.kind)
         self.position = position
         self.floor = 0
-        """The number from which on the watch wants changes; the feed may be further behind."""
+        """The number after which the watch needs changes; the feed may be behind it."""
         self.is_cut = False
         self.more = asyncio.Event()
         self._queue: deque[ObjectChange] = deque()
@@ -89,7 +89,7 @@ class Subscriber:
     def restart(self, since: int) -> int:
         """Drop what is queued and queue changes after ``since`` only; return the number after which they begin.
 
-        If the queue was ahead of ``since``, it goes on where it was, and the changes up to there are not in it.
+        If the queue was ahead of ``since`` it continues at its old position, and earlier changes are not in it.
         """
         self._queue.clear()
         self._untold.clear()
@@ -203,9 +203,9 @@ class Feed:
         waiting = set(self._subscribers)
         while waiting:
             # Subscribers may join while others are served. Serve them up to the same ``end``, or they would
-            # miss the changes between their start and the next turn's. A watch that knows more than the feed
-            # is read for from its own number: a deletion and a creation that it knows must not be merged with
-            # a later change, which it would get as ADDED.
+            # miss the changes between their start and the next turn's. For a watch that is ahead of the feed,
+            # reads start at the watch's own number: a deletion and creation that it has reported must not be
+            # merged with a later change, or that change would become ADDED.
             start = min(self._start(subscriber) for subscriber in waiting)
             served = {subscriber for subscriber in waiting if self._start(subscriber) == start}
             resources = {_key(subscriber.resource): subscriber.resource for subscriber in served}
@@ -213,7 +213,7 @@ class Feed:
                 partial(_batch, plane=self._plane, after=start, end=end, resources=resources)
             )
             for subscriber in served & self._subscribers:
-                # One that restarted meanwhile is served in the next round.
+                # A subscriber that restarted meanwhile is served in the next round.
                 if self._start(subscriber) == start:
                     subscriber.give(batches[_key(subscriber.resource)], end)
             waiting = {subscriber for subscriber in self._subscribers if subscriber.position < end}
@@ -246,7 +246,7 @@ def _batch(
 def _first_seen(
     happenings: Iterable[ObjectChange], untold: set[object_tables.Place]
 ) -> Iterator[ObjectChange]:
-    """Report the first change of an object this watch has not seen as ADDED, and remove it from ``untold``.
+    """Report the first change of each object in ``untold`` as ADDED, and remove the object from ``untold``.
 
     If that change is a deletion, nothing is reported.
     """

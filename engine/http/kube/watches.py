@@ -83,7 +83,7 @@ class Watching:
                 reported = watch.position
                 for part in _parts(line for change in subscriber.take() for line in watch.lines_of(change)):
                     yield part
-                # The list at the beginning may be ahead of the feed; a bookmark must never go back.
+                # The initial list may be ahead of the feed; a bookmark must never go back.
                 watch.position = max(reported, subscriber.position)
                 if not is_more and query.bookmarks:
                     yield watch.bookmark()
@@ -120,7 +120,7 @@ class Watching:
         start = subscriber.restart(since)
         if start > since:
             behind = await self._feed.backlog(watch.resource, since, start)
-            # The backlog leaves out objects that were created in it but changed again later: make their next
+            # The backlog omits objects that were created within it but changed again later: make their next
             # change an ADDED.
             subscriber.owe(set(behind.untold))
             for happening in behind.changes:
@@ -133,7 +133,7 @@ class Watching:
         return {_name(value) for value in listed.items}
 
     async def _wait(self, subscriber: Subscriber) -> bool:
-        """Wait for changes; False when a bookmark is due. The end of the process wakes it too."""
+        """Wait for changes; False when a bookmark is due. Also returns when the process stops."""
         try:
             async with asyncio.timeout(_BOOKMARK_SECONDS):
                 await subscriber.more.wait()
@@ -143,7 +143,7 @@ class Watching:
 
 
 class _Watch:
-    """State of one watch; ``floor`` is the number up to which the client knows all changes from the start."""
+    """State of one watch; ``floor`` is the number up to which the client knew all changes when the watch began."""
 
     def __init__(
         self,
@@ -209,8 +209,8 @@ class _Watch:
             self.known.add(name)
             return "MODIFIED" if was_there and event_type == "MODIFIED" else "ADDED"
         self.known.discard(name)
-        # Before the watch has caught up, the client may know the object from an earlier list; an unneeded
-        # DELETED does no harm.
+        # While the watch catches up, the client may know the object from an earlier list; an unneeded DELETED
+        # is harmless.
         is_reported = was_there or not self.is_level or (event_type == "DELETED" and self.fits(value))
         return "DELETED" if is_reported else ""
 

@@ -155,7 +155,7 @@ class Parsing:
     def read(
         self, request: Request, resource: Resource, api_path: ApiPath, name: str, namespace: str
     ) -> WriteRequest:
-        """Parse everything but the body."""
+        """Parse all parts of a write request except the body."""
         query = requests.query(request)
         agent = managed_fields.name_of_agent(request.headers.get("user-agent", ""))
         writer = Writer(

@@ -194,7 +194,7 @@ class WriteRequests:
         return await self._change(write, edit)
 
     async def _derived_status(self, write: WriteRequest) -> DerivedStatus | None:
-        """The engine's part of a template's status and its field owner; None for clusters, whose status is a fact."""
+        """The engine's part of a template's status and its field owner; None for clusters, whose status clients own."""
         if kinds.route_of(write.resource.api_version, write.resource.kind) == "cluster":
             return None
         value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
@@ -251,7 +251,7 @@ class WriteRequests:
     async def _written_object(
         self, write: WriteRequest, edit: RequestedEdit, relabelling: Relabelling | None = None
     ) -> tuple[Json, Written]:
-        """Write an edited object; return it as it is now, and the answer of the write API."""
+        """Write an edited object; return it as it is now, and the result of the write API."""
         resource, target, dry_run = write.resource, _target(write), write.query.dry_run
         written = await self._submit(write, target, edit, relabelling)
         mutated = written.mutated
@@ -275,7 +275,7 @@ class WriteRequests:
     async def _submit(
         self, write: WriteRequest, target: Target, edit: RequestedEdit, relabelling: Relabelling | None
     ) -> Written:
-        """Give an edit to the write API, within the user's rights."""
+        """Submit an edit to the write API, within the user's rights."""
         resource = write.resource
         _check_written_kind(target, resource)
         reserved_objects.check(target, write.user)
@@ -293,7 +293,8 @@ class WriteRequests:
         try:
             answer = await self._changed(write, target, authorized)
         except AheadError:
-            # Another replica may have returned that version; after asking the log, this one knows it too.
+            # Another replica may have returned that version; after reading the log's end, this server knows
+            # it too.
             writer = structs.replace(edit.writer, newest=await self._plane.newest())
             known = structs.replace(authorized, edit=structs.replace(edit, writer=writer))
             answer = await self._changed(write, target, known)
@@ -313,7 +314,7 @@ class WriteRequests:
         )
 
     async def _approve_at_once(self, write: WriteRequest, request: Json) -> None:
-        """Approve a new certificate signing request whose requester needs no approval."""
+        """Approve a new certificate signing request if its requester needs no approval by a user."""
         rights = await self._authorizer.rights()
         if certificate_requests.is_approved_at_once(request, write.user, rights):
             approval = certificate_requests.AutomaticApproval(now_ms=self._clock_ms(), sign=self.sign)

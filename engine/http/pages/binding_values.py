@@ -31,7 +31,7 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A binding; ``state`` is scheduled, failed, required or waiting; ``ready`` leaves out clusters it is leaving.
+    """A binding; ``state`` is scheduled, failed, required or waiting; ``ready`` excludes clusters that it is leaving.
 
     ``marks`` are short notes, such as suspensions and evictions.
     """
@@ -90,7 +90,7 @@ def _marks(spec: Spec) -> list[str]:
 
 
 def _bars(binding: Binding, widest: int) -> list[Bar]:
-    """Bars of its assigned clusters, of clusters where it is a dependency, then of those it is leaving."""
+    """Bars of the assigned clusters of a binding, of clusters where it is a dependency, then of those it is leaving."""
     targets = binding.targets
     reports = {report.cluster_name: report for report in binding.status.aggregated_status}
     left = [name for name, report in reports.items() if name not in targets and report.count("replicas")]

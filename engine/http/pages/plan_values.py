@@ -30,7 +30,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Bar(Struct, frozen=True, kw_only=True):
-    """The replicas in a cluster before and after: pixels of those that stay, that leave, and that come."""
+    """The replicas in a cluster before and after, in pixels: those that stay, that leave, and that are added."""
 
     cluster: str
     text: str
@@ -157,7 +157,7 @@ def _effect(plan: Plan) -> str:
 
 
 def _workloads(changes: Sequence[predictions.WorkloadChange]) -> list[Workload]:
-    """Return the workloads; all their bars have one scale."""
+    """Return the workloads; their bars share one scale."""
     counts = [count for each in changes for count in (*each.before.values(), *each.after.values())]
     most = max(counts, default=0)
     return [

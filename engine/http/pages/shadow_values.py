@@ -35,7 +35,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """A decision that differs: both results, why, and our reasons by cluster; ``key`` is its binding's."""
+    """A decision that differs: both results, the cause, and our reasons by cluster; ``key`` is its binding's."""
 
     verdict: str
     badge: str

@@ -24,7 +24,7 @@ class Event(Struct, frozen=True, kw_only=True):
 class Seat(Struct, frozen=True, kw_only=True):
     """A cluster in an explanation: its numbers, or in ``failed`` the reasons that excluded it.
 
-    ``kept`` are replicas that it had before; ``room`` is its free capacity.
+    ``kept`` are the replicas that it had before; ``capacity`` is its free capacity.
     """
 
     cluster: str

@@ -46,7 +46,7 @@ class Plan(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
 
 class Jobs:
-    """Start plans, and keep them until newer ones take their place; ``drilled`` gets those of outages."""
+    """Start plans, and keep them until newer ones replace them; ``drilled`` receives the results of outages."""
 
     def __init__(
         self, planner: Planner, clock_ms: Callable[[], int], drilled: drills.Latest | None = None

@@ -1,4 +1,4 @@
-"""The change of a plan: requests to the Kubernetes API, answered by it as dry runs, and collected as records."""
+"""The change of a plan: requests to the Kubernetes API, handled as dry runs and collected as records."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Final, Literal

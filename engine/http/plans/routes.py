@@ -31,15 +31,16 @@ BODY_BYTES_MAX: Final = 16 << 20
 HORIZON_MS_MAX: Final = 7 * times.DAY_MS
 _NANOS: Final = 1_000_000
 _LOOK_BACK: Final = 2_000
-"""Records among which the last step is searched."""
+"""Number of newest records that are searched for the last step."""
 
 
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A change to plan: requests to the Kubernetes API, in order, and failures of simulated members.
 
-    ``outage`` is a failure of a drill: all its clusters fail, and its result is shown with those of the others that
-    start from the same number. ``horizon_ms`` is the virtual time to look ahead, in milliseconds. With ``as_of`` the
-    change comes at an earlier point of the log, and its requests are computed from the objects of that time.
+    ``outage`` is a failure of a drill: all its clusters fail, and its result is shown together with those of
+    other outages that start from the same number. ``horizon_ms`` is the virtual time to look ahead, in
+    milliseconds. With ``as_of`` the change is made at an earlier position of the log, and its requests are
+    computed from the objects at that position.
     """
 
     requests: Annotated[
@@ -150,7 +151,7 @@ class _Plans:
     async def _time_of(self, number: int) -> int:
         """Return the time of the last step up to a number, in milliseconds since 1970.
 
-        The times of inputs are those of their producers' clocks, so they don't serve here.
+        The times of inputs come from their producers' clocks, so they are not used.
         """
         batch = await self._services.log.read_all(max(number - _LOOK_BACK, 0), _LOOK_BACK)
         for record in reversed(batch):
@@ -173,14 +174,14 @@ class _Plans:
 
 
 class _PastViews:
-    """``projections.port.Views`` that stay at a number."""
+    """``projections.port.Views`` fixed at a number."""
 
     def __init__(self, store: Tables, number: int) -> None:
         self.store = store
         self.folded = number
 
     async def wait_folded(self, number: int) -> None:
-        """Return at once: later records don't belong to these views."""
+        """Return at once: these views never include later records."""
 
 
 def routes(services: Services, planning_api: planned_requests.PlanningApi, jobs: Jobs) -> list[Route]:
@@ -201,13 +202,13 @@ def now_ms() -> int:
 
 
 def _autoscaled(rows: Rows) -> dict[str, str]:
-    """Return the keys of the bindings of autoscalers that policies propagate, with those that they scale."""
+    """Return the binding keys of propagated autoscalers, each with the binding key of the workload that it scales."""
     targets = autoscaling.scalers(rows, None)
     return {query.key_of(rows, key_id): _binding_key(target) for key_id, target in targets.items()}
 
 
 def _planned_autoscaled(writes: PlannedWrites) -> dict[str, str]:
-    """Return the same of the autoscalers that a plan creates or replaces."""
+    """Return the same mapping for the autoscalers that a plan creates or replaces."""
     return {
         target.key: _binding_key(autoscaling.scaled(manifest, target.namespace))
         for target, manifest in writes.manifests(autoscaling.SCALER)

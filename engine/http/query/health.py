@@ -107,8 +107,8 @@ def _of_shards(shards: Sequence[response_types.ShardLag]) -> Iterable[Metric]:
         term.add_metric([name], shard.term)
         ignored.add_metric([name], shard.ignored)
         for taken in shard.inputs:
-            # Facts that concern nothing in a shard wait for its next step, however long that takes; no lag to
-            # alert on.
+            # Facts that do not affect a shard wait for its next step, however long that takes; that is no lag
+            # to alert on.
             if taken.topic in topics.OWN_TOPICS:
                 behind.add_metric([name, taken.topic], taken.waiting)
     return [step, term, ignored, behind]

@@ -39,7 +39,8 @@ def with_path_identity(writer: Writer, value: Json) -> Json:
 def without_claims(value: Json) -> Json:
     """The object without the marks of claims, except for policies.
 
-    The engine renders them and stores none, so each apply of one would count as a change.
+    The engine adds these marks on each read and does not store them, so an apply that contains them would always
+    count as a change.
     """
     metadata = object_at(value, "metadata")
     if value.get("kind") in marks.POLICY_IDS:

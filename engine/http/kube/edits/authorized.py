@@ -57,8 +57,8 @@ class Permission(Struct, frozen=True, kw_only=True):
 class AuthorizedEdit(Struct, frozen=True, kw_only=True):
     """An edit of the stored form of an object, with the permission that it needs.
 
-    The rights are checked in the edit, against the very version that is replaced. ``bootstrap`` is the built-in
-    object of this name, if there is one; it counts as the current one as long as none is stored. ``admit`` completes
+    The rights are checked within the edit, against the version that it replaces. ``bootstrap`` is the built-in
+    object of this name, if there is one; it is the current object as long as none is stored. ``admit`` completes
     the edited object.
     """
 

@@ -86,7 +86,7 @@ def completed(writer: Writer, live: Json | None, edited: Edited) -> Edited:
         metadata["namespace"] = writer.namespace
     filled = filled_in(writer, live, {**new, "metadata": metadata})
     if live is not None and built_in_defaults.same(live, filled):
-        # The client sent back what it read: defaults of the API in it are not a change.
+        # The client sent back the object that it had read: API defaults in it are not a change.
         filled = {**live, "metadata": metadata}
     before, after = shown(live), built_in_defaults.with_defaults(filled)
     check_kind(writer, before, after)
@@ -101,9 +101,9 @@ def completed(writer: Writer, live: Json | None, edited: Edited) -> Edited:
 
 
 def filled_in(writer: Writer, live: Json | None, value: Json) -> Json:
-    """The object with the defaults that are stored with it: those of Karmada's kinds and of custom resources.
+    """The object with the defaults that are stored: those of Karmada's kinds and of custom resources.
 
-    Fields that only its former type has are left out.
+    Fields of a Service that only its former type has are removed.
     """
     if live is not None:
         value = service_types.without_former(shown(live), value)

@@ -45,13 +45,13 @@ class ScalePatch(RequestedEdit, frozen=True):
 
 
 class ScaleApplication(RequestedEdit, frozen=True):
-    """The object with the replicas of a Scale that is applied server-side to its own."""
+    """The object with the replicas of a Scale that is applied server-side to the object's own Scale."""
 
     desired: Json
     force: bool
 
     def apply(self, live: Json | None) -> Edited:
-        """Return the scaled object; field owners are those of its Scale."""
+        """Return the scaled object; the field owners of its replicas are those of the merged Scale."""
         current, writer = self.existing(live), self.writer
         resource = writer.resource
         write = structs.replace(writer, resource=scales.SCALE, part=SCALE).write(managed_fields.APPLY)

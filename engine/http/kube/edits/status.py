@@ -48,10 +48,10 @@ class StatusPatch(RequestedEdit, frozen=True):
 
 
 class StatusApplication(RequestedEdit, frozen=True):
-    """The current object with a status applied to its own (server-side apply); other fields are ignored.
+    """The current object with a status applied server-side; other fields are ignored.
 
-    The engine owns the values that it derives: applying another value is a conflict, and forcing it gives
-    shared ownership, but the derived value is still rendered over it.
+    The engine owns the values that it derives: applying another value is a conflict. With force the client shares
+    the ownership, but reads still show the derived value.
     """
 
     desired: Json
@@ -110,7 +110,7 @@ def _without_derived(merged: Json, live: Json, desired: Json, derived: DerivedSt
 
 
 def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bool) -> Json:
-    """The current object with the status of ``made``; with ``is_owned`` also its metadata, for the field owners."""
+    """The current object with the status of ``made``, with ``is_owned`` also its metadata, for the field owners."""
     status = as_object({} if made.get("status") is None else made["status"])
     if status is None:
         message = "Invalid value: must be an object"
@@ -123,7 +123,7 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
 
 
 def _check_counts(writer: Writer, value: Json, derived: DerivedStatus | None) -> None:
-    """Raise StatusError if the rendered status (with the engine's values) is invalid."""
+    """Raise StatusError if the replica counts of the status, with the engine's values, are invalid."""
     status = {**object_at(value, "status"), **({} if derived is None else derived.status)}
     if wrong := list(replica_counts.faults(writer.resource, status)):
         raise status_objects.invalid(writer.resource, writer.name, wrong)

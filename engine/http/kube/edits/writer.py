@@ -18,7 +18,7 @@ from events.json_values import Json, object_at
 STATUS: Final = "status"
 APPROVAL: Final = "approval"
 STATUSES: Final = (STATUS, APPROVAL)
-"""Subresources whose writes change the status."""
+"""Subresources that are written into the status."""
 
 SCALE: Final = "scale"
 _VERSION_DIGITS_MAX: Final = 18
@@ -81,7 +81,7 @@ class RequestedEdit(Struct, frozen=True):
 
 
 def check_head(writer: Writer, live: Json | None, new: Json) -> None:
-    """Raise StatusError if the object is not the path's, or its uid or resourceVersion is not the current one."""
+    """Raise StatusError if name or namespace are not the path's, or uid or resourceVersion not the current object's."""
     kind_check.check(writer.resource, new)
     check_named(writer, new)
     metadata = object_at(new, "metadata")

@@ -1,7 +1,7 @@
 """Writes of Kubernetes Events by clients, such as the recorders of controllers.
 
-They decide nothing and expire soon, so they take no part in the order of other writes: of two servers that change one
-Event at once, the later write counts.
+No decision depends on them and they expire soon, so they skip the write pipeline of other objects: if two servers
+change one Event at once, the last write wins.
 """
 
 from collections.abc import Callable

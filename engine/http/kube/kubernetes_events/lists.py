@@ -122,14 +122,14 @@ class Events:
         return records
 
     def _timeline(self, namespace: str, fits: Fitting) -> list[int] | None:
-        """The newest records about the one object that a field selector names; None if it names none."""
+        """The newest records about the object of a field selector; None if the selector names no single object."""
         with self._services.views.store.reading() as rows:
             found = _keys(rows, namespace, fits)
             numbers = {each for key in found for each in query.newest(rows, key, limit=_OF_ONE_MAX)}
             return sorted(numbers)[-_OF_ONE_MAX:] if found else None
 
     async def _of_clients(self, resource: Resource, namespace: str, fits: Fitting, number: int) -> list[Json]:
-        """The Events of clients, those about one object if a field selector names it."""
+        """The Events of clients; only those about one object if a field selector names it."""
         involved = next((name for prefix in _ABOUT if (name := fits.fields.exact(f"{prefix}.name"))), "")
 
         def read() -> list[Json]:
@@ -151,7 +151,7 @@ class Events:
     ) -> list[tuple[str, Json]]:
         """Return the Events of records, each with the kind of its change.
 
-        Those of clients are looked for among the ``written`` records only, and only in their newest state.
+        Events of clients come from the ``written`` records only, in their newest state.
         """
         with self._services.views.store.reading() as rows:
             occurred = merging.occurred(records, Subjects(rows))
@@ -161,7 +161,7 @@ class Events:
 
 
 def _change(rows: Rows, record: StoredRecord) -> tuple[str, Json] | None:
-    """Return what a record changed of the Event of a client, and the Event; None if it is another record, or old."""
+    """Return the type of a change of a client's Event, and the Event; None for other records, and if it is outdated."""
     match codec.decode(record):
         case codec.Decoded(data=observations.KubernetesEventWritten()):
             event = client_events.written(rows, record.key, record.number)
@@ -181,7 +181,7 @@ def _version(value: Json) -> int:
 
 
 def _keys(rows: Rows, namespace: str, fits: Fitting) -> list[str]:
-    """The keys of the timelines of the one object that a field selector names; none if it names none."""
+    """The keys of the timelines of the object of a field selector; none if the selector names no single object."""
     for prefix in _ABOUT:
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:
@@ -205,7 +205,7 @@ def _keys_of(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
 
 
 def _key_of_work(rows: Rows, cluster: str, name: str) -> str:
-    """The key of the binding of a work; that of no binding if the cluster has no work with this name."""
+    """The binding key of a work; the key of no binding if the cluster has no work with this name."""
     matches = rows.select(_OF_WORK, (keys.cluster_key(cluster), name))
     return matches[0][0] if matches else name
 

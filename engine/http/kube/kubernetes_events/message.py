@@ -20,7 +20,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Said(NamedTuple):
-    """A message about an object; ``involved`` is the reference to the object."""
+    """A message with the object that it is about; ``involved`` is the reference to the object."""
 
     message: Message
     involved: Json

@@ -61,7 +61,7 @@ class Bindings:
                 yield Said(saying.message, of_template(binding))
 
     def _conflicts(self, data: shapes.Event) -> Iterator[_Saying]:
-        """An Event if the policies of the workloads that need an object differ in how it is kept."""
+        """Yield an Event if the bindings that need an object differ in conflict resolution or preservation."""
         if isinstance(data, decisions.BindingWithdrawn):
             self._required.pop(data.key, None)
         if not isinstance(data, decisions.BindingRequired):
@@ -101,7 +101,7 @@ def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> I
 def _ranked(data: shapes.Event) -> Iterator[_Saying]:
     """Events about priorities and preemption."""
     match data:
-        case decisions.PriorityResolved(fault=fault) if fault:  # as former releases decided
+        case decisions.PriorityResolved(fault=fault) if fault:  # releases before 0.5 decided this
             text = f"{fault}; until then the scheduling priority is 0."
             yield _warning("PriorityClassNotFound", text, _DETECTOR)
         case decisions.CapacityWanted(missing=missing):

@@ -27,7 +27,7 @@ class Clusters:
         match data:
             case clusters.ClusterJoined(name=name):
                 cluster = self._subjects.cluster(name, record)
-                # A cluster that is there already was edited, and its namespace of Works exists.
+                # If the Cluster existed before, this is an edit, and its namespace of Works exists already.
                 if (
                     cluster is not None
                     and times.from_text(record.headers["ce_time"]) == cluster.head.created_ms

@@ -1,4 +1,4 @@
-"""Kubernetes Events about FederatedResourceQuotas: what was sent to clusters, and what was collected."""
+"""Kubernetes Events about FederatedResourceQuotas: their works sent to clusters, and their collected status."""
 
 from collections.abc import Iterator
 from typing import Final

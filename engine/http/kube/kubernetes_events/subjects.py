@@ -33,7 +33,7 @@ class Subjects:
         self._quotas: dict[str, Json | None] = {}
 
     def binding(self, key: str, record: StoredRecord) -> Binding | None:
-        """Return the binding that a record is about; None if there is none, or if it was created later."""
+        """Return the binding that a record is about; None if it does not exist, or was created after the record."""
         if key not in self._bindings:
             found = self._rows.select(_BINDING, (key,))
             self._bindings[key] = bindings.decode(found[0][0]) if found else None

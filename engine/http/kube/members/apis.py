@@ -83,7 +83,7 @@ class MemberApis:
         return await api.answer(request, path)
 
     async def _meet_faults(self, state: MemberState) -> None:
-        """Delay a request to a member, or refuse it, as the member's faults say; raises StatusError."""
+        """Delay or refuse a request to a member according to the member's faults; raises StatusError."""
         name, own = state.spec.name, state.faults
         number = self._requests[name] = self._requests.get(name, 0) + 1
         if own.lag_ms:
@@ -97,7 +97,7 @@ class MemberApis:
                 pass
 
     async def _through_agent(self, request: Request, name: str, path: str) -> Response:
-        """Send a request through the cluster's agent, whose rights in the member apply beside those of the user."""
+        """Send a request through the cluster's agent; the agent's rights in the member apply too."""
         await self._guard(request, paths.parse(path), path)
         if request.headers.get("upgrade"):
             raise status_objects.bad_request(
@@ -181,14 +181,14 @@ class MemberApis:
         return self._planes[name]
 
     async def rights(self, name: str) -> Rights:
-        """The rights of the service accounts of a simulated member; raises StatusError if it does not answer."""
+        """The rights of the service accounts of a simulated member; raises StatusError if it does not respond."""
         plane = self.plane(name)
         if plane is None:
             raise status_objects.unauthorized()
         return await rights_in(plane)
 
     async def namespace_gone(self, name: str) -> None:
-        """Delete from the members what their clients put into a namespace that the control plane no longer has."""
+        """Delete the objects of clients from this namespace in all members, since the control plane's was deleted."""
         members = self._members
         if members is None:
             return
@@ -212,12 +212,12 @@ class MemberApis:
                 self._api(members, name)
                 found.extend((await self._planes[name].listed(resource, namespace, fits)).items)
             except status_objects.StatusError:
-                continue  # this member does not answer; report the others
+                continue  # this member does not respond; report the others
         return found
 
 
 def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
-    """A guard that also admits what the roles and bindings in the member grant, to users of the control plane too."""
+    """A guard that also permits requests by roles and bindings in the member, for users of the control plane too."""
 
     async def check(request: Request, api_path: ApiPath | None, path: str) -> None:
         try:
@@ -244,7 +244,7 @@ def _is_simulated(members: Members, name: str) -> bool:
 
 
 async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:
-    """Refuse logs and exec of pods in the control plane, naming the way to the member."""
+    """Refuse logs and exec of pods in the control plane; the error names the members' contexts."""
     raise status_objects.bad_request(
         f"{api_path.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
     )

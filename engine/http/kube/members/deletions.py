@@ -19,7 +19,7 @@ _FOREGROUND: Final = "Foreground"
 
 
 class Deletion(NamedTuple):
-    """The writes of a deletion; ``is_final``: the object goes at once, it does not wait for finalizers.
+    """The writes of a deletion; ``is_final``: the object is deleted at once, without waiting for finalizers.
 
     ``warning`` names the dependents that are deleted although the client asked to orphan them.
     """
@@ -31,7 +31,7 @@ class Deletion(NamedTuple):
 
 
 def of(state: MemberState, ref: shapes.WorkloadRef, live: Json, options: Json, now_ms: int) -> Deletion:
-    """Return the deletion of an object: what it owns is kept with Orphan, and goes first with Foreground."""
+    """Return the deletion of an object: Orphan keeps its dependents, Foreground deletes them first."""
     cluster, metadata = state.spec.name, object_at(live, "metadata")
     key, uid = unmanaged.key_of(ref), str(metadata.get("uid"))
     policy = options.get("propagationPolicy")

@@ -1,8 +1,8 @@
 """Events that record edits of objects in a member: pure functions from the object before and after.
 
-An unmanaged object is recorded whole. Of a managed one only that is recorded which the member keeps: labels and
-annotations that the control plane does not set, a status, and the replicas of a template that leaves them to its
-members (``engine.simulation.unmanaged``).
+An unmanaged object is recorded whole. Of a managed object, only the parts that the member owns are recorded:
+labels and annotations that the control plane does not set, a status, and the replicas if the template leaves them
+to members (``engine.simulation.unmanaged``).
 """
 
 import msgspec
@@ -27,7 +27,7 @@ def written(
 def kept(
     cluster: str, before: Kept, live: Json, value: Json, *, has_status: bool
 ) -> clusters.MemberObjectApplied:
-    """Return the event of an edit of a managed object; ``before`` is what it kept so far, ``live`` as rendered."""
+    """Return the event of an edit of a managed object; ``before`` are its recorded parts, ``live`` is as rendered."""
     old, new = (object_at(each, "metadata") for each in (live, value))
     metadata: Json = {name: old[name] for name in ("name", "namespace") if name in old}
     for field, own in (("labels", dict(before.labels)), ("annotations", dict(before.annotations))):

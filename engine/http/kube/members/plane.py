@@ -348,7 +348,7 @@ class MemberPlane(SnapshotPlane):
         return manifest
 
     def state(self) -> MemberState:
-        """The member's state; raises StatusError (503) if it does not answer."""
+        """The member's state; raises StatusError (503) if the member does not respond."""
         try:
             state = self._members.state_of(self._name)
         except LookupError as error:

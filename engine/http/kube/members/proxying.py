@@ -28,7 +28,7 @@ _NAME = "karmada"
 
 
 class _Found(SnapshotPlane):
-    """The objects that registries name. Those of several clusters may have one name."""
+    """The objects that ResourceRegistries select. Objects of different clusters may have the same name."""
 
     def __init__(self, plane: ControlPlane, members: MemberApis) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class _Found(SnapshotPlane):
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> Json | None:
-        """One object; of several of that name that of the first cluster."""
+        """One object; if several clusters have one of this name, that of the first cluster."""
         del is_fresh
         _number, found = await self.snapshot(resource)
         named = sorted(key for key in found.items if key[:2] == (namespace, name))
@@ -60,7 +60,7 @@ class _Found(SnapshotPlane):
         return [without_version(value) for value in found]
 
     def version(self, resource: Resource, value: Json) -> str:
-        """The resourceVersion in its cluster of an object that was just read."""
+        """The resourceVersion that an object just read has in its cluster."""
         return self._versions[resource.qualified][self._key(value)]
 
     def _key(self, value: Json) -> Name:
@@ -110,9 +110,9 @@ class Proxying:
 
 
 async def _replacement(request: Request, kind: Resource, current: Json, version: str) -> Request:
-    """Return the request as the cluster of the object takes it: without the annotation, and with its own ``version``.
+    """Return the request for the object's cluster: without the annotation, and with the cluster's own ``version``.
 
-    Raises StatusError (409) if the client has seen another version of the object than the current one.
+    Raises StatusError (409) if the client's version of the object is not the current one.
     """
     value = await requests.body(request, kind)
     metadata = object_at(value, "metadata")

@@ -59,7 +59,7 @@ class Registries:
     ) -> list[tuple[str, Json]]:
         """Return the objects of a kind that fit, each with its cluster, in the order of the clusters.
 
-        Members that do not answer are left out.
+        Members that do not respond are left out.
         """
         found: list[tuple[str, Json]] = []
         for cluster in self._clusters.names():

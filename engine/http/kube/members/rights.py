@@ -9,7 +9,7 @@ from events.validation import known_kinds
 
 
 async def rights_in(plane: MemberPlane) -> Rights:
-    """Return the rights by the current roles and bindings of a member; raises StatusError if it does not answer."""
+    """Return the rights by the current roles and bindings of a member; raises StatusError if it does not respond."""
     values, catalogue = bootstrap_roles.objects(), await plane.catalogue()
     for kind in parsing.KINDS:
         plural = known_kinds.plural_of(parsing.API_VERSION, kind)

@@ -14,7 +14,7 @@ from events.json_values import Json, object_at
 _SNAPSHOTS_KEPT: Final = 512
 
 Name: TypeAlias = tuple[str, ...]
-"""Namespace and name, and the cluster if the objects are those of several."""
+"""Namespace and name, followed by the cluster for objects of several clusters."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -24,7 +24,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class SnapshotPlane(abc.ABC):
-    """Reads of objects, each of which takes a snapshot of their kind."""
+    """Reads of objects; each read takes a snapshot of the kind."""
 
     def __init__(self) -> None:
         self._last_number = 0

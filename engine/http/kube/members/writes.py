@@ -140,7 +140,7 @@ class MemberWrites:
         return self._answer(write, edit, live, edited, current)
 
     async def _write(self, write: WriteRequest, live: Json | None, edited: Edited) -> None:
-        """Record an edit and carry it out."""
+        """Record an edit in the log and carry it out."""
         resource, state = write.resource, self._plane.state()
         try:
             value = versions.kept(resource, edited.value)
@@ -162,7 +162,7 @@ class MemberWrites:
     async def _remove(
         self, resource: Resource, namespace: str, name: str, options: Json, *, dry_run: bool
     ) -> tuple[Json, str]:
-        """Delete an object as the DeleteOptions say; return the body of the response, and a warning if any."""
+        """Delete an object by the DeleteOptions; return the body of the response, and a warning (empty: none)."""
         conditions = object_at(options, "preconditions")
         live = await self._plane.get(resource, namespace, name)
         if live is None:
@@ -193,7 +193,7 @@ class MemberWrites:
         return status_objects.deleted(resource, name, uid), deletion.warning
 
     async def _create_built_in(self, resource: Resource, namespace: str) -> None:
-        """Create an object that a namespace always contains again, as a new one."""
+        """Create an object again, as a new one, that a namespace always contains."""
         for value in await self._plane.built_in(resource):
             if object_at(value, "metadata")["namespace"] == namespace:
                 await self._record(object_edits.written(self._name, None, value, has_status=False))
@@ -214,7 +214,7 @@ class MemberWrites:
         """Raise StatusError (403) for objects that the simulation derives."""
         state = self._plane.state()
         key = unmanaged.key_of(_reference(resource, namespace, name))
-        # A namespace may exist because objects are in it, and be written nevertheless.
+        # A namespace may exist only because objects are in it; it accepts writes nevertheless.
         is_open = (
             key in state.unmanaged
             or key in state.workloads
@@ -259,7 +259,8 @@ class MemberWrites:
         resource = write.resource
         value = edited.value
         if current is not None:
-            # A managed object may be put right by now; clients get what they wrote, with the newest version.
+            # The simulation may already have corrected a managed object; respond with the written values and
+            # the newest version.
             newest = object_at(current, "metadata")
             derived = {name: newest[name] for name in _IDENTITY if name in newest}
             metadata = {**newest, **object_at(value, "metadata"), **derived}
