@@ -26,7 +26,7 @@ _SERVER_DAYS: Final = 397
 """The longest validity that clients accept."""
 
 _BEFORE: Final = dt.timedelta(days=1)
-"""Certificates are valid from this time in the past on, since the clocks of clients may be behind."""
+"""Certificates are valid from this long before their creation, since the clocks of clients may be behind."""
 
 
 class Certificates(Struct, frozen=True, kw_only=True):

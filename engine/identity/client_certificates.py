@@ -27,7 +27,7 @@ _MALFORMED: Final = (
 """Errors of ``cryptography`` for requests that it cannot read."""
 
 _BEFORE: Final = dt.timedelta(minutes=5)
-"""Certificates are valid from this time in the past on, since the clocks of servers may be behind."""
+"""Certificates are valid from this long before their creation, since the clocks of servers may be behind."""
 
 
 SCOPE_KEY: Final = "reballast.client"
@@ -94,7 +94,7 @@ def _read(request: bytes) -> x509.CertificateSigningRequest:
         read = x509.load_pem_x509_csr(request)
         if not read.is_signature_valid:
             raise CertificateError("the request is not signed with its own key")
-        # These are parsed when they are read.
+        # Reading these attributes parses them, so malformed ones are refused here.
         _ = read.public_key(), read.subject, read.extensions
     except _MALFORMED as error:
         raise CertificateError(str(error) or "not a certificate signing request") from None
