@@ -26,7 +26,7 @@ KINDS: Final = {
 """Missing behaviour, by kind."""
 
 _CONDITIONS: Final = {"FederatedHPA": "ScalingActive", "MultiClusterService": "ServiceApplied"}
-"""The condition of a kind that shows whether its controller acts."""
+"""The type of the condition that shows whether a controller acts on the object, by kind."""
 
 
 def warnings(value: Json) -> tuple[str, ...]:
