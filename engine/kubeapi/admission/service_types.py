@@ -1,7 +1,7 @@
-"""A Service whose type changes: fields that only the former type has are dropped, as Kubernetes does.
+"""Changes of a Service's type: fields that only the former type has are dropped, as in Kubernetes.
 
-A client that patches the type sends back the other fields as it read them, defaults and assigned ones included.
-Fields that it changed in the same request stay, and are validated.
+A client that patches the type sends back the other fields as it read them, including defaults and assigned
+values. Fields that it changed in the same request stay, and are validated.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _OF_BALANCERS: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
 
 
 def without_former(before: Json | None, value: Json) -> Json:
-    """Return the object without fields of the type that it had before; ``before`` includes the API's defaults."""
+    """Return the object without the fields of its former type; ``before`` includes the API's defaults."""
     if before is None or (value.get("apiVersion"), value.get("kind")) != _SERVICE:
         return value
     old, new = object_at(before, "spec"), object_at(value, "spec")

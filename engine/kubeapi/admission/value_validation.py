@@ -1,6 +1,6 @@
 """Validation of values by their types, as the API server validates custom resources.
 
-Checks types, required fields and enumerations of kinds that no decider reads; the others have forms in
+Checks types, required fields and enumerations of kinds that no decider reads; the rules of other kinds are in
 ``events.validation.manifests``. ``unknown_fields`` finds unknown fields.
 """
 

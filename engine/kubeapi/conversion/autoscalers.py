@@ -27,7 +27,7 @@ _OWNED: Final[tuple[tuple[Path, Path], ...]] = (
     (("f:spec", "f:targetCPUUtilizationPercentage"), ("f:spec", "f:metrics")),
     (("f:status", "f:currentCPUUtilizationPercentage"), ("f:status", "f:currentMetrics")),
 )
-"""Pairs of equivalent fields, (v1, v2); ownership moves from one to the other."""
+"""Pairs of equivalent fields, (v1, v2); conversion moves their ownership from one to the other."""
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -165,7 +165,7 @@ def _selector(name: str) -> str:
 
 
 def _source(metric: Json) -> tuple[str, Json]:
-    """Return the source of a metric that its type names, and the name of its field."""
+    """Return the source of a metric (the field that its type names), and the name of that field."""
     kind = str(metric.get("type", ""))
     name = kind[:1].lower() + kind[1:]
     return name, _part(metric, name)

@@ -236,8 +236,8 @@ def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> No
             _add_beyond(own, as_object(item) or {}, below, was)
         else:
             _add(own, item, below)
-            # The structure itself was there before; only its content is new. An empty list that is merged by item has
-            # none.
+            # The structure itself existed before, so only its content is owned. An empty keyed list has no
+            # content.
             own.pop(field_sets.ITSELF, None)
             is_merged = isinstance(below, ListOf) and not is_whole(below)
             is_changed = not same(before[name], item) and not (is_merged and item == [])

@@ -100,7 +100,7 @@ def _of_cluster_info() -> list[Json]:
 
 
 def _of_agents() -> list[Json]:
-    """The rights by which an agent gets its certificate: the first with a bootstrap token, others with the last."""
+    """The rights by which an agent gets its certificate: the first with a bootstrap token, later ones with the last."""
     requests, approved = "certificatesigningrequests", f"{_KARMADA}certificatesigningrequest:"
     group = ("certificates.k8s.io",)
     names = {
@@ -125,8 +125,8 @@ def _of_agents() -> list[Json]:
 def _of_registration() -> list[Json]:
     """The rights by which ``karmadactl register`` prepares a cluster: to write roles, and all that it grants in them.
 
-    Every bootstrap token leads to these rights. Karmada gives all rights here; these suffice, since a role may
-    contain only what its writer holds.
+    Every bootstrap token gives access to these rights. Karmada grants all rights here. These suffice: they
+    contain the rights of the roles that are written, which a writer must have itself.
     """
     user, name = f"{_KARMADA}agent:rbac-generator", f"{_KARMADA}agent-rbac-generator"
     kinds = ("clusterrolebindings", "clusterroles", "rolebindings", "roles")

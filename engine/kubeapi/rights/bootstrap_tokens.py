@@ -55,7 +55,7 @@ def signature(value: Json, content: str, now_ms: int) -> tuple[str, str] | None:
 
 
 def _valid(value: Json, now_ms: int, usage: str) -> dict[str, str]:
-    """The decoded data of a Secret whose token is valid for a usage now, else nothing."""
+    """The decoded data of a Secret whose token is valid for a usage now; empty if it is not valid."""
     metadata = object_at(value, "metadata")
     if value.get("type") != SECRET_TYPE or metadata.get("deletionTimestamp"):
         return {}
@@ -70,7 +70,7 @@ def _valid(value: Json, now_ms: int, usage: str) -> dict[str, str]:
 
 
 def _is_expired(text: str, now_ms: int) -> bool:
-    """Whether a token has expired; so has one whose expiration can't be read."""
+    """Whether a token has expired; True if its expiration is unreadable."""
     if not text:
         return False
     try:

@@ -23,7 +23,8 @@ _ALL: Final = "*"
 class User(Struct, frozen=True, kw_only=True):
     """An authenticated user; if ``member`` is set, the token is valid for the API of that member cluster only.
 
-    There it may do everything, or, if ``is_account``, what the member's roles allow that service account of it.
+    There it may do everything; with ``is_account`` it is a service account of the member, limited by the member's
+    roles.
     """
 
     name: str

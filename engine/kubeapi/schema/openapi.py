@@ -74,7 +74,7 @@ def _document(resources: tuple[Resource, ...]) -> Json:
 
 
 def _paths(resource: Resource, component: str, kind: Json) -> Json:
-    """Return the write paths of a kind; clients do not look up the others."""
+    """Return the write paths of a kind; clients do not look up other operations."""
     space = "/namespaces/{namespace}" if resource.namespaced else ""
     base = f"/{_root(resource.group, resource.version)}{space}/{resource.plural}"
     query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _QUERY]
@@ -107,7 +107,7 @@ def _component(resource: Resource, schemas: Json) -> str:
 
 
 def _custom_schema(structure: Json, own: Json) -> Json:
-    """Return the schema of a custom kind as its definition has it, with the known types of the common fields."""
+    """Return the schema of a custom kind from its definition, with the common fields in their known types."""
     known, described = object_at(own, "properties"), object_at(structure, "properties")
     head = {name: known[name] for name in ("apiVersion", "kind", "metadata") if name in known}
     return {**structure, "properties": {**described, **head}}

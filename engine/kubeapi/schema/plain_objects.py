@@ -1,9 +1,4 @@
-"""Recognize in one fast walk an object of a built-in kind that nothing is wrong with.
-
-Each kind is compiled once into a struct by which ``msgspec`` checks types, unknown fields and empty values together.
-Most objects pass. For others, ``type_errors``, ``admission.unknown_fields`` and ``patching.empty_values`` find
-the errors.
-"""
+"""Fast check in one walk that an object of a built-in kind has no errors and no empty values."""
 
 from functools import cache
 from types import GenericAlias
@@ -18,7 +13,7 @@ from engine.kubeapi.schema.types.parsing import named, resolved
 from events.json_values import Json
 
 _NEVER: Final = Annotated[str, Meta(min_length=1, max_length=0)]
-"""The type of values that need a closer look in any case."""
+"""A type that no value has: fields of this type always need the slower checks."""
 
 _FILLED: Final = Meta(min_length=1)
 _TIME: Final = Annotated[str, Meta(pattern=rf"(?a)\A(?:{type_errors.INSTANT.pattern})\Z")]
@@ -56,8 +51,9 @@ def _compiled(name: str) -> type[msgspec.Struct]:
 
 
 def _struct(fields: Fields, known: dict[str, object]) -> type[msgspec.Struct]:
-    """Return the struct of an object; ``known`` are the types that it shares with what is around it."""
-    # A type that contains itself would need a name to refer to; objects with such parts get a closer look.
+    """Return the struct of an object; ``known`` are the types already compiled for the enclosing object."""
+    # A type that contains itself cannot be compiled without a name; objects with such parts need the slower
+    # checks.
     known[fields.name] = _NEVER
     members = [
         (f"field_{place}", _type(field.schema, known, filled=not (field.pointer or field.required)))
@@ -75,7 +71,7 @@ def _struct(fields: Fields, known: dict[str, object]) -> type[msgspec.Struct]:
 
 
 def _type(schema: Schema, known: dict[str, object], *, filled: bool = False) -> object:
-    """Return the type of a value; ``filled``: an empty one needs a closer look."""
+    """Return the type of a value; with ``filled`` empty values do not match it and need the slower checks."""
     match schema:
         case Named():
             return known.get(schema.name) or _type(resolved(schema), known)

@@ -91,12 +91,12 @@ def _shortened(amount: int, step: int, suffixes: tuple[str, ...]) -> str:
 
 
 def milli_units(quantity: Quantity) -> int:
-    """Parse a quantity in thousandths of its unit, rounded up; cpu is counted so."""
+    """Parse a quantity in thousandths of its unit, rounded up: the unit in which cpu is counted."""
     return ceil_milli(nano_units(quantity))
 
 
 def whole_units(quantity: Quantity) -> int:
-    """Parse a quantity in whole units, rounded up; resources other than cpu are counted so."""
+    """Parse a quantity in whole units, rounded up: the unit in which resources other than cpu are counted."""
     return ceil_whole(nano_units(quantity))
 
 

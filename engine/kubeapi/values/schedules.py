@@ -38,7 +38,7 @@ _MS: Final = 1_000
 
 
 class Schedule(Struct, frozen=True, gc=False):
-    """The matching values of each field; ``is_day_free`` and ``is_weekday_free``: that field says any day."""
+    """The matching values of each field; ``is_day_free`` and ``is_weekday_free``: that field allows any day."""
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]

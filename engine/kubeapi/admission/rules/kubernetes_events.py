@@ -51,7 +51,7 @@ def event(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def _namespace(value: Json, about: str) -> Iterator[Cause]:
-    """An Event about an object in a namespace is in that namespace; one about another in ``default``, or anywhere."""
+    """Yield an error unless the Event is in its object's namespace, or for cluster-scoped objects in an allowed one."""
     own, of_object = (str(at(value, *path, "namespace") or "") for path in (("metadata",), (about,)))
     if own != of_object and (of_object or own != _DEFAULT):
         yield causes.invalid("involvedObject.namespace", of_object, "does not match event.namespace")

@@ -53,7 +53,7 @@ def of_spec(spec: Json, path: str) -> Iterator[Cause]:
     yield from words.one_of(spec, "restartPolicy", path, RESTARTS)
     choices = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     yield from words.one_of(spec, "dnsPolicy", path, choices)
-    # Most pods have few of these parts, and this runs for every write: a part that is not there costs no call.
+    # Most pods have few of these parts, and this code runs for every write: an absent part costs no call.
     for name in _PARTS:
         if name in spec:
             yield from _PARTS[name](spec[name], f"{path}.{name}")

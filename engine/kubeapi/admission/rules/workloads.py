@@ -151,7 +151,8 @@ def _job_spec(spec: Json, path: str) -> Iterator[Cause]:
 def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[Cause]:
     """Validate selector and template, and that they match.
 
-    Some kinds report an invalid selector a second time; ``told_twice`` is the text that is appended then.
+    Some kinds report an invalid selector twice; ``told_twice`` is the text appended to the second error (empty:
+    one error).
     """
     selector = as_object(spec.get("selector"))
     template = object_at(spec, "template")
