@@ -75,7 +75,10 @@ def unpack(stored: Sequence[bytes]) -> list[bytes]:
 
 
 def pack_value(headers: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Return packed headers and value for storage; the value is packed if its size pays and it has no control bytes."""
+    """Return packed headers and value for storage.
+
+    The value is packed if it has a suitable size and no control bytes.
+    """
     if not _SMALLEST <= len(value) <= _LARGEST or len(value.translate(None, _MANIFEST_BYTES)) != len(value):
         return headers, value
     for phrase, byte in _MANIFESTS:

@@ -6,7 +6,7 @@ Records that must be written together form one batch of one partition, which the
 whole.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -136,7 +136,7 @@ class Appender:
     async def _give_up(self, failed: clients.Producer) -> None:
         """Drop a producer that lost a batch.
 
-        Its sequence numbers have a gap, so brokers refuse its next batch there.
+        Its sequence numbers have a gap, so brokers refuse its next batch in those partitions.
         """
         if failed is self._producer:
             self._producer = None

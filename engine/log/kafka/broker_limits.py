@@ -4,7 +4,7 @@ An open transaction of another producer blocks all readers of its partitions unt
 ``transaction.max.timeout.ms`` at the latest (15 minutes by default).
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 

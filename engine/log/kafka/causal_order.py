@@ -153,7 +153,7 @@ class Ordering:
             del self._steps[next(iter(self._steps))]
 
     async def _query_causes(self, attempt: "_Plan") -> None:
-        """For each newly waiting record, query up to where its causes' partitions are written (see ``_Doubt``)."""
+        """For each newly waiting record, query the written ends of its causes' partitions (see ``_Doubt``)."""
         waiting = attempt.waiting()
         self._doubts = {
             slot: doubt
@@ -164,7 +164,7 @@ class Ordering:
         if not new:
             return
         slots = sorted({need.slot for front in new.values() for need in front.needs})
-        # Asked after the record was seen: all causes of an honest record were written before that.
+        # Queried after the record was seen: all causes of an honest record were written before that.
         written = dict(await self._log.written(slots))
         for slot, front in new.items():
             self._doubts[slot] = _Doubt(front.offset, {need.slot: written[need.slot] for need in front.needs})
@@ -287,7 +287,7 @@ def _inputs(shard: int, ends: Mapping[str, int]) -> Iterator[Need]:
 
 
 def _step(record: StoredRecord) -> str | None:
-    """Return the id of the step that a decisions record is; None for other records."""
+    """Return the id of the step in a decisions record; None for other records."""
     if record.topic != topics.DECISIONS or not record.headers.get("ce_id", "").endswith(_STEP_INDEX):
         return None
     named = _named_step(record)

@@ -4,7 +4,7 @@ Time limits are shorter than the library's: a hanging broker blocks a caller for
 REBALLAST_REQUEST_MS.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -179,7 +179,7 @@ def failure(producer: Producer) -> BaseException | None:
 
 
 def add_to_transaction(producer: Producer, partitions: Iterable[TopicPartition]) -> None:
-    """Add partitions to the producer's open transaction, whose end is then recorded there too."""
+    """Add partitions to the producer's open transaction, so that its end is recorded in them too."""
     manager = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     if manager is not None:
         for partition in partitions:

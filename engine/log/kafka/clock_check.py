@@ -4,7 +4,7 @@ A step's time is its owner's clock and never goes back. A clock that is ahead wo
 for good and fire timers early.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 

@@ -1,6 +1,6 @@
 """A topic of lines beside the log, such as signed checkpoints: appended, and read from its end."""
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 

@@ -4,7 +4,7 @@ Any replica may extend the sequence. Normally the one that extended it last goes
 when it falls silent. A replica that waits for numbers of its own records therefore waits no longer than that.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 

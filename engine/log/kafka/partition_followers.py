@@ -5,7 +5,7 @@ partition in memory and reads older ones from the brokers. Offsets have gaps, be
 control records: an end is the offset after the last record.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 

@@ -4,7 +4,7 @@ One consumer reads one range at a time. Records fetched beyond the requested one
 partition, so reading several partitions in turns costs a fetch per chunk, not per read.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 

@@ -10,7 +10,7 @@ from engine.log.kafka import sequence
 
 
 class SequenceFigures(Collector):
-    """``ask`` returns the current counts; collect on the event loop."""
+    """Prometheus collector of the counts that ``ask`` returns; call it on the event loop."""
 
     def __init__(self, collect: Callable[[], sequence.Counts]) -> None:
         self._collect = collect

@@ -197,7 +197,7 @@ class Sequence:
     def put(self, read: int, record: bytes) -> tuple[State, list[Row]]:
         """Return the state and rows to store in the file; ``read`` and ``record`` are the position in the topic.
 
-        Call ``was_put`` after they are stored.
+        Call ``was_put`` after storing them.
         """
         slots = tuple((slot, self._ends[slot]) for slot in self._slots)
         rows = zip(

@@ -4,7 +4,7 @@ The group fetches nothing and commits no offsets. It only says which worker shou
 shard's transactional producer decides who does.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false
 

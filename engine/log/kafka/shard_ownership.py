@@ -7,7 +7,7 @@ more, the owner reads it, and a foreign step that counts ends its ownership, eve
 writers (design section 5).
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -75,7 +75,8 @@ class Shards:
         self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
         self._checked_s = 0.0
-        # Partitions of outputs with hidden records: their visible end, and since when it is that; infinite if ended.
+        # Partitions of outputs with hidden records: their visible end, and the time since when it is
+        # unchanged (infinite: transactions there were ended already).
         self._hidden: dict[Slot, tuple[int, float]] = {}
         self._is_committing = False
         self.fences = 0
@@ -178,7 +179,8 @@ class Shards:
             return
         _log.warning("ending transactions that brokers left open", partitions=len(stuck))
         await asyncio.gather(*(self._commit_empty(shard, stuck) for shard in self._owned))
-        # Another owner's transaction, or a foreign one, is not ended by that: try once only.
+        # This does not end transactions of other owners or foreign producers, so try only once per visible
+        # end.
         self._hidden |= {slot: (ends[slot], math.inf) for slot in stuck}
 
     async def aclose(self) -> None:

@@ -5,7 +5,7 @@ same keys, so compaction deletes older ones and the previous snapshot stays comp
 written. Snapshots are a cache and prove nothing.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -85,7 +85,7 @@ class SnapshotTopic:
 
 
 class ShardKeeper:
-    """Snapshots of one shard, a ``reconcilers.keepers.Keeper``; call it in worker threads of the event loop."""
+    """Snapshots of one shard, a ``snapshot_storage.SnapshotStore``; call it in worker threads of the event loop."""
 
     def __init__(self, topic: SnapshotTopic, shard: int) -> None:
         self._topic = topic

@@ -3,7 +3,7 @@
 Broker defaults must never delete records of the log: no compaction, no retention by time or size.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
