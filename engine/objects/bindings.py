@@ -52,7 +52,7 @@ class EvictionTask(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Spec(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The template, its clusters, and what keeps it from them."""
+    """The template, its replicas and clusters, its dependents, evictions and suspension."""
 
     resource: Template = Template()
     replicas: int | None = None
@@ -73,7 +73,7 @@ class Condition(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Report(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The state of the workload in one cluster; ``status`` is that of the kind."""
+    """The state of the workload in one cluster; ``status`` has the fields of the workload's kind."""
 
     cluster_name: str = ""
     applied: bool = False

@@ -138,7 +138,7 @@ def job_replicas(parallelism: int | None, completions: int | None) -> int:
 
 
 def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
-    """Requests of a Pod; None if they are invalid, since verdicts do not check the requests of Pods."""
+    """Requests of a Pod; None if they are invalid, because the verdicts on inputs do not check them."""
     try:
         requests = _requests(_SINGLE.decode(manifest).spec)
         is_valid = all(quantity.nano_units(text) >= 0 for _, text in requests or ())
