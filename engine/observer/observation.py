@@ -1,6 +1,6 @@
 """Known objects of another control plane: turns lists and changes into events, each change once.
 
-Pure. It is rebuilt from the log after a restart, so what the log has is not observed again.
+Pure. It is rebuilt from the log after a restart, so recorded changes are not recorded again.
 """
 
 import hashlib
@@ -44,12 +44,12 @@ def full_kind(group: str, kind: str) -> str:
 
 
 def recorded_group(group: str, kind: str) -> str:
-    """Return the group if it is to be recorded, since another kind of that name is the usual one."""
+    """Return the group to record: empty if it is the usual group of this kind."""
     return "" if _USUAL_GROUPS.get(kind) == group else group
 
 
 class Changes:
-    """Reads changes from a log, and gives those that were recorded without the group of their kind the group."""
+    """Reads changes from a log, and adds the kind's group to changes that were recorded without it."""
 
     def __init__(self) -> None:
         self._groups: dict[str, str] = {}
@@ -80,7 +80,7 @@ class Observations:
         """The newest resourceVersion of each kind, by ``full_kind``."""
 
     def restored(self) -> None:
-        """Forget up to where each kind was observed: the control plane was restored from a backup."""
+        """Forget the observed versions of each kind: the control plane was restored from a backup."""
         self.newest.clear()
 
     def recall(self, data: Observation) -> None:
@@ -91,7 +91,7 @@ class Observations:
         self._remember(data, uid)
 
     def changed(self, value: Json, *, is_gone: bool, is_listed: bool = False) -> Observation | None:
-        """Return the event of a change; None if it is known already or no object.
+        """Return the event of a change; None if it is known already or the value is not an object.
 
         ``is_listed``: a list showed it, not a watch.
         """
@@ -128,7 +128,7 @@ class Observations:
         return seen
 
     def listed(self, group: str, kind: str, values: Iterable[Json]) -> Iterator[Observation]:
-        """Yield the events of a complete list of a kind: what is no longer there, then what is new or changed.
+        """Yield the events of a complete list of a kind: deleted objects, then new and changed ones.
 
         Deletions come first, since an observer that is killed between them continues from the newest version.
         """

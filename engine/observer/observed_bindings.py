@@ -116,7 +116,7 @@ class ObservedBinding(Struct, frozen=True):
         return self.status.last_scheduled_time != earlier.status.last_scheduled_time
 
     def is_written_by_the_scheduler(self, earlier: "ObservedBinding") -> bool:
-        """Whether a version is a write of the scheduler itself, before the condition; an eviction is not."""
+        """Whether a version is a write of the scheduler before it writes the condition; evictions do not count."""
         name = self.status.scheduler_observing_affinity_name
         return (
             self.applied != earlier.applied
@@ -161,7 +161,7 @@ def basis_of(versions: Sequence[ObservedBinding]) -> int | None:
 
 
 def placed_after(versions: Sequence[ObservedBinding], basis: int) -> dict[str, int]:
-    """Return the clusters that the pass wrote which read the version ``basis``."""
+    """Return the clusters that were written by the scheduling pass that read the version ``basis``."""
     for earlier, later in zip(versions[basis:], versions[basis + 1 :], strict=False):
         if later.placed != earlier.placed and later.is_written_by_the_scheduler(earlier):
             return later.placed

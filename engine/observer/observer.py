@@ -1,7 +1,7 @@
 """Observe a control plane: list and watch its objects, append each change to the log, and compare its decisions.
 
-Watches of several kinds run side by side. What they receive within a moment is appended in the order of the
-resourceVersions, which is one order over all kinds.
+Watches of several kinds run side by side. Changes that arrive within ``GATHER_S`` are appended in the order of
+their resourceVersions, which is one order over all kinds.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ _RESUMED_S: Final = 0.5
 _DECIDED_ON: Final = frozenset({CLUSTER, *vocabulary.BINDING_KINDS})
 
 _DISCOVERED_S: Final = 30.0
-"""How long after a discovery the API is not asked again for a kind that it did not serve."""
+"""Minimum interval in seconds between two discoveries for kinds that the API did not serve."""
 
 _DOUBT_S: Final = 2.0
 """How long an unexplained decision waits for changes of clusters that other watches may still deliver."""
@@ -146,7 +146,7 @@ class Observer:
             self._doubt(decision)
 
     async def _discover(self) -> None:
-        """Ask which kinds the API serves, until it answers."""
+        """Request the kinds that the API serves, until it answers."""
         backoff = Backoff()
         while True:
             try:
@@ -160,7 +160,7 @@ class Observer:
                 return
 
     async def _follow_wanted(self, tasks: asyncio.TaskGroup) -> None:
-        """Follow all kinds; ask again for those that the API did not serve, such as those of another API server."""
+        """Follow all kinds; repeat discovery for kinds not served yet, such as those of an aggregated API."""
         loop = asyncio.get_running_loop()
         wanted = [*KINDS, *sorted(self._selected.difference(KINDS))]
         missing = [each for each in wanted if each not in self._served]
@@ -224,12 +224,12 @@ class Observer:
         self._knows(observation_records.full_kind(group, kind))
 
     def _knows(self, kind: str) -> None:
-        """Remember that all objects of a kind are known, once what waits is appended."""
+        """Record that all objects of a kind are known, as soon as the waiting changes are appended."""
         self._known_kinds.add(kind)
         self._arrived.set()
 
     async def _append(self) -> None:
-        """Append what has arrived, in the order of the versions, each decision's comparison behind it."""
+        """Append the received changes in the order of their versions, each decision followed by its comparison."""
         is_complete = self._known_kinds >= _DECIDED_ON
         waiting, self._waiting = self._waiting, []
         self._arrived.clear()
@@ -279,7 +279,7 @@ class Observer:
 
     def _compare(self, observation: Observation) -> observations.DecisionCompared | None:
         if observation.group:
-            return None  # a kind that only has the name of one of Karmada's
+            return None  # a kind of another group with the name of one of Karmada's
         if isinstance(observation, observations.ObjectVanished):
             gone = observation
             self._shadow.take_gone(gone.kind, gone.namespace, gone.name, gone.version)
@@ -320,7 +320,7 @@ class _Receiver:
         self._resource = resource
 
     def begin(self) -> None:
-        """Nothing is known only here."""
+        """Do nothing: this receiver keeps no state of its own."""
 
     def listed(self, items: list[Json]) -> None:
         self._observer.listed(*group_kind(self._resource.api_version, self._resource.kind), items)

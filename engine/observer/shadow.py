@@ -1,9 +1,4 @@
-"""Shadow decisions: for each decision of Karmada's scheduler, the one that is made from the state observed before it.
-
-Pure: a fold over the observed changes in the order of their resourceVersions. The reference decides on caches that lag
-behind the API, so a decision that differs is made again from other states near it: if one of them gives the reference's
-result, the difference is a race.
-"""
+"""Shadow decisions: for each decision of Karmada's scheduler, ours from the state observed before it."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -54,7 +49,7 @@ _STABLY_SORTED_MAX: Final = 12
 
 
 class _Fleet(Struct):
-    """All clusters from a resourceVersion on, as JSON."""
+    """All clusters as JSON, as of a resourceVersion."""
 
     version: int
     clusters: tuple[bytes, ...]
@@ -110,9 +105,8 @@ class Shadow:
     ) -> observations.DecisionCompared | None:
         """Take the next version of an object; return the comparison of the decision that it ends, if any.
 
-        With ``skipping``, versions before it may be missing: a decision among them is not compared, since what it was
-        made from is not known.
-        Raises `msgspec.MsgspecError` for an object that cannot be read; it then has no effect.
+        With ``skipping``, versions before it may be missing: a decision that may be based on them is not
+        compared. Raises `msgspec.MsgspecError` for an object that cannot be read; it then has no effect.
         """
         if kind == CLUSTER:
             metadata = _HEAD.decode(manifest).metadata
@@ -136,7 +130,8 @@ class Shadow:
         compared = self._compare(kind, list(history))
         if compared is not None and compared.verdict == UNEXPLAINED:
             self._doubtful[decided(compared)] = compared, list(history)
-        # A later decision reads this version or a later one; the one before shows that this one is a decision.
+        # The next decision reads this version or a later one; the version before it shows that this one is a
+        # decision.
         while len(history) > _TWO:
             history.popleft()
         return compared
@@ -170,7 +165,7 @@ class Shadow:
             self._remember_fleet(version or self._fleets[-1].version)
 
     def restored(self) -> None:
-        """Take the restoring of the control plane from a backup: later versions may be lower than those before."""
+        """Handle the restore of the control plane from a backup: later versions may be lower than earlier ones."""
         self._fleets = deque([_Fleet(0, tuple(self._clusters.values()))], _FLEETS_MAX)
         self._built.clear()
 
@@ -253,7 +248,7 @@ class Shadow:
         near = [*reversed(before[-_EARLIER_MAX:-1]), *after]
         for each in near:
             yield _State(question, binding, each)
-        # Most versions differ in what members report only, which is no part of the question.
+        # Most versions differ only in the members' reports, which are no part of the question.
         asked = [question]
         for other in (*reversed(versions[:at]), *versions[at + 1 : -1]):
             if (question := other.question()) in asked:
@@ -278,7 +273,7 @@ def decided(compared: observations.DecisionCompared) -> Decided:
 
 
 def _assumed(state: _State, latest: _State) -> str:
-    """Return in which state a decision was made, and how that differs from the newest one before it."""
+    """Return from which state a decision was made, and how that differs from the newest state before it."""
     which = f"on the binding of {state.binding} " if state.binding != latest.binding else ""
     text = f"decided {which}with the clusters of {state.clusters.version}"
     if state.clusters.version == latest.clusters.version:
@@ -295,7 +290,7 @@ def _agrees(observed: observations.ShadowCondition, ours: placing.Decision, *, i
         return ours.reason == placing.SUCCESS and dict(ours.clusters) == observed.clusters
     if ours.reason != observed.reason:
         return False
-    # The reference runs its filters in the order of a map, so which of them a message counts is open.
+    # The reference runs its filters in the order of a map, so it is random which filter a message counts.
     if observed.reason == NO_CLUSTER_FIT:
         return ours.message.partition(":")[0] == observed.message.partition(":")[0]
     return ours.message == observed.message
