@@ -1,9 +1,9 @@
 """Division of seats by Webster's method (Sainte-Laguë), without assigning them one by one.
 
 Assigning one seat at a time to the highest votes/(2*seats+1) is the same as ordering all possible seats by
-(quotient descending, seats ascending, rank) and taking the first ones. So all seats above a bar can be
-assigned at once, if they are no more than the total; only the few that remain are assigned by priority. The
-quotient is one float64 division, as in Karmada's scheduler, so ties and near-ties have the same result.
+(quotient descending, seats ascending, rank) and taking the first ones. So all seats whose quotient is above a bar
+can be assigned at once, if they are no more than the total; only the few that remain are assigned by priority.
+The quotient is one float64 division, as in Karmada's scheduler, so ties and near-ties have the same result.
 """
 
 import heapq

@@ -151,7 +151,7 @@ class Fleet:
         positions: encoded_columns.Integers,
         replicas: encoded_columns.Integers,
     ) -> None:
-        """Cache the columns of a new result; call it before the fleet changes, as ``positions`` are current ones."""
+        """Cache the columns of a new result; call it before the fleet changes, which invalidates ``positions``."""
         self._previous_assignments.learn(pairs, positions, replicas)
 
     def nodes(self) -> resource_models.Models | None:

@@ -1,8 +1,8 @@
 """Missing capacity: whether a workload could be scheduled if other replicas were evicted.
 
-The answer comes from the division itself, with the capacity that would be free. For a cluster with a resource
-model that capacity does not follow from the sums, and where quotas limit the namespace it does not count, so it is left
-unchanged there.
+The division is computed with the capacity that would be free. Two kinds of clusters keep their capacity: those
+with a resource model, because the sums do not show where capacity is freed, and those whose quotas limit the
+namespace.
 """
 
 from collections.abc import Iterable, Mapping
