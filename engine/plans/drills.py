@@ -1,4 +1,4 @@
-"""Failure drills: what fails as a whole, and what a prediction says about such a failure. Pure."""
+"""Failure drills: the domains that may fail as a whole, and the predicted effect of such a failure. Pure."""
 
 from collections.abc import Collection, Iterable
 from typing import Final, Literal
@@ -13,7 +13,7 @@ from events.json_values import Json, as_list, object_at
 Domain = Literal["cluster", "zone", "region", "provider"]
 ALL: Final[tuple[Domain, ...]] = ("cluster", "zone", "region", "provider")
 Place = tuple[Domain, str]
-"""A domain of failure, and the name of one."""
+"""A domain of failure, and the name of one zone, region, provider or cluster."""
 
 
 class Outage(Struct, frozen=True):
@@ -92,7 +92,7 @@ def outages(clusters: Iterable[Json], by: Collection[Domain] = ALL) -> list[Outa
 
 
 def result(outage: Outage, prediction: Prediction) -> Result:
-    """Return what a prediction says about an outage."""
+    """Return the result of an outage from its prediction."""
     suffering = [each for each in prediction.changed if each.missing or each.ready_min < each.ready_before]
     missing = sum(each.missing for each in suffering)
     return Result(

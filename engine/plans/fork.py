@@ -61,7 +61,7 @@ class Fork:
         self._simulated = simulated
 
     async def start(self) -> None:
-        """Rebuild what there is at the fork; the shards stay as recorded until the first decision."""
+        """Rebuild the engine at the fork; the shards stay as recorded until the first decision."""
         await self.shards.follow(self.log)
         facts, folds = await self.shards.newest_facts(self.log), self.shards.folds
         models = member_models.read(facts, self._simulated)
@@ -73,7 +73,7 @@ class Fork:
         self.before = predictions.start_of(folds, self.capacity())
 
     async def take_over(self) -> None:
-        """Let the worker own the shards, if it does not yet; from then on they are those of the fork alone."""
+        """Let the worker own the shards, if it does not yet; from then on they belong to this fork alone."""
         if not self.worker.folds:
             self.worker.start_from(self.shards.shards)
             await self.worker.recover()

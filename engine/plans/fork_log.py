@@ -1,6 +1,6 @@
-"""A fork of a log: the records up to a position, and after them what only the fork appends.
+"""A fork of a log: the records up to a position, followed by records that only the fork has.
 
-Nothing is written to the log that is forked. It may grow meanwhile: the fork does not see that.
+Nothing is written to the forked log. Records that are appended to it later are not visible in the fork.
 """
 
 from collections.abc import Sequence

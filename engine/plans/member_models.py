@@ -1,8 +1,8 @@
 """Models of the members of a fork: the simulated members as configured, and the others as they last reported.
 
-A cluster that an agent serves becomes one simulated node with the reported capacity. What runs there without us
-is kept as a load of its own, so that the model reports the free capacity that the cluster has. What runs there
-for us follows from the state of the shards, so its cost does not grow with the history.
+A cluster that an agent serves becomes one simulated node with the reported capacity. Workloads of others there
+become one fixed load, so that the model reports the cluster's free capacity. Our workloads there are derived from
+the state of the shards, so the cost does not grow with the history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _ASSUMED: Final = (
     "and to end no Job"
 )
 _RESTING: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")})
-"""Kinds whose workloads are restored when a work comes for them: of all others there are few, or they cost little."""
+"""Kinds whose workloads are restored when a work comes for them; those of other kinds are few or cheap."""
 
 
 class Models(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class _Known(Struct, frozen=True, gc=False):
 
     def history(self, cluster: str, key: str) -> member_history.WorkloadHistory:
         declared, work, report = self.declared, self.work, self.report
-        # A suspended work leaves the one before it running, which is the reported one.
+        # A suspended work leaves the previous work running, which is the reported one.
         version = (report.term, report.step) if work.suspended and report else (work.term, work.step)
         applied = works.WorkApplied(
             cluster=cluster,
@@ -76,7 +76,7 @@ class _Known(Struct, frozen=True, gc=False):
             suspended=work.suspended,
         )
         if report is not None and report.fault and work.first < (work.term, work.step):
-            # The newest work could not be applied; what runs is known by its report only.
+            # The newest work could not be applied; only its report shows what runs.
             past.earlier = [structs.replace(applied, overrides=(), replicas=report.replicas)]
         return past
 
@@ -120,7 +120,7 @@ def read(facts: Facts, simulated: Sequence[specs.MemberSpec]) -> Models:
 async def past(
     models: Models, facts: Facts, folds: Sequence[ShardFold], log: port.Log
 ) -> member_history.Past:
-    """Return what the modelled clusters run, from the state of the shards and the reports that these have not read."""
+    """Return the workloads of the modelled clusters, from the state of the shards and reports not folded yet."""
     histories = {spec.name: _history(spec, models, facts) for spec in models.specs if spec.modelled}
     for fold in folds:
         end = fold.ends[topics.HEALTH]

@@ -48,9 +48,10 @@ class Workload(Struct, frozen=True, kw_only=True, gc=False):
 class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     """A workload before and after; ``ready_min`` is the smallest number of ready replicas at any moment between.
 
-    ``stopped`` and ``started`` are replicas that leave a cluster, or come to one. A workload that is not there
-    has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and request
-    ``missing_requests``, as Kubernetes quantities; more capacity in a cluster in ``needed_in`` would place them.
+    ``stopped`` and ``started`` are the numbers of replicas removed from and added to clusters. A workload that
+    does not exist has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and
+    request ``missing_requests``, as Kubernetes quantities; more capacity in a cluster in ``needed_in`` would
+    place them.
     """
 
     key: str
@@ -92,10 +93,11 @@ class PredictedEvent(Struct, frozen=True, kw_only=True, rename="camel"):
 class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
     """The effect of a change on an engine, as of a number of its log.
 
-    ``workloads`` counts all bindings, ``changed`` holds those that end elsewhere or were disturbed. The engine came to
-    rest after ``settled_ms`` of virtual time; ``is_settled``: nothing is due after ``horizon_ms`` either.
-    ``unplaced`` are the keys of the bindings that end without enough clusters, and did not begin so. ``omitted`` events
-    are not listed. ``refused`` are inputs that the engine would reject, with the reason.
+    ``workloads`` counts all bindings, ``changed`` holds those that are placed elsewhere at the end or were
+    disturbed. The engine came to rest after ``settled_ms`` of virtual time; ``is_settled``: nothing is due after
+    ``horizon_ms`` either. ``unplaced`` are the keys of the bindings that lack clusters at the end, but not at the
+    beginning. ``omitted`` events are not listed. ``refused`` are inputs that the engine would reject, with the
+    reason.
     """
 
     number: int

@@ -1,6 +1,6 @@
-"""Remedies: where more capacity would place the replicas that a prediction ends without a place for.
+"""Remedies: where more capacity would place the replicas that a prediction leaves unplaced.
 
-The placement itself says which clusters a workload could use, as it does when it looks for others to preempt.
+The clusters are computed by ``placement.missing_capacity``, as for preemption.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,7 +17,7 @@ from engine.plans import summaries
 from engine.plans.predictions import WorkloadChange
 
 _WORKLOADS_MAX: Final = 1_000
-"""Maximum number of workloads whose clusters are looked for."""
+"""Maximum number of workloads whose clusters are searched."""
 
 _CLUSTERS_MAX: Final = 100
 """Maximum number of clusters named for a workload."""

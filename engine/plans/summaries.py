@@ -39,7 +39,7 @@ def summary(prediction: Prediction) -> str:
 
 
 def notes(prediction: Prediction, warnings: Sequence[str]) -> list[str]:
-    """Return what to know about a prediction: warnings of its requests, rejections, its horizon, assumptions."""
+    """Return remarks on a prediction: warnings of its requests, rejections, its horizon, assumptions."""
     found = [*warnings, *(f"would be rejected: {each}" for each in prediction.refused)]
     if not prediction.is_settled:
         found.append(
