@@ -1,9 +1,9 @@
 """Controllers for autoscalers in members: they mark the autoscalers' targets, and templates follow what members decide.
 
-The target of a propagated HorizontalPodAutoscaler gets the label ``resourcetemplate.karmada.io/retain-replicas``, so
-that members keep their number of replicas. The replicas of a Deployment with this label, if they are divided, become
-the sum of what its members run. Both are writes of a client, computed from the views: on several servers the first
-write wins, and the others find nothing to do.
+The target of a propagated HorizontalPodAutoscaler gets the label ``resourcetemplate.karmada.io/retain-replicas``,
+so that members keep their number of replicas. The replicas of a Deployment with this label, if they are divided,
+become the sum of what its members run. Both are writes of a client, computed from the views: if several servers
+write, the first write wins and the others change nothing.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class Autoscaling:
         return number, list(_writes(distinct.values(), set(self._targets.values())))
 
     def _follow_targets(self, rows: Rows, span: Span | None) -> Iterator[Template]:
-        """Update the targets of autoscalers, and yield the templates that became a target or ended to be one."""
+        """Update the targets of autoscalers, and yield the templates that became a target or stopped being one."""
         changed = set(self._targets) if span is None else autoscaling.changed(rows, span)
         former = {self._targets.pop(key_id) for key_id in changed if key_id in self._targets}
         new = autoscaling.scalers(rows, span)

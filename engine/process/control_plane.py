@@ -65,7 +65,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     - ``kube_port``: port of the Kubernetes API, which always uses TLS.
     - ``hosts``: names of the server for clients besides the loopback; ``connections_max`` applies to each API.
-    - ``tls``: serve the query API with TLS, with the local certificate or the ``given`` one.
+    - ``tls``: serve the query API with TLS, with the local certificate or the ``configured_certificates``.
     - ``log``: address of a log on Kafka; None for the file in the directory.
     - ``works``: whether this process also owns shards (on Kafka).
     - ``token``: the server's token; empty to create one. ``login_seconds``: validity of the browser login code.
@@ -351,7 +351,7 @@ def _observer(running: Replica, options: Options) -> "observing.Observing | None
 
 
 def _announce(options: Options, endpoint: endpoints.Endpoint, lost_ports: Sequence[int]) -> None:
-    """Tell that the server is ready."""
+    """Report that the server is ready."""
     _log.info("ready", url=endpoint.url, data=str(options.directory))
     if not options.tls and not hosts.is_loopback(options.host):
         _log.warning("the query API is open to the network without TLS", remedy=_NO_TLS)

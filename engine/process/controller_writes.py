@@ -56,6 +56,7 @@ class ControllerWrites:
             )
             with contextlib.suppress(AheadError):
                 return await self._services.write_api.change(mutation(writer), source=self._source)
-            # The object was written after the number was read; once the log is asked, this server knows that.
+            # The object was written after ``number`` was read; after reading the log's end, this server knows
+            # its version.
             await self._plane.newest()
         raise status_objects.conflict(resource, target.name)

@@ -88,7 +88,7 @@ class Job(Struct, frozen=True):
 
     @property
     def timing(self) -> tuple[str, ...]:
-        """The fields on which the times of the job depend: it is due as before if only others change."""
+        """The fields that determine the times of the job; changes of other fields keep its due time."""
         return self.namespace, self.name, self.rule.name, self.rule.schedule, self.rule.time_zone or ""
 
     def following_ms(self, now_ms: int) -> int | None:

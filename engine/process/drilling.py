@@ -1,4 +1,4 @@
-"""Periodic failure drills of a server, and their metrics, so that alerts know what can no longer be absorbed."""
+"""Periodic failure drills of a server, and their metrics for alerts."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence

@@ -9,7 +9,7 @@ _SWITCH_S: Final = 0.000_5
 
 
 def collect_rarely() -> None:
-    """Let garbage collections come rarely; the imports of a command leave none, and take a tenth less time so."""
+    """Make garbage collections rare: the imports of a command leave no garbage, and take a tenth less time so."""
     gc.set_threshold(*_THRESHOLDS)
 
 

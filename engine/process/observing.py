@@ -37,8 +37,8 @@ _log = diagnostics.logger(__name__)
 def identity_of(directory: Path | None) -> str:
     """A name for this process.
 
-    With a ``directory`` that only one process uses at a time, the next one has the same name, and need not wait until
-    the Lease of a killed one expires.
+    With a ``directory``, which only one process uses at a time, the name is the same after a restart, so that the
+    process need not wait until the Lease of its killed predecessor expires.
     """
     own = secrets.token_bytes(8) if directory is None else str(directory).encode()
     return f"{socket.gethostname()}-{hashlib.sha256(own).hexdigest()[:8]}"

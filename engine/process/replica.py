@@ -40,9 +40,9 @@ class Replica:
         self.collectors: list[Collector] = []
 
     async def wait_ready(self) -> None:
-        """On a new log, return when the views show the clusters that the members join.
+        """On a new log, return when the views show the members' clusters.
 
-        A client may name them at once. On another log the members are rebuilt meanwhile, which takes longer.
+        Clients may then name them at once. On an existing log return at once: rebuilding the members takes longer.
         """
         if not self.log.ends().get((topics.CLUSTERS, 0)):
             await self.members.wait_joined()

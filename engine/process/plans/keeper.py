@@ -28,7 +28,7 @@ from engine.process.plans import protocol
 from engine.simulation import specs
 
 _NICE: Final = 10
-"""The live engine comes first when processors are short."""
+"""Nice value of the plans' processes: the live engine has priority when processors are short."""
 
 _MEMORY_BYTES_MAX: Final = 8 << 30
 _PROGRESS_S: Final = 0.2
@@ -65,7 +65,7 @@ class _Kept:
     async def prepare(self, ask: protocol.Ask) -> Fork:
         """Return the engine for a question; raises the log's errors.
 
-        Of one that is kept for another number the shards follow the log, unless that number is smaller.
+        The shards of an engine kept for an earlier number follow the log; for a later number the engine is rebuilt.
         """
         place, question = _place(ask), ask.question
         async with log_places.snapshots(place) as snapshots, log_places.opened(place) as log:

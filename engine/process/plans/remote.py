@@ -23,7 +23,7 @@ from engine.simulation import faults, specs
 
 _STOPPED: Final = "the process of the plan ended early; see the server log"
 _TRIES: Final = 2
-"""The process may end, because no question came for long, while one is on its way."""
+"""The process may end after its idle time while a question is on its way, so ask twice."""
 
 _READ: Final = 1 << 20
 _IDLE_S: Final = 120.0
@@ -82,21 +82,21 @@ class PlanProcesses:
             await asyncio.to_thread(self._replace, self.keeper)
 
     def _running(self) -> "Keeper":
-        """Return the process that answers, which is started if it does not run."""
+        """Return the process that answers questions; start it if it does not run."""
         with self._lock:
             if self.keeper is None:
                 self.keeper = Keeper(self._idle_s)
             return self.keeper
 
     def _replace(self, keeper: "Keeper") -> None:
-        """Let a process go that takes no more questions; another one is started for the next."""
+        """Drop a process that takes no more questions; another one is started for the next question."""
         with self._lock:
             if self.keeper is keeper:
                 self.keeper = None
         keeper.close()
 
     def _faults(self) -> tuple[Failure, ...]:
-        """Return the faults of the simulated members, which are not in the log; a member that is down is."""
+        """Return the faults of the simulated members, except of those that are down: the log shows these."""
         found: list[Failure] = []
         for status in self._statuses() if self._simulated else ():
             if status.slowness > 1:
