@@ -55,7 +55,7 @@ class Group(Struct, rename="camel"):
 class Audit(Struct, rename="camel", kw_only=True):
     """The result: steps and decisions that were decided again, and those that differ, by reason.
 
-    ``manifests`` are those that clusters would have got otherwise.
+    ``manifests`` are the differences between the recorded manifests and those under the other rules.
     """
 
     steps: int = 0
@@ -143,7 +143,7 @@ def merged(audits: Iterable[Audit]) -> Audit:
         for group in each.groups:
             same = groups.setdefault(group.reason, Group(group.reason, 0, 0, []))
             same.count += group.count
-            # A key belongs to one shard.
+            # A key belongs to one shard, so no key is counted twice.
             same.keys += group.keys
             same.examples = sorted([*same.examples, *group.examples], key=lambda one: one.number)[
                 :_EXAMPLES_MAX
@@ -166,7 +166,7 @@ async def explain(log: port.Log, found: Audit, rules: audit_rules.Rules) -> None
 
 
 def _differences(step: recovery.RecordedStep, decided: Sequence[records.Record]) -> Iterator[Difference]:
-    """Yield what differs in the decisions of a step, by key."""
+    """Yield the differences between a recorded step and its new decision, by key."""
     others = [record for record in decided[1:] if record.topic == topics.DECISIONS]
     if len(step.data) == len(others) and all(
         each.checksum == other.checksum for each, other in zip(step.outputs, others, strict=True)
@@ -216,7 +216,7 @@ def _by_key(events: Iterable[shapes.Event]) -> dict[str, dict[str, Json]]:
 
 
 def _reason(before: dict[str, Json], after: dict[str, Json], names: Sequence[str]) -> str:
-    """Say in a few words how the decisions on a key differ, by the first of them: the others follow from it."""
+    """Describe in a few words how the decisions on a key differ, by the first of them: the others follow from it."""
     lost = [name for name in names if name not in after]
     gained = [name for name in names if name not in before]
     if lost and gained:

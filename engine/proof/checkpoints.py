@@ -152,9 +152,10 @@ class _History:
 async def made(
     log: port.NumberedLog, time_ms: int, last: Checkpoint | None = None
 ) -> AsyncIterator[Checkpoint]:
-    """Yield checkpoints of what the log has after the ``last`` one: none if nothing, several if it is much.
+    """Yield checkpoints of the records after the ``last`` one.
 
-    Raises CheckpointError if the log does not have the end of that one.
+    None if there are no such records, several if there are many. Raises CheckpointError if the log does not
+    contain the steps that ``last`` ends with.
     """
     if last is not None:
         await _check_end(log, last)
@@ -174,7 +175,7 @@ async def made(
 
 
 async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
-    """Return what of the checkpoints (at least one) the log does not contain, up to the first one that differs."""
+    """Return the parts of the checkpoints (at least one) that the log does not contain, up to the first difference."""
     try:
         return await _differing(log, checkpoints)
     except port.LogCorruptedError as error:
@@ -225,7 +226,7 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
 
 
 def _first_differing(head: Head, mine: Head) -> int:
-    """Return the number of the first step after the checkpoint before that differs or is missing."""
+    """Return the number of the first step since the previous checkpoint that differs or is missing."""
     expected, found = base64.b64decode(head.marks), base64.b64decode(mine.marks)
     begun = head.step - len(expected) // _MARK_BYTES
     for at in range(0, max(len(expected), len(found)), _MARK_BYTES):

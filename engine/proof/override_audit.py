@@ -1,4 +1,4 @@
-"""Audit of override rules: which manifests in members would have been others with changed override policies."""
+"""Audit of override rules: which manifests in members would be different with changed override policies."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ _NO_REPLICAS: Final = -1
 
 
 class ManifestDifference(Struct, kw_only=True):
-    """A manifest that would have been another one in a cluster; ``diff`` is cut after 20 lines."""
+    """A manifest that would be different in a cluster; ``diff`` is cut after 20 lines."""
 
     key: str
     cluster: str
@@ -40,7 +40,7 @@ class ManifestGroup(Struct):
 
 
 class OverrideAudit:
-    """Compares the works of shards; its memory is that of the works that differ, however long the history."""
+    """Compares the works of shards; its memory grows with the works that differ, not with the history."""
 
     def __init__(self, log: port.Log, rules: Rules) -> None:
         self._log = log
@@ -115,7 +115,7 @@ class OverrideAudit:
             examples.append(ManifestDifference(key=binding.key, cluster=cluster, diff=diff))
 
     def _overrides(self, facts: Facts) -> selection.Overrides:
-        """Return the override policies as they would have been, of those that exist now."""
+        """Return the existing override policies with the changes of the rules."""
         basis = facts, facts.ends[topics.POLICIES]
         if self._basis != basis:
             self._basis, self._changed, self._policies = basis, selection.Overrides(), {}
@@ -160,7 +160,7 @@ def _policy(ref: OverrideRef) -> PolicyRef:
 
 
 def _reasons(before: Iterable[OverrideRef], after: Iterable[OverrideRef]) -> Iterator[str]:
-    """Say which policies differ."""
+    """Return the names of the policies that differ, as text."""
     old, new = ({_policy(ref): ref for ref in refs} for refs in (before, after))
     for policy in {**old, **new}:
         name = f"{policy.kind} {policy.namespace}/{policy.name}".replace(" /", " ")

@@ -1,4 +1,4 @@
-"""Changed rules for an audit: the log as it would be if its policies had been others."""
+"""Changed rules for an audit: the log as it would be if other policies had been written."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
@@ -38,14 +38,14 @@ class Rules(Struct, frozen=True, kw_only=True):
         return self == UNCHANGED
 
     def manifest(self, ref: PolicyRef, manifest: msgspec.Raw) -> msgspec.Raw:
-        """Return the manifest that a policy would have had."""
+        """Return the manifest of a policy with the changes of these rules."""
         value = cast("Json", msgspec.json.decode(manifest))
         spec = self.specs.get(ref, object_at(value, "spec"))
         changed = {**value, "spec": default_tolerations.with_tolerations(spec, self.tolerated)}
         return manifest if changed == value else msgspec.Raw(msgspec.json.encode(changed))
 
     def override(self, policy: override_policies.OverridePolicy) -> override_policies.OverridePolicy:
-        """Return an override policy as it would have been."""
+        """Return an override policy with the changes of these rules."""
         ref = selection.reference(policy)
         if ref not in self.overrides:
             return policy
@@ -54,7 +54,7 @@ class Rules(Struct, frozen=True, kw_only=True):
         return override_policies.decode(msgspec.json.encode(value))
 
     def claim(self, claim: decisions.BindingClaimed) -> decisions.BindingClaimed:
-        """Return a recorded claim as it would have been made."""
+        """Return a recorded claim as the changed policies would have made it."""
         if claim.policy in self.specs:
             head = {"name": claim.policy.name, "namespace": claim.policy.namespace}
             value: Json = {"kind": claim.policy.kind, "metadata": head, "spec": self.specs[claim.policy]}
@@ -72,9 +72,9 @@ UNCHANGED: Final = Rules()
 
 
 class ChangedLog:
-    """A log whose policies, and the claims by them, are as other rules would have made them; for reading only.
+    """A read-only log in which policies, and the claims by them, are changed by the rules.
 
-    Changed records keep their checksums, so that they count as those that were recorded.
+    Changed records keep their checksums, so that they pass for the recorded ones.
     """
 
     def __init__(self, log: port.Log, rules: Rules) -> None:
