@@ -13,7 +13,7 @@ _HELD_BYTES_MAX: Final = 512 * 1024
 
 
 class ReadAhead:
-    """Partitions of a log, each read in order; what was read beyond the limit is kept for the next read."""
+    """Reads each partition of a log in order; records read beyond the limit are kept for the next read."""
 
     def __init__(self, log: port.Partitions) -> None:
         self._log = log
@@ -24,7 +24,7 @@ class ReadAhead:
         """Return records as ``port.Partitions.read``."""
         slot = topic, partition
         held = self._held.get(slot)
-        # Offsets may have gaps: then the batch is read again from there on.
+        # Offsets may have gaps; if ``start`` is in one, read the batch again from there.
         if held and 0 <= (index := start - held[0].offset) < len(held) and held[index].offset == start:
             return held[index : index + limit]
         if limit >= _AHEAD or slot in self._large:
@@ -32,7 +32,7 @@ class ReadAhead:
         try:
             batch = await self._log.read(topic, partition, start, _AHEAD)
         except port.LogCorruptedError:
-            # The damaged record may be one behind those that are wanted.
+            # The damaged record may be after the requested ones.
             return await self._log.read(topic, partition, start, limit)
         if sum(len(record.value) for record in batch) > _HELD_BYTES_MAX:
             self._large.add(slot)

@@ -60,7 +60,7 @@ class Replay:
     """Replays shards from the beginning of the log, or from a snapshot.
 
     A shard with unreadable records is left out; any other LogError ends the replay. With ``doubled`` each shard
-    has a second fold, from the beginning of the log. Without ``outputs`` the recorded steps have none.
+    has a second fold, which begins with an empty state. Without ``outputs`` the recorded steps have none.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Replay:
         return recovery.steps(self._log, fold.state.shard, shard_chain, offset, outputs=self._outputs)
 
     def follow(self, log: port.Partitions) -> None:
-        """Let ``steps`` go on in a log that has grown, after it has ended."""
+        """Continue ``steps`` in a log that has grown since ``steps`` ended."""
         self._log = read_ahead.ReadAhead(log)
         for group in self._groups:
             for shard in group.shards:
@@ -102,7 +102,7 @@ class Replay:
 
     @property
     def shards(self) -> dict[int, tuple[shard_fold.ShardFold, Facts]]:
-        """The shards that are readable, each with the facts of its group, in which it has seen all facts."""
+        """The readable shards, each with the facts of its group; the shard has seen all of these."""
         return {
             shard.fold.state.shard: (shard.fold, group.facts)
             for group in self._groups
@@ -142,10 +142,11 @@ class Replay:
     def _earliest(self, group: _Group) -> tuple[_Replayed, recovery.RecordedStep] | None:
         """Return the shard whose next step had seen the fewest facts, and the step; None if none is left.
 
-        Of several, the step with the smallest number: so a proof that reads the log beside stays at one place.
+        Of several shards, return the one whose step has the smallest number, so that a proof that also reads the
+        log in number order stays near it.
 
-        Steps of two workers may have seen more than each other, in different topics. No order of the facts suits
-        both, so those that had seen less in a topic go on in a group of their own.
+        Of two workers' steps, each may have seen more facts than the other in some topic. No order of the facts
+        suits both, so shards that had seen fewer facts of a topic continue in a group of their own.
         """
         waiting = [(shard.fact_ends, shard.step.record.number, shard) for shard in group.shards if shard.step]
         if not waiting:
@@ -220,7 +221,7 @@ async def rebuild_all(
 
 
 async def apply(replay: Replay) -> None:
-    """Apply the recorded decisions of all steps that a replay has before it."""
+    """Apply the recorded decisions of all remaining steps of a replay."""
     share = loop_share.LoopShare()
     async for step in replay.steps():
         step.fold.replay(step.facts, step.recorded.taken, step.recorded.record.value, step.recorded.data)

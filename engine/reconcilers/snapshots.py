@@ -28,7 +28,7 @@ from events import chain, release, topics
 from events.validation import verdicts
 
 _FORMAT: Final = 12
-"""Raise it when the stored state changes without a new release."""
+"""Increase it when the stored state changes without a new release."""
 
 _DIGEST_BYTES: Final = 16
 _COMPRESSION: Final = 1
