@@ -83,7 +83,7 @@ class Decider:
         """
         match data:
             case observations.ObjectChange(group=group) if group:
-                pass  # a kind that only has the name of one of Karmada's
+                pass  # a kind of another group with the name of one of Karmada's
             case observations.ObjectObserved(kind=kind) if kind == CLUSTER:
                 self._take_cluster(questions.read_cluster(data.manifest))
             case observations.ObjectObserved(kind=kind) if kind in vocabulary.BINDING_KINDS:
@@ -133,7 +133,7 @@ class Decider:
                     yield key
 
     def _take_binding(self, key: Key, binding: ObservedBinding, *, is_listed: bool) -> None:
-        """Take a version of a binding; an earlier one than before only if a list shows it: after a restore."""
+        """Fold a version of a binding; a version earlier than the known one only from a list, after a restore."""
         known = self._bindings.get(key)
         if (
             known is not None
@@ -191,7 +191,10 @@ class Decider:
         self._due_after.discard(key)
 
     def _settle(self, key: Key) -> None:
-        """End a decision that its binding shows, and one that was overtaken; the latter's binding is due again."""
+        """End a decision that its binding shows, and one that was overtaken.
+
+        An overtaken one makes its binding due again.
+        """
         binding, decision = self._bindings[key], self._pending[key]
         if writes.next_write(binding, decision) is not None:
             return
@@ -207,7 +210,7 @@ class Decider:
     def decide(self, now_ms: int, elapsed_ms: int, count: int) -> list[observations.DecisionMade]:
         """Return decisions on at most ``count`` due bindings, without those that change nothing.
 
-        Retries follow ``elapsed_ms``, which no correction of the clock ``now_ms`` moves.
+        Retries use the monotonic clock ``elapsed_ms``, because the wall clock ``now_ms`` may be corrected.
         """
         while self._retries and self._retries[0][0] <= elapsed_ms:
             _, key = heapq.heappop(self._retries)
@@ -272,7 +275,7 @@ def _refused(binding: ObservedBinding, reason: str) -> decisions.Decision:
 
 
 def _kept(binding: ObservedBinding, decision: decisions.Decision) -> decisions.Decision:
-    """Return a decision that changes nothing with the condition that the binding has, success if it has none."""
+    """Return the decision with the binding's own condition, or with success if it has none: nothing changes."""
     condition = binding.scheduled
     return msgspec.structs.replace(
         decision,
@@ -308,7 +311,7 @@ def _made(
 
 
 def _applied(binding: ObservedBinding) -> str:
-    """The placement to record; empty if the binding has it already."""
+    """The placement to record as applied; empty if the binding has it already."""
     try:
         is_recorded = (
             bool(binding.applied) and questions.read_placement(binding.applied) == binding.spec.placement

@@ -31,9 +31,9 @@ _log = diagnostics.logger(__name__)
 
 
 class Scheduler:
-    """Decides while ``election`` is won, once ``observed`` is set: all clusters and bindings are in the log.
+    """Decides while this process leads (``election``), once ``observed`` is set.
 
-    ``source`` is that of the observed events.
+    ``observed`` means that all clusters and bindings are in the log. ``source`` is the source of the observed events.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Scheduler:
                 await self._wait()
 
     async def _lead(self) -> None:
-        """Decide what is due; at the beginning all bindings are, and what was decided is written to its end."""
+        """Write the pending decisions, then decide on due bindings; at the beginning of a leadership all are due."""
         if not self._led:
             self._led = True
             self._decider.begin()

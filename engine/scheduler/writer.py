@@ -1,4 +1,4 @@
-"""Writes decisions to the API: the outbox. What a crash or an outage leaves unwritten is written later."""
+"""Writes decisions to the API (an outbox): decisions that a crash or an outage left unwritten are written later."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,10 @@ WRITES_PER_SECOND: Final = 200
 """By default; Karmada's own scheduler has 40."""
 
 _TOLD_MAX: Final = 20_000
-"""Written decisions whose Kubernetes Events wait; those of more are dropped, since the log has the decisions."""
+"""Written decisions whose Kubernetes Events may wait.
+
+Beyond it Events are dropped, since the log has the decisions.
+"""
 
 _EVENTS_PAUSE_S: Final = 0.05
 """How long an Event waits at most for the writes of bindings to end."""
@@ -177,7 +180,7 @@ class Writer:
             self._told.put_nowait((binding, decision))
 
     async def _send_events(self) -> None:
-        """Create Events, each once: they are a courtesy, and must not delay the bindings."""
+        """Create Events, each once; they have lower priority than the writes of bindings."""
         while True:
             binding, decision = await self._told.get()
             for event in kubernetes_events.events_of(binding, decision, self._component):

@@ -1,7 +1,8 @@
 """Pure: what remains to be written of a decision, derived from the newest version of its binding.
 
-A write is valid for that version only (its resourceVersion is a precondition), so what was lost is repeated and nothing
-is written twice. A binding whose spec was changed by others after the decision gets a new decision instead.
+A write is valid for that version only (its resourceVersion is a precondition), so lost writes are repeated and
+nothing is written twice. A binding whose spec was changed by others after the decision gets a new decision
+instead.
 """
 
 from typing import Final
@@ -62,7 +63,7 @@ def moves_time(decision: DecisionMade) -> bool:
 
 
 def _decided_generation(decision: DecisionMade) -> int:
-    """The generation that has been decided on: that of our own write of the spec, if there was one."""
+    """The generation that the decision refers to: if it changes the spec, that of this write."""
     return decision.generation + decision.places
 
 
