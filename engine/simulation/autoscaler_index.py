@@ -1,4 +1,4 @@
-"""Index of a member's HorizontalPodAutoscalers by what they scale, so that a change of a target finds its own ones."""
+"""Index of a member's HorizontalPodAutoscalers by their targets, to find the autoscalers of a changed target."""
 
 from engine.simulation.state import MemberState
 from engine.works.autoscalers import Scaler
@@ -6,7 +6,10 @@ from events import keys
 
 
 def record(state: MemberState, key: str, namespace: str, scaler: Scaler | None) -> None:
-    """Record the autoscaler of an object, which has its target checked; None if the object is not an autoscaler."""
+    """Record the autoscaler of an object and queue its target for a check.
+
+    None if the object is not an autoscaler.
+    """
     forget(state, key)
     if scaler is not None:
         target = keys.binding_key(scaler.target_kind, namespace, scaler.target_name)
@@ -27,7 +30,7 @@ def forget(state: MemberState, key: str) -> None:
 
 
 def touch(state: MemberState, target: str) -> None:
-    """Have a workload checked whose replicas or load may have changed, if an autoscaler scales it."""
+    """Queue a workload for a check if an autoscaler scales it; its replicas or load may have changed."""
     found = state.scaled.get(target)
     if found:
         state.to_scale[target] = None

@@ -94,7 +94,7 @@ def _refusal(target: Workload) -> str:
 def _written(
     state: MemberState, key: str, *, replicas: int | None = None, status: Json | None = None
 ) -> list[clusters.MemberObjectApplied]:
-    """Return the write of an object with other replicas or another status; none if its content is unknown here."""
+    """Return the write of an object with other replicas or another status; none if the object is unknown."""
     item, workload = state.unmanaged.get(key), unmanaged.managed(state, key)
     if item is not None:
         value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims of a member: those of its StatefulSets' pods, and what binding them to a volume sets."""
+"""PersistentVolumeClaims of a member: those of its StatefulSets' pods, and the fields that are set at binding."""
 
 from collections.abc import Iterator
 

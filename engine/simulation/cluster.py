@@ -162,7 +162,7 @@ def _apply(
     workload.kept = kept_fields.retained(workload, workload.kept, template)
     workload.replicas = workload.desired if workload.kept.replicas is None else workload.kept.replicas
     workload.overrides, workload.fault = work.overrides, ""
-    # Rendered works have theirs in the template.
+    # With overrides, the completions are in the rendered template.
     workload.completions = None if work.overrides else work.completions
     workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading
     workload.suspended = workload.preserved = False
@@ -268,7 +268,8 @@ def _follow_rollout(state: MemberState, workload: Workload, at_ms: int, *, has_p
 def _admit(state: MemberState, at_ms: int) -> list[Workload]:
     """Admit pending replicas: first those that waited already, if capacity was freed, then new ones.
 
-    Return the workloads whose rollouts can go on: their replicas are ready at once, or got capacity from former ones.
+    Return the workloads whose rollouts can go on, because replicas are ready at once or capacity of former
+    replicas was freed.
     """
     rolling: list[Workload] = []
     # Sorted, so that works of different shards have the same outcome in any order.

@@ -1,7 +1,7 @@
-"""CronJobs of a member: they start a Job at each moment of their schedule, one after the other.
+"""CronJobs of a member: they start a Job at each time of their schedule, one after the other.
 
-The Jobs follow from the schedule and the time, so they are not stored: a restart computes them again. They take no
-capacity and have no pods. Each runs as long as the CronJob's annotation says (``templates.RUN_SECONDS``).
+The Jobs are computed from the schedule and the time, so they are not stored: a restart computes them again. They
+take no capacity and have no pods. Each runs for the time in the CronJob's annotation (``templates.RUN_SECONDS``).
 """
 
 import heapq
@@ -14,9 +14,9 @@ from events.json_values import Json
 
 
 def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
-    """Start the Job that is due, end the one whose time is over, and set the time of the next change.
+    """Start the Job that is due, end the running Job if its time is over, and set the time of the next change.
 
-    Call it when the CronJob is applied, and at each time that it set.
+    Call it when the CronJob is applied, and at each time set by an earlier call.
     """
     cron = workload.template.cron
     if cron is None:
@@ -56,12 +56,12 @@ def status(workload: Workload) -> Json:
 
 
 def job_name(workload: Workload, scheduled_ms: int) -> str:
-    """Return the name of the Job that starts at a moment, as Kubernetes names it."""
+    """Return the name of the Job for a scheduled time, as Kubernetes names it."""
     return f"{workload.ref.name}-{scheduled_ms // times.MINUTE_MS}"
 
 
 def runs(workload: Workload, cron: CronJob) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each Job that is there, newest first; the end of a running Job is 0."""
+    """Yield the start and the end of each kept Job, newest first; the end of a running Job is 0."""
     start: int | None = workload.scheduled_ms
     running = int(workload.scheduled_ms > workload.ended_ms)
     for index in range(cron.kept + running):

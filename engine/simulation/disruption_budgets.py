@@ -7,7 +7,7 @@ from events.json_values import Json
 
 
 def record(state: MemberState, workload: Workload) -> None:
-    """Record a workload that is a budget or may be selected by one, so that budgets are reported when pods change."""
+    """Record a budget, or a workload with pods that budgets may select: changes of the pods are then reported."""
     budget = workload.template.budget
     if budget is not None and not workload.is_unmanaged:
         _index(state).add_budget(workload.key, workload.ref.namespace, budget)
@@ -23,7 +23,7 @@ def forget(state: MemberState, workload: Workload) -> None:
 
 
 def touch(state: MemberState, workload: Workload) -> None:
-    """Have the budgets reported again that select the pods of a workload."""
+    """Queue a report of the budgets that select the pods of a workload."""
     if state.budgets is not None and workload.replicas is not None:
         found = state.budgets.budgets_of(workload.ref.namespace, workload.template.labels)
         state.dirty.update(dict.fromkeys(found))

@@ -16,7 +16,7 @@ class DueTimes:
         return self._heap[0][0] if self._heap else None
 
     def set(self, member: str, due_ms: int | None) -> None:
-        """Add the next time of a member."""
+        """Set the time of a member's next change; do nothing if it is None."""
         if due_ms is not None and due_ms != self._newest.get(member):
             self._newest[member] = due_ms
             heapq.heappush(self._heap, (due_ms, member))

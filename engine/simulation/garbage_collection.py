@@ -1,6 +1,7 @@
-"""The garbage collector of a member: it deletes objects whose owners are gone, by writes as clients make them.
+"""The garbage collector of a member: it deletes objects whose owners were deleted, by writes like a client's.
 
-Only objects that clients wrote have owners here; those that controllers derive go with what they are derived from.
+It handles only objects that clients wrote; derived objects, such as pods, disappear with the objects from which
+they are derived.
 """
 
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ _FINALIZERS: Final = "finalizers"
 _DELETED: Final = "deletionTimestamp"
 _MARKS: Final = (_OWNERS.encode(), FOREGROUND.encode())
 _KEPT: Final = frozenset({"ControllerRevision", "EndpointSlice", "Endpoints", "Event", "Namespace", "Node"})
-"""Kinds that a member derives from others; an owner of such a kind is taken to exist."""
+"""Kinds that a member derives from others; an owner of such a kind is assumed to exist."""
 
 _SOURCES: Final = {"Job": "CronJob", "ReplicaSet": "Deployment"}
 """Kinds of workloads by the kind that is derived from them under their name and a suffix."""
@@ -46,7 +47,7 @@ def dependents(state: MemberState, key: str, uid: str) -> list[Unmanaged]:
 
 
 def without(cluster: str, item: Unmanaged, uid: str) -> clusters.MemberObjectApplied:
-    """Return the write of an object that no longer has an owner."""
+    """Return the write that removes an owner from an object."""
     return _written(cluster, _value(item), [each for each in _owners(_value(item)) if each.get("uid") != uid])
 
 
@@ -63,7 +64,7 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
 
 
 def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clusters.MemberWrite]:
-    """Delete an object if all its owners are gone; else remove its references to those that are."""
+    """Delete an object if all its owners were deleted; else remove its references to deleted owners."""
     value = _value(item)
     owners = _owners(value)
     kept = [each for each in owners if _exists(state, item.ref.namespace, each)]
@@ -80,7 +81,7 @@ def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clus
 
 
 def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
-    """Delete what an object owns that is deleted in the foreground; the object goes with the last that blocks it."""
+    """Delete the dependents of an object that is deleted in the foreground, and the object after the last of them."""
     value = _value(item)
     metadata = object_at(value, "metadata")
     finalizers = list_at(metadata, _FINALIZERS)

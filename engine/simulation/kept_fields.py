@@ -9,13 +9,13 @@ from events.json_values import Json, as_object, at, object_at
 
 
 def taken_over(item: Unmanaged) -> Kept:
-    """Return what an object keeps when the control plane takes it over."""
+    """Return the content that an object keeps when the control plane takes it over."""
     kept = kept_in(item.manifest)
     return Kept(labels=kept.labels, annotations=kept.annotations)
 
 
 def retained(workload: Workload, kept: Kept, template: templates.Template) -> Kept:
-    """Return what an object keeps under a template: its replicas too, if the template leaves them to its members."""
+    """Return the content that an object keeps under a template, replicas included if the template retains them."""
     if not template.retains:
         return structs.replace(kept, replicas=None)
     counts = (kept.replicas, workload.replicas, workload.desired)
@@ -23,7 +23,7 @@ def retained(workload: Workload, kept: Kept, template: templates.Template) -> Ke
 
 
 def kept_in(manifest: bytes) -> Kept:
-    """Return what a managed object keeps of an object as a client wrote it."""
+    """Return the kept content in the manifest that a client wrote for a managed object."""
     value: Json = msgspec.json.decode(manifest, type=dict[str, object])
     metadata = object_at(value, "metadata")
     status = as_object(value.get("status"))

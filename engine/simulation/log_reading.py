@@ -30,7 +30,7 @@ _WRITES: Final = frozenset(
 
 
 class WorkContents(NamedTuple):
-    """The content of some works: templates by position, and results of overrides."""
+    """The templates and manifests of some works: templates by position, and the rendered overrides."""
 
     loaded: Mapping[template_loading.TemplatePosition, Template]
     rendered: Mapping[manifests.RenderInput, manifests.Rendered]
@@ -41,7 +41,7 @@ class WorkContents(NamedTuple):
         yield from (each.template for each in self.rendered.values())
 
     def of(self, work: works.Work) -> tuple[works.Work, Template, str]:
-        """Return a work as its overrides change it, its template, and why its overrides cannot be carried out."""
+        """Return a work with its overrides applied, its template, and the reason if the overrides cannot be applied."""
         if not isinstance(work, works.WorkApplied):
             return work, template_loading.EMPTY, ""
         if work.overrides:
@@ -213,7 +213,8 @@ async def _settle_overridden(
     ]
     for index, (key, workload, newest) in enumerate(overridden):
         if index % READ == 0:
-            # Most can be applied: render a batch at once and let the cache answer below.
+            # Most works can be applied: render all of them at once, so that the calls below are answered by
+            # the cache.
             await renderer.render_all(
                 manifests.input_of(work) for _, _, work in overridden[index : index + READ]
             )

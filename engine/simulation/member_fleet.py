@@ -336,7 +336,7 @@ class Members:
             self._touched[record.key] = None
 
     async def wake(self) -> None:
-        """Restore all workloads that rest: nothing but the cost changes."""
+        """Restore all resting workloads; only the cost of later turns changes."""
         await self._resting.wake_all(self._states, self._states, self._clock_ms())
 
     async def _follow_clusters(self, end: int) -> None:
@@ -371,7 +371,7 @@ class Members:
         self._touched[record.key] = None
 
     def _leave_behind(self, name: str) -> None:
-        """Note, for a member that is cut off, from which position on it reads works once it is not."""
+        """Store the position from which a member that is cut off has to read works later."""
         if self._states[name].faults.cut_off:
             self._behind.setdefault(name, self._taken[keys.shard_of(name)])
 

@@ -77,7 +77,7 @@ class ObjectWrite(NamedTuple):
 
 
 class Resting(Protocol):
-    """A workload that has the replicas of its newest work, and has been reported with them."""
+    """A workload that has the replicas of its newest work, and whose last report shows them."""
 
     def history(self, cluster: str, key: str) -> WorkloadHistory:
         """Return its history in a cluster."""
@@ -91,11 +91,11 @@ class Resting(Protocol):
 class History(Struct):
     """One member according to the log.
 
-    ``down_since`` is the number of the record that reported it as down (0: it is up). ``writes`` are not folded
-    yet; ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
-    ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in ``MemberState``.
-    ``reports`` are the last reports of workloads, ``running`` the last ones of what ran,
-    with the numbers of their records. ``resting`` workloads are restored when a work comes for them.
+    ``down_since`` is the number of the record that reported the member as down (0: it is up). ``writes`` are not
+    folded yet; ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their
+    replicas. ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in
+    ``MemberState``. ``reports`` are the last reports of workloads, ``running`` the last reports of running ones,
+    with the numbers of the reports' records. ``resting`` workloads are restored when a work comes for them.
     """
 
     workloads: dict[str, WorkloadHistory] = {}
@@ -117,7 +117,7 @@ class History(Struct):
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """Members whose histories are known otherwise than from the log, and the chains of the shards at its end."""
+    """Members whose histories are known from another source than the log, and the chains of the shards at its end."""
 
     histories: dict[str, History]
     chains: dict[int, Chain]
@@ -309,7 +309,7 @@ def _adopt(history: History, key: str, cluster: str) -> None:
         count = unmanaged.replicas_of(own.ref, own.manifest) or 0
         ages, replaced = orphans.adopted(cluster, _workload(key, own, [], {}), count, pods)
     elif pods:
-        # The template of a managed object is unknown here; take it for that of the pods.
+        # The template of a managed object is unknown here; assume that it equals that of the pods.
         ages, replaced = [(1, created_ms) for created_ms in sorted(pod.created_ms for pod in pods)], {}
     history.ages[key], history.replaced[key] = ages, replaced
     for each in found:

@@ -1,4 +1,4 @@
-"""Nodes of a member: derived from its configuration, with what clients wrote into them; and which pods they run."""
+"""Nodes of a member: derived from its configuration and its clients' writes; and the pods that run on them."""
 
 import functools
 import itertools
@@ -101,7 +101,7 @@ def _labels(state: MemberState, name: str) -> Json:
 
 
 def _is_bound(state: MemberState, workload: Workload) -> bool:
-    """Whether some nodes may refuse the pods of a workload; those of DaemonSets run on each, models have no labels."""
+    """Whether some nodes may refuse the pods of a workload; never for DaemonSets and in modelled clusters."""
     is_limited = bool(state.nodes or workload.template.scheduling.selector)
     return is_limited and workload.ref.kind != "DaemonSet" and not state.spec.modelled
 
@@ -111,7 +111,7 @@ def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
     if not _is_bound(state, workload):
         return Counter()
     found, rules = _Nodes(state), workload.template.scheduling
-    # The others are equal but for their names; look at those that are named, and at one of the rest.
+    # Unnamed nodes differ only in their names; check the named ones, and one of the others.
     names = {control_plane(state), *state.nodes, *(value for name, value in rules.selector if name == _HOST)}
     named = [name for name in names if _index(state, name) in range(found.count)]
     numbers = Counter(dict.fromkeys(named, 1))

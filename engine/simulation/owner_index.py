@@ -1,4 +1,4 @@
-"""Index of a member's objects by their owners, so that a change of an owner finds what it owns."""
+"""Index of a member's objects by their owners, to find the dependents of a changed owner."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from engine.simulation.state import MemberState
 
 
 def record(state: MemberState, key: str, owners: Iterable[str]) -> None:
-    """Record the keys of an object's owners, and have the object checked."""
+    """Record the keys of an object's owners, and queue the object for a check."""
     _forget_owners(state, key)
     for owner in owners:
         state.owned.setdefault(owner, {})[key] = None
@@ -15,7 +15,7 @@ def record(state: MemberState, key: str, owners: Iterable[str]) -> None:
 
 
 def forget(state: MemberState, key: str) -> None:
-    """Forget a deleted object; have those checked that it owns, and its owners, which may wait for its deletion."""
+    """Forget a deleted object; queue its dependents and owners for a check, as owners may wait for its deletion."""
     state.to_collect.pop(key, None)
     state.to_collect.update(state.owners.get(key, {}))
     _forget_owners(state, key)
@@ -23,7 +23,7 @@ def forget(state: MemberState, key: str) -> None:
 
 
 def touch(state: MemberState, key: str) -> None:
-    """Have the objects checked that an object or one of its pods owns, since it may be another one now."""
+    """Queue the dependents of an object, or of its pods, for a check: the object may have been replaced."""
     if state.owned and (found := state.owned.get(key)):
         state.to_collect.update(found)
 

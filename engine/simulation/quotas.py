@@ -1,7 +1,4 @@
-"""ResourceQuotas of a member: they refuse pods that would exceed them, and count what the others use.
-
-Use is counted for namespaces with a quota only. Workloads whose pods were refused wait until some of it is free.
-"""
+"""ResourceQuotas of a member: they refuse pods that would exceed them, and count the use by existing ones."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -55,7 +52,7 @@ def count(state: MemberState, namespace: str, template: Template, pods: int) -> 
 
 
 def touch(state: MemberState, namespace: str) -> None:
-    """Have the quotas of a namespace reported again, as something that they may count was created or removed."""
+    """Queue a report of the quotas of a namespace after the creation or removal of an object that they may count."""
     if state.quotas and (limited := state.quotas.get(namespace)) is not None:
         state.dirty.update(dict.fromkeys(key for key in limited.quotas if key in state.workloads))
 
@@ -95,14 +92,14 @@ def free(state: MemberState) -> Iterator[clusters.NamespaceQuota]:
 
 
 def settle(state: MemberState, workload: Workload) -> None:
-    """Note that a workload has all its pods."""
+    """Record that a workload has all its pods."""
     limited = state.quotas.get(workload.ref.namespace)
     if limited is not None:
         limited.short.pop(workload.key, None)
 
 
 def defer(state: MemberState, workload: Workload) -> None:
-    """Have the missing pods of a workload created with the next ones that the quotas allow."""
+    """Create the missing pods of a workload in the next turn in which quotas allow them."""
     limited = state.quotas[workload.ref.namespace]
     limited.short[workload.key] = None
     limited.is_freed = True
@@ -233,7 +230,7 @@ def _counted_names(ref: shapes.WorkloadRef) -> tuple[str, ...]:
 
 
 def _objects(state: MemberState, namespace: str, name: str) -> int:
-    """Return how many objects a quota counts under a name, in billionths."""
+    """Return the number of objects that a quota counts under a name, in billionths."""
     managed = (each.ref for each in state.workloads.values() if not each.is_unmanaged)
     refs = [*managed, *(item.ref for item in state.unmanaged.values())]
     return quantity.NANO * sum(ref.namespace == namespace and name in _counted_names(ref) for ref in refs)

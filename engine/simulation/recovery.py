@@ -1,7 +1,7 @@
 """Restore a member after a restart, from its works and its own reports.
 
-The newest work of each workload says what runs, the last report how many replicas were ready. Those keep
-running; the others start now. Nothing is reported that the log has already.
+The newest work of each workload gives its content, the last report the number of ready replicas. These keep
+running; the others start now. Reports that the log contains are not sent again.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def restore(
         workload = unmanaged.run(state, key, item, at_ms)
         if workload is not None:
             workload.replaced = history.replaced.get(key, {})
-            # What a client of the member runs is not reported; take it as ready.
+            # Unmanaged objects are not reported; assume that their replicas are ready.
             replicas.resume(state, workload, history.ages.get(key, []), workload.pending)
 
 
@@ -78,7 +78,7 @@ def restore_workloads(
         if past.conflict is not None:
             state.conflicts[key] = Conflict(past.conflict, templates.get(key, EMPTY), past.cause)
     if state.budgets is None:
-        # A report of a budget follows from those of other workloads.
+        # The report of a budget is derived from those of other workloads.
         for key in [key for key in state.dirty if reports.is_current(state, key)]:
             del state.dirty[key]
 
@@ -138,7 +138,7 @@ def _restore_workload(
         ready = report.ready
         workload.succeeded, workload.ended_ms = _ended(report)
     else:
-        # A preserved workload stopped reporting when it was given up; take it as ready.
+        # A preserved workload stopped reporting when it was released; assume that its replicas are ready.
         ready = (count or 0) if past.preserved else 0
     count = workload.replicas or 0
     if isinstance(report, health.WorkloadReported) and quotas.is_limited(state, workload.ref.namespace):

@@ -53,7 +53,7 @@ def run(state: MemberState, workload: Workload, replicas: int, template: Templat
 
 
 def _begin_rollout(state: MemberState, workload: Workload, template: Template, at_ms: int) -> None:
-    """Keep the ready replicas until the rollout of another template replaces them; the others are removed."""
+    """Keep the ready replicas until the rollout of another template replaces them; remove the others."""
     disruption_budgets.touch(state, workload)
     workload.succeeded = 0
     strategy = template.strategy
@@ -79,7 +79,7 @@ def _begin_rollout(state: MemberState, workload: Workload, template: Template, a
 
 
 def _return_to_former(workload: Workload, template: Template) -> None:
-    """Let the replicas of a former pod template be those of the current one, if it is the same."""
+    """Make the replicas of a former pod template current again if the current template equals it."""
     position = 0
     for former in workload.former_pods:
         if former.template.digest == template.digest:
@@ -181,7 +181,10 @@ def drop_at(state: MemberState, workload: Workload, position: int, count: int = 
 
 
 def desired(state: MemberState, ref: shapes.WorkloadRef, count: int | None, template: Template) -> int | None:
-    """Return the replicas that a member runs of an object; ``count`` are those that were assigned to it, if any."""
+    """Return the number of replicas of an object in a member.
+
+    ``count`` are those assigned to it (None: no replicas).
+    """
     if count is not None or ref.kind not in COUNTED_BY_MEMBERS:
         return count
     return sum(group.count for group in state.spec.nodes) if ref.kind == "DaemonSet" else template.count
@@ -233,7 +236,7 @@ def count_replacement(replaced: dict[int, int], slot: int) -> None:
 
 
 def replace(state: MemberState, workload: Workload, slot: int, at_ms: int) -> None:
-    """Replace the replica in a slot by a new one; does nothing if no replica is there, or it has ended."""
+    """Replace the replica in a slot by a new one; do nothing if the slot is empty or its replica has ended."""
     position = _position(workload, slot)
     if position < 0:
         return
@@ -302,7 +305,7 @@ def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
 
 
 def resume(state: MemberState, workload: Workload, ages: list[tuple[int, int]], ready: int) -> None:
-    """Let pending replicas run that ran before, by (count, created_ms), oldest first.
+    """Mark replicas as running that ran before a restart; ``ages`` are their (count, created_ms), oldest first.
 
     Admit the oldest ``ready`` replicas of a workload, as far as they fit; in a modelled cluster all of them.
     """

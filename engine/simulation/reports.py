@@ -140,7 +140,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
 
 
 def capacity_report(state: MemberState) -> clusters.CapacityReported:
-    """Return the member's total capacity, the part of running replicas, and that of starting and pending ones."""
+    """Return the member's total capacity, the part used by running replicas, and that of starting and pending ones."""
     sums = state.capacity
     nodes = sum(group.count for group in state.spec.nodes)
     return clusters.CapacityReported(
@@ -179,7 +179,10 @@ def _report_workload(state: MemberState, key: str, batch: list[Report]) -> bool:
 
 
 def _is_held_back(state: MemberState, workload: Workload, at_ms: int) -> bool:
-    """Whether a report on a rollout waits, since the last one was sent a moment ago; its end is reported at once."""
+    """Whether a report on a rollout waits because the last one is too recent.
+
+    The end of a rollout is reported at once.
+    """
     if not workload.former_pods or workload.is_unmanaged:
         return False
     if at_ms < workload.held_until_ms:

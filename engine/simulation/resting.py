@@ -1,8 +1,4 @@
-"""Workloads of modelled clusters that are restored when a work comes for them: a fork costs as much as it changes.
-
-Until then they only take capacity, which their cluster has reported. Where objects exist that act on other
-workloads of the cluster, such as quotas or priorities, all are restored at once.
-"""
+"""Workloads of modelled clusters that are restored when a work comes for them, so that a fork costs little."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
@@ -49,7 +45,7 @@ class RestingWorkloads:
         contents: Iterable[Template],
         at_ms: int,
     ) -> None:
-        """Restore all workloads of these members that have objects that act on others, or may get them."""
+        """Restore all workloads of these members that have, or may get, objects that act on other workloads."""
         if self._resting:
             gets = any(map(_acts_on_others, contents))
             acted_on = [name for name in names if gets or _has_such(states[name])]
@@ -74,7 +70,7 @@ def running_templates(
 
 
 def _acts_on_others(template: Template) -> bool:
-    """Whether an object decides about pods of other workloads in its cluster, or its own pods may displace them."""
+    """Whether an object affects pods of other workloads in its cluster, or its own pods may displace them."""
     of_others = template.rank, template.budget, template.scaler, template.quota
     return bool(template.priority_class) or any(each is not None for each in of_others)
 

@@ -17,7 +17,7 @@ _SLICE_ENDPOINTS_MAX: Final = 1_000
 
 
 def with_addresses(cluster: str, service: Json) -> Json:
-    """Return a Service with its cluster IP and node ports; those that its manifest sets, ``None`` included, stay."""
+    """Return a Service with its cluster IP and node ports; values in its manifest, ``None`` included, stay."""
     spec, metadata = object_at(service, "spec"), object_at(service, "metadata")
     if spec.get("type") == "ExternalName":
         return service

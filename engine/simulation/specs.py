@@ -21,7 +21,7 @@ RELEASE: Final = "v1.36.2"
 
 
 class NodeGroup(Struct, frozen=True, kw_only=True, gc=False):
-    """Equal nodes: their number, and the allocatable resources of each as Kubernetes quantities (``pods`` too)."""
+    """Equal nodes: their number, and the allocatable resources of each (``pods`` included) as Kubernetes quantities."""
 
     count: int
     allocatable: dict[str, str]
@@ -30,9 +30,9 @@ class NodeGroup(Struct, frozen=True, kw_only=True, gc=False):
 class MemberSpec(Struct, frozen=True, kw_only=True):
     """One simulated cluster.
 
-    ``apis`` are the kinds that it serves, custom ones included. With ``startup_ms`` 0 a replica is ready in
-    the turn of its admission. A ``modelled`` cluster is a real one, known by its reports: what it reported as ready
-    runs there, whether it would fit or not.
+    ``apis`` are the kinds that it serves, custom ones included. With ``startup_ms`` 0 a replica is ready in the
+    turn of its admission. A ``modelled`` cluster is a real one, known by its reports: replicas that it reported
+    as ready run, even if they exceed its capacity.
     """
 
     name: str

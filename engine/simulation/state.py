@@ -20,7 +20,7 @@ TOMBSTONES_MAX: Final = 65_536
 
 
 UNMANAGED: Final = "unmanaged:"
-"""Before the key of a workload that runs an unmanaged object, since the control plane may have one of that name."""
+"""Prefix of the key of a workload that runs an unmanaged object, since a managed one may have the same name."""
 
 
 NEVER_MS: Final = 2**62
@@ -45,10 +45,10 @@ class ReportCause(Struct, frozen=True, gc=False):
 
 
 class Kept(Struct, frozen=True, gc=False):
-    """Content that clients of the member wrote into a managed object and the control plane leaves there.
+    """Content that clients of the member wrote into a managed object and that the control plane does not overwrite.
 
-    Labels and annotations that the template does not set, a status (JSON object, or empty), and the replicas of
-    a template that leaves them to its members (None otherwise).
+    Labels and annotations that the template does not set, a status (JSON object, or empty), and the replicas of a
+    template that leaves them to its members (None otherwise).
     """
 
     labels: tuple[tuple[str, str], ...] = ()
@@ -77,9 +77,9 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
     """An object that clients of the member wrote and the control plane does not manage.
 
     ``manifest`` is the object as written, with its status if a client wrote one; ``digest`` that of its spec,
-    whose changes ``generation`` counts and whose last change was at ``changed_ms``.
-    ``revisions`` are the last pod templates of a Deployment, the current one last; of a ReplicaSet with an ``origin``
-    the one that it runs. An object with an ``origin`` belongs to an owner of that key that is created again.
+    whose changes ``generation`` counts and whose last change was at ``changed_ms``. ``revisions`` are the last
+    pod templates of a Deployment, the current one last; a ReplicaSet with an ``origin`` has one, its own. If an
+    owner with the key of the ``origin`` is created again, it adopts the object.
     """
 
     ref: shapes.WorkloadRef
@@ -94,7 +94,7 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Source(Struct, frozen=True, gc=False):
-    """Position and changes of the manifest of a propagated pod template: the fields of the same names of a workload."""
+    """Position and overrides of the manifest of a propagated pod template; fields as in ``Workload``."""
 
     shard: int = 0
     offset: int = 0
@@ -118,16 +118,16 @@ class Workload(Struct, kw_only=True):
     ``version`` is that of the work that it runs, ``known`` the newest one received. ``replicas`` is None for
     kinds without replicas, ``desired`` the number in its work. ``cohorts`` are sorted by age, oldest first, and
     number the pods; ``pending`` replicas come last. A ``preserved`` workload was released by the control plane
-    and keeps running. ``fault`` is the reason why the newest work could not be applied; the former one then
-    keeps running. ``labels`` and ``reading`` are those of its work. ``uid`` is set if it was taken over from an
-    unmanaged object; ``is_unmanaged``: it belongs to one and is not reported. ``generation`` counts the changes of
-    its content: the ``digest`` of its template, replicas and overrides. Of a Job, ``completions`` is its work's
-    share, ``succeeded`` the number of pods that have ended, the last one at ``ended_ms``. The last Job of a CronJob
-    began at ``scheduled_ms``, and the next change comes at ``change_ms``.
-    ``replaced`` counts, by slot, the pods that clients deleted; the slot replaced last comes last.
-    ``origin`` is the key of the deleted Deployment whose ReplicaSet this is. ``former_pods`` are the replicas that a
-    rollout still replaces, the first ones in ``cohorts``; ``source`` is that of the current template. The rollout
-    progressed last at ``progress_ms``; ``is_stalled``: not for too long; its next report is due at ``held_until_ms``.
+    and keeps running. ``fault`` is the reason why the newest work could not be applied; the former one then keeps
+    running. ``labels`` and ``reading`` are those of its work. ``uid`` is set if it was taken over from an
+    unmanaged object; ``is_unmanaged``: it belongs to one and is not reported. ``generation`` counts the changes
+    of its content: the ``digest`` of its template, replicas and overrides. Of a Job, ``completions`` is its
+    work's share, ``succeeded`` the number of pods that have ended, the last one at ``ended_ms``. The last Job of
+    a CronJob began at ``scheduled_ms``, and the next change comes at ``change_ms``. ``replaced`` counts, by slot,
+    the pods that clients deleted; the slot replaced last comes last. ``origin`` is the key of the deleted
+    Deployment whose ReplicaSet this is. ``former_pods`` are the replicas that a rollout still replaces, the first
+    ones in ``cohorts``; ``source`` is that of the current template. The rollout progressed last at
+    ``progress_ms``; ``is_stalled``: that is too long ago; its next report is due at ``held_until_ms``.
     ``rollouts.groups`` sets ``slots``.
     """
 

@@ -1,7 +1,7 @@
 """Objects that clients of a member write there, beside those that the control plane propagates.
 
 An unmanaged object with replicas runs like a propagated one. An object that the control plane manages keeps its
-desired state: labels, annotations and a status that clients add stay, everything else is put right, and a deleted
+desired state: labels, annotations and a status that clients add stay, other changes are undone, and a deleted
 object is created again.
 """
 
@@ -96,9 +96,9 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
 def delete(
     state: MemberState, ref: shapes.WorkloadRef, at_ms: int, *, keeps_pods: bool = False
 ) -> list[Conflict]:
-    """Delete an object, and with a namespace what it contains; return the works that waited for that.
+    """Delete an object, and the contents of a namespace; return the works in conflict with what was deleted.
 
-    ``keeps_pods``: the ReplicaSets of a Deployment and the pods of others stay (``orphans``).
+    ``keeps_pods``: the ReplicaSets of a Deployment and the pods of other workloads stay (``orphans``).
     """
     key = key_of(ref)
     workload = managed(state, key)
@@ -193,7 +193,7 @@ def contained(items: Mapping[str, Unmanaged], ref: shapes.WorkloadRef) -> list[s
 
 
 def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
-    """Whether clients wrote objects into a namespace of the control plane, or edited it; not if it is their own."""
+    """Whether clients wrote objects into a propagated namespace, or edited it; False for a namespace of their own."""
     own = state.unmanaged.get(key_of(ref))
     if own is not None:
         metadata = object_at(msgspec.json.decode(own.manifest, type=dict[str, object]), "metadata")
@@ -202,7 +202,7 @@ def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
 
 
 def take_over(state: MemberState, work: works.WorkApplied) -> bool:
-    """Make room for a work whose object exists unmanaged; return False if that is a conflict.
+    """Prepare the member for a work whose object exists unmanaged; return False if that is a conflict.
 
     The object that is taken over keeps its uid, its age and its running replicas.
     """
@@ -309,7 +309,7 @@ def orphans_of(state: MemberState, key: str) -> list[Unmanaged]:
 
 
 def take_orphans(state: MemberState, owner: Workload) -> None:
-    """Delete what outlived a workload that is created again; the pods of the newest ReplicaSet become its own."""
+    """Delete the objects that outlived a workload, which is created again and adopts the newest ReplicaSet's pods."""
     found = list(state.orphans.get(owner.object_key, ()))
     workload = running(state, found[-1]) if found else None
     if workload is not None:
@@ -319,7 +319,7 @@ def take_orphans(state: MemberState, owner: Workload) -> None:
 
 
 def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]) -> None:
-    """Let replicas of a workload run in the pods that outlived its predecessor."""
+    """Mark replicas of a workload as running that adopt the pods of its predecessor."""
     adoption = orphans.adopted(state.spec.name, workload, workload.replicas or 0, pods)
     if adoption.ages:
         workload.replaced = adoption.replaced
@@ -327,7 +327,7 @@ def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]
 
 
 def _hand_over(state: MemberState, source: Workload, target: Workload) -> None:
-    """Let the replicas of a workload belong to another one, which replaces it; those of former templates end."""
+    """Move the replicas of a workload to another one, which replaces it; replicas of former templates end."""
     replicas.end_rollout(state, source)
     del state.workloads[source.key]
     state.workloads[target.key] = target
@@ -354,7 +354,7 @@ def _rename(state: MemberState, workload: Workload, key: str) -> None:
 
 
 def _follow_key(state: MemberState, former: str, workload: Workload) -> None:
-    """Let a workload wait for capacity or for its start, as under its former key."""
+    """Move a workload's entries in the queues for capacity and for starts to its new key."""
     for waiting in (state.unplaced, state.waiting):
         if waiting.pop(former, False) is None:
             waiting[workload.key] = None

@@ -1,7 +1,7 @@
 """Resource usage in a member's metrics API (``metrics.k8s.io``), derived from the requests.
 
-Nothing is measured: a ready replica is taken to use its requests; one without requests uses nothing. The load in a
-workload's annotation is used by its ready replicas and their containers in equal parts.
+Nothing is measured: a ready replica is assumed to use its requests; one without requests uses nothing. The load
+in a workload's annotation is used by its ready replicas and their containers in equal parts.
 """
 
 from collections.abc import Iterator
