@@ -8,7 +8,7 @@ from msgspec import Struct
 from engine.works import budgets
 
 ORDERED: Final = ("StatefulSet", "DaemonSet")
-"""Kinds that replace their pods one after another in their slots; Deployments create others first."""
+"""Kinds that replace their pods one after another in their slots; Deployments create the new pods first."""
 
 _KINDS: Final = ("Deployment", *ORDERED)
 _QUARTER: Final = "25%"

@@ -11,7 +11,7 @@ from engine.works.templates import EMPTY, Template
 from events import codec, records, specs, status_values, topics, works
 
 TemplatePosition = tuple[int, int]
-"""Position of a template in ``engine/simulation/specs``: shard and offset."""
+"""Position of a template in the topic ``specs``: shard and offset."""
 
 _CACHED_MAX: Final = 16_384
 _WINDOW: Final = 256

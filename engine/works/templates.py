@@ -293,7 +293,7 @@ def _served(decoded: _Manifest, manifest: bytes | msgspec.Raw) -> tuple[Resource
 
 
 def _pod_template(manifest: bytes | msgspec.Raw) -> Json:
-    """The pod template with the API's defaults, so that those which a client writes make no difference."""
+    """The pod template with the API's defaults, so that a client may write them or not without a difference."""
     value = built_in_defaults.with_defaults(_ANY.decode(manifest))
     return object_at(value, "spec", "template")
 
@@ -318,7 +318,7 @@ def _lacks_image(containers: msgspec.Raw) -> bool:
     try:
         decoded = _CONTAINERS.decode(containers)
     except msgspec.MsgspecError:
-        return False  # Of a kind with containers of another form.
+        return False  # The kind has containers in another form.
     return any(_MISSING_IMAGE.match(container.image) for container in decoded)
 
 
