@@ -1,7 +1,4 @@
-"""Append events of the write API to the log, and look up whether other writes came between.
-
-Whether a write took effect follows from its partition alone; see ``WriteExecution._took_effect``.
-"""
+"""Append events of the write API to the log, and look up whether other writes were appended in between."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple

@@ -208,7 +208,7 @@ def _same_taint(taint: clusters.Taint, cluster: Cluster | None) -> clusters.Tain
 
 
 def _id(text: str, cluster: Cluster | None) -> str:
-    """The id of a cluster; empty if it is the one that a cluster without any shows."""
+    """The id to record for a cluster; empty if it equals the uid, which is shown for clusters without an id."""
     is_shown = cluster is not None and not cluster.spec.id and text == cluster.head.uid
     return "" if is_shown else text
 
@@ -223,7 +223,7 @@ def _reference(value: object) -> clusters.SecretRef | None:
 
 
 def _models(grades: Sequence[object], cluster: Cluster | None) -> tuple[clusters.ResourceGrade, ...]:
-    """The grades of a cluster's nodes; as recorded if they are those that the cluster shows."""
+    """The grades of a cluster's nodes; if they equal the shown ones, those that are recorded."""
     models = tuple(_grade(item) for item in grades)
     return cluster.spec.resource_models if cluster and models == shown_models(cluster.spec) else models
 

@@ -1,4 +1,4 @@
-"""Rounds of writes: read current state, decide, append, wait for the views, answer; late writes go round again.
+"""Rounds of writes: read current state, decide, append, wait for the views, answer; late writes are retried.
 
 Each round holds at most one operation per object, so operations on one object keep their order.
 """
@@ -45,7 +45,7 @@ class Turn(NamedTuple):
 class _Applied(NamedTuple):
     """A turn's mutation, applied to the object as stored with the sequence number ``number`` (0: no object).
 
-    ``start`` is an offset of the object's partition: the state that was looked at includes all writes below it.
+    ``start`` is an offset of the object's partition: the state that was read includes all writes below it.
     """
 
     turn: Turn
@@ -111,7 +111,8 @@ class WriteExecution:
 
     async def _applied(self, turns: Sequence[Turn], number: int) -> list[_Applied]:
         """Apply each turn's mutation to views that have folded ``number``."""
-        # Sample the ends before reading the objects: a later end could include a record that they do not.
+        # Sample the ends before reading the objects: a later end could include a record that the objects do
+        # not.
         ends = dict(self._log.ends())
         stored = await self._stored(turns, number=number)
         applied: list[_Applied] = []
@@ -165,9 +166,9 @@ class WriteExecution:
     ) -> bool:
         """Whether a write was accepted by the fold.
 
-        It was if the object now has its version. Otherwise it may have been accepted and then overwritten,
-        which follows from the partition's records: no other record of the object between the look (``start``)
-        and the write, and one after it.
+        It was if the object now has its version. Otherwise it may have been accepted and then overwritten, which
+        follows from the partition's records: no other record of the object between the read (``start``) and the
+        write, and one after it.
         """
         if _version(current) == offsets.last + 1 or (mutated.is_report and current is not None):
             return True

@@ -101,8 +101,8 @@ class Edit(Protocol):
 class BindingChange(Struct, frozen=True, kw_only=True):
     """Change the parts of a binding that clients may write.
 
-    In ``clusters`` a workload may be deleted that is kept there until a user decides. ``scheduling`` and
-    ``dispatching`` are whether these are suspended; None if that stays as it is.
+    ``clusters`` are those in which the kept workload may now be deleted. ``scheduling`` and ``dispatching`` are
+    whether these are suspended; None if that stays as it is.
     """
 
     target: Target

@@ -47,7 +47,7 @@ class Change(Struct, frozen=True, kw_only=True):
     resource: Resource | None = None
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
-        """Return the edited object, and the event that writes it (or deletes it, if its last finalizer went)."""
+        """Return the edited object, and the event that writes it (or deletes it, if its last finalizer was removed)."""
         if isinstance(stored, Cluster) or self.target.route == "cluster":
             return self._apply_to_cluster(stored if isinstance(stored, Cluster) else None)
         if stored is not None:

@@ -25,7 +25,7 @@ from projections import clusters
 class PlannedWrites:
     """A ``write_api.Writes`` for one plan; ``records`` are those that its changes would append, in order.
 
-    Each change sees the objects as stored, and as the changes before it leave them.
+    Each change reads the stored objects with the earlier changes of the plan applied.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PlannedWrites:
 
 
 class _PlannedViews:
-    """``Views`` that also have what a plan has changed so far."""
+    """``Views`` that include the earlier changes of a plan."""
 
     def __init__(self, views: Views) -> None:
         self._views = views
@@ -73,7 +73,7 @@ class _PlannedViews:
         ]
 
     async def take(self, target: Target, mutated: Mutated) -> None:
-        """Remember how a change leaves its object, if it writes or deletes it."""
+        """Store the object as a change leaves it, if the change writes or deletes the object."""
         if target.route == "cluster":
             self._clusters[target.name] = _changed(await self.cluster(target.name), mutated)
             return

@@ -153,7 +153,7 @@ class WriteApi:
         return raised((await self._execution.carry_out([turn], dry_run=True, source=source))[0])
 
     def planned(self, views: Views | None = None) -> PlannedWrites:
-        """Return the write API of a plan, which computes changes and appends nothing; ``views`` are earlier ones."""
+        """Return the write API of a plan, which appends nothing; it reads ``views`` (None: the current ones)."""
         return PlannedWrites(self._log, views or self._views, self._appending, self.tolerated)
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:
