@@ -121,8 +121,8 @@ class BindingSuspended(BindingDecision, frozen=True, kw_only=True):
 class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
     """The template shows the marks of this policy, which will claim it with its next write.
 
-    So a lazy policy preempts: ``preempted`` is the policy that claims the template until then. Without it, the
-    policy that claims the template is shown again.
+    This is how a lazy policy preempts: ``preempted`` is the policy that claims the template until then. Without
+    ``preempted``, the marks of the claiming policy are shown again.
     """
 
     policy: shapes.PolicyRef

@@ -1,4 +1,4 @@
-"""Topic ``decisions``: clusters of workloads that a label keeps together or apart (``workloadAffinity``)."""
+"""Topic ``decisions``: clusters of groups of workloads that are kept together or apart (``workloadAffinity``)."""
 
 from events import decisions, shapes
 
@@ -18,8 +18,8 @@ class GroupClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
 class GroupVerdict(shapes.Shape, frozen=True, kw_only=True):
     """The answer to the claim ``number`` of the binding ``by``: whether it is granted, and the clusters of the others.
 
-    ``others`` are the clusters that any of the group's other bindings has, or for a group that is kept together those
-    that all of them have; not ``bound``: no other has any.
+    ``others`` are the clusters that any of the group's other bindings has, or for a group that is kept together
+    those that all of them have; without ``bound`` no other binding has any.
     """
 
     by: str

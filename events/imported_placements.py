@@ -1,7 +1,4 @@
-"""A placement that a template brings along from another control plane, as an annotation.
-
-The first decision on its binding takes it over, so that nothing moves when a control plane is imported.
-"""
+"""The placement of a template in the control plane from which it was imported, as an annotation."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -20,8 +17,8 @@ _Replicas = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 class ImportedPlacement(Struct, frozen=True, gc=False, omit_defaults=True):
     """Replicas by cluster (0 for kinds without replicas), and the name of the affinity group in use.
 
-    ``policy`` is the one that claims the template. If it is lazy, ``placement`` is the one that the template has of it,
-    as JSON: the policy may have a newer one.
+    ``policy`` is the one that claims the template. If it is lazy, ``placement`` (JSON) is the version of its
+    placement that the template still uses; the policy may have a newer one.
     """
 
     clusters: dict[str, _Replicas]

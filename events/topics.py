@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 PREFIX: Final = "reballast."
-"""Before the names of topics on Kafka, unless another is chosen."""
+"""Default prefix of the names of topics on Kafka."""
 
 SHARDS: Final = 12
 """Partitions of the sharded topics; cannot change during the life of a log."""

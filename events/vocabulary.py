@@ -18,4 +18,4 @@ SAFE_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated names and encoded hashes, as Kubernetes chooses them: without vowels and look-alikes."""
 
 EXECUTION_NAMESPACE_PREFIX: Final = "karmada-es-"
-"""Before a cluster's name: the namespace of its Works."""
+"""Prefix of the namespace of a cluster's Works; the cluster's name follows."""

@@ -5,7 +5,7 @@ aiokafka expects OSError there. Without this patch its metadata task, which has 
 RuntimeError, and every caller that waits for metadata then waits forever.
 """
 
-# aiokafka ships annotations without a py.typed marker.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
 

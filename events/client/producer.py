@@ -8,7 +8,7 @@ its effect shows in the topics that the engine writes (``events/WIRE.md``). Only
 creates a Kafka client.
 """
 
-# aiokafka ships annotations without a py.typed marker.
+# aiokafka has annotations but no py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 

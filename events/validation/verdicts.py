@@ -341,11 +341,7 @@ def _manifest_of(data: shapes.Event) -> objects.Manifest | None:
 
 
 def head_named(data: shapes.Event, head: Head) -> Head | None:
-    """Return the head changed as little as needed for the event to name its object; None if no object fits.
-
-    An event about an existing object takes effect only if this is the stored head, since another object may
-    have the same key.
-    """
+    """Return the head changed as little as needed for the event to name its object; None if no object fits."""
     match data:
         case (
             specs.TemplateDeleted(template=ref)
