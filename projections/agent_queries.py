@@ -15,7 +15,7 @@ from projections.works import Work
 # Works per page.
 PAGE: Final = 500
 _NAMESPACE: Final = keys.object_key(namespaces.KIND[1], "", "")
-"""Before the name in the keys of namespaces; no key of a binding begins with it."""
+"""Prefix of the keys of namespaces; no key of a binding begins with it."""
 
 _ID: Final = "SELECT id FROM keys WHERE key = ?"
 

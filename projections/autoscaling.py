@@ -133,7 +133,7 @@ def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Templ
 
 
 def _decided(rows: Rows, binding: bindings.Binding, value: Json) -> int | None:
-    """Return the replicas that run in all members; None while that says nothing about what the members decided."""
+    """Return the replicas that run in all members; None while these may not be the members' own decision."""
     members = binding.status.members if binding.status else ()
     is_settled = (
         binding.replicas == object_at(value, "spec").get("replicas", 1)

@@ -269,7 +269,7 @@ def _aggregate(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -
 def _is_behind(member: decisions.MemberStatus, ref: shapes.WorkloadRef, generation: int) -> bool:
     """Whether a member's status does not describe this generation of the template yet.
 
-    Members that report no generation are taken as level once they have applied the object.
+    Members that report no generation count as up to date once they have applied the object.
     """
     if (ref.api_version, ref.kind) not in status_values.GENERATION_KINDS:
         return False

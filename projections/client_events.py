@@ -1,6 +1,7 @@
-"""Projection of the Kubernetes Events that clients write: each until so many later records that Events are not listed.
+"""Projection of the Kubernetes Events that clients write; each is kept while the log's newest records include it.
 
-What is kept follows from the numbers of records alone, so it does not depend on when tables were written.
+The number of kept records is ``SHOWN_RECORDS``. It counts record numbers alone, so the result does not depend on
+when tables were written.
 """
 
 from typing import Final
@@ -105,7 +106,7 @@ class ClientEvents:
 
 
 def named(rows: Rows, namespace: str, name: str, number: int) -> ClientEvent | None:
-    """Return an Event that a client wrote, as of a number of the log; None if there is none, or it is too old."""
+    """Return a client's Event, as of a number of the log; None if it does not exist or is too old."""
     found = _events(rows, number, "key = ?", [keys.object_key("Event", namespace, name)])
     return found[0] if found else None
 

@@ -99,7 +99,7 @@ class Clusters:
 
 
 def apply(cluster: Cluster, data: shapes.Event, at_ms: int) -> bool:
-    """Apply an event to a cluster that it does not end; return whether more changes than the time of a heartbeat."""
+    """Apply an event other than ClusterLeft to a cluster; return False if only the time of a heartbeat changed."""
     match data:
         case events.ClusterJoined():
             cluster.spec = domain.joined(data, at_ms)

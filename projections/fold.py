@@ -67,7 +67,7 @@ _HIDDEN_LINKS: Final = (
     links.GroupAsked,
     links.GroupAnswered,
 )
-"""Links that no timeline shows, since a decision goes with each."""
+"""Links that no timeline shows, since a decision is recorded with each."""
 
 
 class Fold:
@@ -145,7 +145,7 @@ class Fold:
                 self._apply(verdict)
 
     def _take_observation(self, record: StoredRecord) -> None:
-        """Show what was observed of another control plane on the timeline of its object; keep Events of clients."""
+        """Add an observation of another control plane to its object's timeline; store Events of clients."""
         match codec.decode(record):
             case codec.Decoded(
                 data=observations.ObjectObserved()
@@ -246,7 +246,7 @@ class Fold:
             return
         match data:
             case decisions.ClaimRefused() | quota_decisions.QuotaClaimed() | group_decisions.GroupClaimed():
-                # There may be no binding yet; what is there stays as it is.
+                # The key may have no binding yet, and an existing binding does not change.
                 self._touch(data.key, record.number)
             case decisions.BindingDecision():
                 self._take_placement(record, decoded, data)

@@ -1,7 +1,7 @@
 """Works of namespaces: one for each propagated namespace and each cluster.
 
-No decision and no record of a work is behind them: they follow from the namespaces and the clusters that exist,
-so a cluster that joins later gets the same ones. Agents and simulated members bring them to their clusters.
+They are derived from the existing namespaces and clusters, not from decisions or recorded works, so a cluster
+that joins later gets the same ones. Agents and simulated members bring them to their clusters.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,10 @@ class NamespaceWorks:
             self._note(key_id, Namespace(name, uid), _LABELS.decode(labels) if labels else {})
 
     def namespace_put(self, key_id: int, taken: Taken, manifest: objects.Manifest) -> None:
-        """Add the works of a namespace that was written; those of one that is skipped from now on stay."""
+        """Add the works of a namespace that was written.
+
+        The works of a namespace that is skipped from now on stay.
+        """
         head = taken.head
         if head is None:
             return

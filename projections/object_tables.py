@@ -34,7 +34,7 @@ _CLUSTERS: Final = "SELECT c.id, key, body FROM clusters c JOIN keys USING (id)"
 _WORK: Final = """
 SELECT w.id, c.key, w.name, w.body FROM works w JOIN keys c ON c.id = w.cluster WHERE w.id = ? AND w.cluster = ?
 """
-# SQLite would take the primary key, also for a name, and read all works of the cluster.
+# Without the index hint SQLite uses the primary key and reads all works of the cluster, also for one name.
 _WORKS: Final = """
 SELECT w.id, c.key, w.name, w.body FROM works w INDEXED BY works_by_name JOIN keys c ON c.id = w.cluster
 WHERE w.cluster = ?

@@ -31,7 +31,10 @@ def reported(binding: Binding | None) -> Reports:
 
 
 def may_change_works(before: Binding | None, data: decisions.BindingDecision) -> bool:
-    """Whether a decision may change what the binding's works take over from it; ``before`` is the binding before."""
+    """Whether a decision may change the parts of works that follow from their binding.
+
+    ``before`` is the old binding.
+    """
     if before is None:
         return False
     match data:

@@ -28,7 +28,7 @@ _CLUSTER_FINALIZER: Final = "karmada.io/cluster-resource-binding-controller"
 
 
 class _Cluster(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A cluster with its replicas; as in Karmada, none are left out."""
+    """A cluster with its replicas; 0 is left out, as in Karmada."""
 
     name: str
     replicas: int = 0
