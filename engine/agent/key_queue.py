@@ -20,7 +20,6 @@ class Waiting:
         self._more = anyio.Event()
 
     def put(self, key: str) -> None:
-        """Queue a key."""
         if key in self._running:
             self._again.add(key)
         else:

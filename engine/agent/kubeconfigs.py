@@ -26,7 +26,7 @@ _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class KubeconfigError(ValueError):
-    """The kubeconfig does not describe access to a cluster; the message names what is missing."""
+    """The kubeconfig does not describe access to a cluster; the message names the missing part."""
 
 
 class Access(Struct, frozen=True, kw_only=True):

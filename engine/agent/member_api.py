@@ -340,7 +340,7 @@ class MemberApi:
 
 
 def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
-    # Watches hold their connections; ``call_limits`` bounds the others.
+    # Watches hold their connections; ``call_limits`` bounds all other requests.
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=context),
         cookie_jar=aiohttp.DummyCookieJar(),
