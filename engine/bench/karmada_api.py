@@ -91,7 +91,6 @@ class Api:
         return [found for (each, _, _), found in self.objects.items() if each == plural]
 
     def routes(self) -> list[Route]:
-        """The routes of the API."""
         return [
             Route("/api", self._core),
             Route("/apis", self._groups),
