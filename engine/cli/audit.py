@@ -45,7 +45,7 @@ def audit(
     processes: log_verify.Processes = None,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Decide every recorded step again with other rules, and show what differs."""
+    """Decide every recorded step again with other rules, and show the differences."""
     specs = _specs(policy)
     changed = rules.Rules(
         specs={ref: spec for ref, spec in specs.items() if ref.kind in policies.KINDS},

@@ -38,7 +38,7 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def show_group(group: GroupExplanation) -> None:
-    """Print the clusters of a group that was tried, each with what speaks for and against it."""
+    """Print the clusters of an affinity group that was tried, each with its numbers or the reasons that exclude it."""
     title = f"Group {group.affinity_name}" if group.affinity_name else "Clusters"
     steps = ", ".join(f"{step.kind} of {step.seats}" for step in group.steps)
     output.print_line("")

@@ -121,7 +121,6 @@ class Target(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The path of the object."""
         return f"{self.collection}/{quote(self.name, safe='')}"
 
 

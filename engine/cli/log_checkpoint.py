@@ -1,4 +1,4 @@
-"""``log checkpoint`` and ``log new-key``: sign what the log holds; and the options of servers that sign it."""
+"""``log checkpoint`` and ``log new-key``: sign the content of the log; and the options of servers that sign it."""
 
 import asyncio
 import contextlib

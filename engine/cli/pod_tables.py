@@ -52,7 +52,6 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
 
 
 def work_table(works: list[Json]) -> Listing:
-    """The table of works."""
     rows: list[table_rows.Row] = [
         (
             work.get("cluster"),

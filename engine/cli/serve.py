@@ -344,7 +344,6 @@ def _print_ready(endpoint: Endpoint, where: str, lost: Sequence[int]) -> None:
 
 
 def _print_ready_json(endpoint: Endpoint, directory: Path, lost: Sequence[int]) -> None:
-    """Print the endpoint as JSON."""
     output.json(
         {
             "url": endpoint.url,

@@ -23,7 +23,7 @@ _REPORT_ID: Final = "observed"
 
 
 class Copy(Struct, frozen=True):
-    """The data directory of a copy's server, and what the copy lacks."""
+    """The data directory of a copy's server, and notes on the parts of the original that are not copied."""
 
     directory: Path
     notes: list[str]
@@ -49,7 +49,7 @@ def running(state: states.State) -> Generator[Copy]:
 
 
 def _report(client: Client, cluster: str, running_there: Mapping[states.Place, states.Running]) -> None:
-    """Report what runs in a cluster, as its agent would."""
+    """Report the running workloads of a cluster to the copy, as the cluster's agent would."""
     path = f"agents/{quote(cluster, safe='')}"
     if client.find(path, messages.Cluster) is None:
         return

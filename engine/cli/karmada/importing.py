@@ -33,7 +33,7 @@ _POLL_S: Final = 0.2
 
 
 class Moved(Struct, rename="camel"):
-    """A binding that is placed otherwise than before; ``after`` is None if it does not exist."""
+    """A binding whose placement differs from the original one; ``after`` is None if it does not exist."""
 
     binding: str
     before: dict[str, int]

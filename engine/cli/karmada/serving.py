@@ -35,7 +35,7 @@ class Source:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ControlPlane(Source):
-    """A control plane, and the log of what is observed of it."""
+    """An observed control plane, and the log of its observations."""
 
     control_plane: Annotated[str, Parameter(help="The control plane's name in the log.")] = "karmada"
     data: serve.Data = None

@@ -278,7 +278,7 @@ def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]], bound: Iterable[
 
 
 def _running(bound: Iterable[_Bound]) -> dict[str, dict[Place, Running]]:
-    """Return what runs in each cluster, as Karmada aggregated it from the members' reports."""
+    """Return the running workloads of each cluster, as Karmada aggregated them from the members' reports."""
     found: dict[str, dict[Place, Running]] = {}
     for binding in bound:
         for report in binding.status.aggregated_status:

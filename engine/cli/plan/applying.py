@@ -132,7 +132,7 @@ def _clusters(clusters: dict[str, int]) -> str:
 
 
 def _check_unedited(client: asking.PlanningClient, request: Json, basis: Json) -> None:
-    """Raise Failure if another client edited what a request was computed from."""
+    """Raise Failure if another client edited the fields from which a request was computed."""
     if basis != client.basis(request):
         name = str(request["path"]).partition("?")[0].rpartition("/")[2]
         raise failures.Failure(f"the plan no longer holds: {name} was edited since", _REMEDY)

@@ -1,6 +1,6 @@
-"""``plan check``: what an applied plan predicted, beside what followed from it.
+"""``plan check``: the predicted effects of an applied plan beside the actual ones.
 
-All records that follow from the requests of an applied plan carry its id as their trace, so they are found again, and
+All records that the requests of an applied plan cause carry its id as their trace, so they are found again, and
 later changes of others are not taken for its effects.
 """
 
@@ -53,7 +53,7 @@ class Check(Struct, frozen=True, rename="camel"):
 
 
 def checked(client: Client, plan: str) -> Check:
-    """Compare an applied plan with what followed from it; raises Failure if it was not applied."""
+    """Compare the predicted effects of an applied plan with the actual ones; raises Failure if it was not applied."""
     plan_id, prediction = _read(client, plan)
     followed = list(server_reads.entries(client, "log", start=prediction.number, plan=plan_id))
     if not followed:

@@ -1,4 +1,4 @@
-"""The clusters of zones, regions and providers that fail."""
+"""The clusters of the failure domains (zones, regions, providers) that a command names."""
 
 from collections.abc import Sequence
 
