@@ -73,7 +73,7 @@ def decide(
 
 
 def _suspend(binding: Binding, suspension: Suspension | None, emit: step_outputs.Emitter) -> None:
-    """Record what a client asked to suspend."""
+    """Record the suspension that a client requested."""
     if suspension is not None:
         scheduling, dispatching = suspension.scheduling, suspension.dispatching
         emit.decide(

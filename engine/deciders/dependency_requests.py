@@ -75,7 +75,7 @@ def _current_dependencies(
         return ()
     interpreter = facts.interpreter(template.ref)
     declared = _declared_dependencies(template, interpreter.dependencies) if interpreter else ()
-    # The write API refuses more; of what other producers write, the first ones are used.
+    # The write API refuses more; of a longer list by another producer, the first ones are used.
     return tuple(map(_reference, (*template.dependencies, *declared)[: limits.DEPENDENCIES_MAX]))
 
 

@@ -191,7 +191,7 @@ class Facts:
         return self._queue.ordered(self.troubled, since_ms)
 
     def take(self, record: StoredRecord) -> list[Changed]:
-        """Fold the next record of a fact topic and return what it changed."""
+        """Fold the next record of a fact topic and return the resulting changes of the facts."""
         verdict = self._folds[record.topic].take(record)
         self.ends[record.topic] = record.offset + 1
         match verdict:

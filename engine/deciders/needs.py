@@ -96,7 +96,10 @@ def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, Terms]]) -> 
 
 
 def forget_applied(shard: ShardState, key: str) -> None:
-    """Reset what was decided: the object's binding is withdrawn, so all needs count as changed if it returns."""
+    """Reset the terms of the last decision, because the object's binding is withdrawn.
+
+    If the binding returns, all needs count as changed.
+    """
     needs = known(shard, key)
     if needs is not None:
         apply(shard, key, [(by, NOT_NEEDED) for by in needs])

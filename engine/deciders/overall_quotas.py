@@ -47,7 +47,7 @@ def admit(binding: Binding, wanted: Amounts, known: Limits, emit: step_outputs.E
 
 
 def settle(binding: Binding, known: Limits, emit: step_outputs.Emitter) -> None:
-    """Report what the binding uses, if its namespace has overall quotas and the owner does not know it."""
+    """Report the amounts that a binding uses to the owner of its namespace's overall quotas, if they are new."""
     claim = emit.shard.quota_claims.get(binding.key)
     if claim is None and not known.get(keys.split(binding.key)[0]):
         return

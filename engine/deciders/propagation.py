@@ -160,7 +160,7 @@ def _reason(claim: Claim, facts: Facts) -> str:
 
 
 def declare(binding: Binding, template: Template, facts: Facts, emit: step_outputs.Emitter) -> None:
-    """Declare what the template asks for if it differs from what the binding declares."""
+    """Declare the replicas and requests of the template if they differ from the declared ones."""
     size = _size(template, facts)
     previous = binding.declared
     if previous and (previous.digest, previous.replicas, previous.requests, previous.uid) == (
@@ -237,7 +237,7 @@ def _older_placement(template: Template, chosen: KnownPolicy) -> msgspec.Raw | N
         return None
     if imported.policy != claims.reference(chosen.policy):
         return None
-    # Encoded again without unknown fields: the record's depth is bounded, that of the annotation's text is not.
+    # Encoded again without unknown fields: the depth of records is bounded, that of annotations is not.
     return msgspec.Raw(msgspec.json.encode(_PLACEMENT.decode(imported.placement)))
 
 

@@ -47,7 +47,7 @@ def shown(resource: str, amount: int) -> str:
 
 
 def amounts(resource_requests: workloads.Requests | None, replicas: int) -> Amounts:
-    """Return what replicas use together."""
+    """Return the requests of all replicas together."""
     if not resource_requests or not replicas:
         return {}
     each = requests.parse_pairs(resource_requests)
