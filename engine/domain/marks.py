@@ -89,8 +89,6 @@ Texts = dict[str, str]
 
 
 class Marks(NamedTuple):
-    """Labels and annotations."""
-
     labels: Texts
     annotations: Texts
 
