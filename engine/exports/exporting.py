@@ -1,7 +1,7 @@
 """Export: files of records in number order, and a manifest with their digests.
 
-The manifest is replaced after each file, so an interrupted export continues behind the last whole file, and a later
-one appends what is new.
+The manifest is replaced after each file, so an interrupted export continues after the last whole file, and a
+later export appends the new records.
 """
 
 import asyncio
@@ -81,7 +81,10 @@ class Manifest(Struct, frozen=True, kw_only=True):
 async def export(
     log: port.NumberedLog, directory: Path, form: Format, filters: Filters, progress: Progress
 ) -> Manifest:
-    """Export what the log has and the directory does not. Raises ExportError, OSError or port.LogError."""
+    """Export the records that are in the log but not in the directory.
+
+    Raises ExportError, OSError or port.LogError.
+    """
     manifest = await asyncio.to_thread(_begin, directory, form, filters)
     until = log.last_number()
     after, taken, size = manifest.number, list[StoredRecord](), 0
