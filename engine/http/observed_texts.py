@@ -1,4 +1,4 @@
-"""Short text for observations of another control plane: what an object's new version shows. Plain JSON in, text out."""
+"""Short text for observations of another control plane: the content of an object's new version. Pure."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,7 +13,10 @@ _SUCCESS: Final = "Success"
 
 
 def text(event: str, data: Json, *, is_named: bool) -> str | None:
-    """Return what an observation shows, in one line; None for another event. ``is_named``: with the object's name."""
+    """Return an observation in one line; None for another event.
+
+    ``is_named``: the line begins with the object's name.
+    """
     if event == "control-plane-restored":
         return f"restored from a backup: resourceVersion {data.get('version')} after {data.get('seen')}"
     if event not in _ABOUT:

@@ -139,7 +139,6 @@ def _log_full(now_s: float, connections_max: int) -> None:
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return a new event loop for servers."""
     return _Loop()
 
 

@@ -1,7 +1,7 @@
-"""Bootstrap objects: namespaces, what every namespace contains, ``cluster-info``, and Kubernetes' default roles.
+"""Bootstrap objects: namespaces and their built-in contents, ``cluster-info``, and Kubernetes' default roles.
 
-They are not in the log; their age is that of the log or of their namespace. A stored object with the same
-name replaces them.
+They are not in the log; their age is that of the log or of their namespace. A stored object with the same name
+replaces them.
 """
 
 import contextlib
@@ -210,7 +210,6 @@ def object_of_namespace(kind: object_tables.Kind, namespace: Json, authority: st
 
 
 def has_bootstrap_objects(resource: Resource) -> bool:
-    """Whether the kind has bootstrap objects."""
     kind = object_tables.Kind(resource.api_version, resource.kind)
     return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {role_kind for role_kind, *_name in _ROLES}
 

@@ -105,7 +105,10 @@ def _item(value: Json) -> Json:
 
 
 def _shown(warnings: Iterable[str]) -> list[str]:
-    """Deduplicate warnings; as in Kubernetes, above a total length each is truncated and the rest is dropped."""
+    """Deduplicate warnings.
+
+    As in Kubernetes, if they are too long together, each is truncated and those beyond the limit are dropped.
+    """
     kept: dict[str, None] = {}
     total, total_cut = 0, 0
     for warning in warnings:

@@ -87,9 +87,10 @@ class Subscriber:
         self._untold: set[object_tables.Place] = set()
 
     def restart(self, since: int) -> int:
-        """Drop what is queued and queue changes after ``since`` only; return the number after which they begin.
+        """Drop the queued changes and queue changes after ``since`` only.
 
-        If the queue was ahead of ``since`` it continues at its old position, and earlier changes are not in it.
+        Return the number after which they begin. If the queue was ahead of ``since`` it continues at its old
+        position, and earlier changes are not in it.
         """
         self._queue.clear()
         self._untold.clear()

@@ -378,7 +378,7 @@ def _check_written_kind(target: Target, resource: Resource) -> None:
 
 
 def _written(answer: Written | Problem, resource: Resource, name: str) -> Written:
-    """Return what was written; raise StatusError if the write API did not carry out the change."""
+    """Return the result of a write; raise StatusError if the write API did not carry out the change."""
     if isinstance(answer, Written):
         return answer
     match answer.verdict:

@@ -53,7 +53,6 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def row(cluster: Cluster) -> Row:
-    """The row of a cluster."""
     metadata, spec = cluster.metadata, cluster.spec
     ready = next((each for each in cluster.status.conditions if each.type == "Ready"), None)
     location = [spec.provider, spec.region, ", ".join(spec.zones)]

@@ -135,7 +135,7 @@ def shown(plan: Plan) -> Shown:
 
 
 def drill(latest: drills.Latest) -> Drill:
-    """Return the values of the page about the newest drill, with the failures that cost most first."""
+    """Return the values of the page about the newest drill, with the most costly failures first."""
     ordered = sorted(latest.results, key=lambda result: (-result.missing, -result.moved))
     return Drill(
         ended=times.to_text(latest.ended_ms) if latest.ended_ms else "",

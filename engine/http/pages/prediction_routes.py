@@ -1,7 +1,7 @@
 """HTML pages about predictions and comparisons: plans, the newest drill, decisions of an observed control plane.
 
-They are about now only. The log has no records of plans and drills, so a page whose content changes loads itself again
-periodically. ``plan_values`` and ``shadow_values`` compute the values.
+They show the present only. The log has no records of plans and drills, so a page whose content changes loads
+itself again periodically. ``plan_values`` and ``shadow_values`` compute the values.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -20,7 +20,7 @@ REQUESTS_MAX: Final = 1_000
 _HOST: Final = "http://localhost/"
 _REFUSED: Final = 400
 _APART: Final = frozenset({"proxy", "token", "exec", "attach"})
-"""Subresources whose requests have effects elsewhere than in the log."""
+"""Subresources whose requests have effects outside of the log."""
 
 
 class PlannedRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):

@@ -1,1 +1,1 @@
-"""Edits of objects that requests ask for, as values: created, replaced, patched, applied; status and scale too."""
+"""Edits of objects as values: create, replace, patch and apply; also of status and scale."""

@@ -1,4 +1,4 @@
-"""The objects of a simulated member: what the control plane propagated, and what clients of the member wrote."""
+"""The objects of a simulated member: propagated by the control plane, or written by clients of the member."""
 
 import itertools
 from collections import OrderedDict
@@ -111,7 +111,7 @@ class MemberPlane(SnapshotPlane):
     async def _objects(self, resource: Resource) -> Iterable[Json]:
         began_ms = await self._began_ms()
         of_system = system_objects.of_kind(self.state(), resource.qualified, began_ms)
-        # First, so that what clients wrote or the control plane propagated replaces an object of its name.
+        # Built-in objects come first, so that written or propagated objects of the same name replace them.
         found = [self._shown(resource, value) for value in of_system]
         return [*found, *await self._own_objects(resource, began_ms)]
 
@@ -130,7 +130,7 @@ class MemberPlane(SnapshotPlane):
             case "services" | "endpoints" | "endpointslices.discovery.k8s.io":
                 return await self._services_or_addresses(state, resource)
             case kind if kind in _PARTLY_DERIVED:
-                # What clients wrote replaces a derived object of its name.
+                # A written object replaces a derived object of the same name.
                 return [*await self._derived(state, resource), *await self._workloads(state, resource)]
             case "nodes.metrics.k8s.io":
                 return usage.node_usage(state, self._clock_ms())
