@@ -165,7 +165,7 @@ def same(one: object, other: object) -> bool:
 
 
 def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingError]:
-    """Yield what prevents an apply: unknown fields, wrong types, and list items without or with duplicate keys."""
+    """Yield the errors that prevent an apply: unknown fields, wrong types, items without or with duplicate keys."""
     schema = resolved(schema)
     if value is None:
         return

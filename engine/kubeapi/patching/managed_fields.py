@@ -137,7 +137,7 @@ def unprintable(name: str) -> Iterator[str]:
 
 
 def name_of_agent(agent: str) -> str:
-    """Return the manager name of a client that sends none: its user agent up to the slash, without what is invalid."""
+    """Return the manager name of a client that sends none: the valid characters of its user agent up to the slash."""
     name = _UNPRINTABLE.sub("", agent.partition("/")[0].strip())
     return name.encode()[:MANAGER_BYTES_MAX].decode(errors="ignore")
 
