@@ -97,7 +97,7 @@ class Stretch(Struct, frozen=True):
 
 
 class Ordering:
-    """Plans which records can be numbered, from what this replica has read."""
+    """Plans which records can be numbered, from the records that this replica has read."""
 
     def __init__(self, log: Partitions) -> None:
         self._log = log

@@ -196,10 +196,10 @@ class Shards:
         return await clients.started(clients.producer(self._address, self._address.topic(f"shard-{shard}")))
 
     async def _visible_ends(self, shards: Sequence[int]) -> dict[Slot, int]:
-        """Return the ends of the shards' decisions once all that is written there is visible.
+        """Return the ends of the shards' decisions once all records written there are visible.
 
-        An owner that took over earlier would not know the last steps of its predecessor and decide again.
-        Raises LogError if something stays hidden, as behind a foreign transaction that is left open.
+        An owner that took over earlier would not know the last steps of its predecessor and decide again. Raises
+        LogError if records stay hidden, for example by a foreign transaction that is left open.
         """
         slots = _decisions(shards)
         hidden: list[Slot] = []
