@@ -73,7 +73,7 @@ class Status(Struct, frozen=True, rename="camel"):
 
 
 class ObservedBinding(Struct, frozen=True):
-    """A binding at one resourceVersion: what the scheduler reads, and what it writes."""
+    """A binding at one resourceVersion: the fields that the scheduler reads, and those that it writes."""
 
     metadata: Metadata
     spec: Spec

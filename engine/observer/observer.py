@@ -52,7 +52,7 @@ GATHER_S: Final = 0.02
 """How long changes are gathered, so that those of several kinds come in order."""
 
 _RESUMED_S: Final = 0.5
-"""How long a watch that continues an earlier one may take to deliver what it missed."""
+"""How long a resumed watch may take to deliver the changes that it missed."""
 
 _DECIDED_ON: Final = frozenset({CLUSTER, *vocabulary.BINDING_KINDS})
 
@@ -116,7 +116,7 @@ class Observer:
                 await self._append()
 
     async def _recall(self) -> None:
-        """Rebuild what is known from the log."""
+        """Rebuild the observed state from the log."""
         start, changes = 0, observation_records.Changes()
         while batch := await self._log.read(topics.OBSERVATIONS, 0, start, _READ):
             for record in batch:
