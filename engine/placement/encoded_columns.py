@@ -44,7 +44,7 @@ class Column(Generic[Value]):
 
 
 class ClusterColumns(Protocol):
-    """The clusters of a fleet as columns, without their capacity; what placements are compiled from."""
+    """The clusters of a fleet as columns, without their capacity; placements are compiled from them."""
 
     positions: dict[str, int]
 
