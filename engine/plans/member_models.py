@@ -133,7 +133,7 @@ async def past(
 
 
 def load(models: Models, members: member_fleet.Members) -> None:
-    """Load the rebuilt models with what their clusters last reported as used, so that they report the same."""
+    """Load the rebuilt models with the last reported use of their clusters, so that they report the same."""
     for name, report in models.reported.items():
         capacity = members.state_of(name).capacity
         for texts, used in ((report.allocated, capacity.running), (report.allocating, capacity.starting)):
@@ -202,7 +202,7 @@ def _take_works(histories: Mapping[str, member_history.History], shard: ShardSta
 
 
 def _take(history: member_history.History, cluster: str, key: str, known: _Known) -> None:
-    """Add what is known about a workload, unless a newer report has been read."""
+    """Add the known state of a workload, unless a newer report has been read."""
     if history.capacity is not None and key not in history.reports and known.rests():
         history.resting[key] = known
         return
