@@ -79,7 +79,7 @@ async def sink(where: str) -> AsyncGenerator[Sink]:
 async def extend(
     log: port.NumberedLog, sink: Sink, key: Ed25519PrivateKey, time_ms: int
 ) -> list[checkpoints.Checkpoint]:
-    """Append checkpoints of what the log has after the last one; return them.
+    """Append checkpoints of the records after the last checkpoint; return them.
 
     Raises CheckpointError if the last one was signed by another key, or is not of this log.
     """

@@ -116,7 +116,7 @@ _DECODER: Final = msgspec.json.Decoder(_Scaler)
 
 
 class CronScaling:
-    """Follows the views and scales what is due; call ``run`` once."""
+    """Follows the views and scales targets at the times of their rules; call ``run`` once."""
 
     def __init__(self, services: Services, clock_ms: Callable[[], int]) -> None:
         self._services = services

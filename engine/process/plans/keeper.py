@@ -45,7 +45,7 @@ def main() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES_MAX, hard))
     interpreter_settings.tune()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children end without being waited for
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes child processes when they end
     kept = _Kept()
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as control:
         os.close(sys.stdin.fileno())
