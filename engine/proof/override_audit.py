@@ -69,7 +69,7 @@ class OverrideAudit:
                         await self._compare(binding, work.cluster, work, work.overrides, facts)
 
     async def close(self, fold: ShardFold, facts: Facts) -> None:
-        """Compare the works that a shard has in the end: changed policies may select what no policy selected."""
+        """Compare the works that a shard has at the end, since changed policies may select other workloads."""
         for binding in fold.state.bindings.values() if self._rules.overrides else ():
             for cluster, work in binding.works.items():
                 if not work.suspended:
