@@ -52,8 +52,8 @@ async def steps(
 ) -> AsyncGenerator[RecordedStep]:
     """Yield the steps of a shard that count, in order, after the last step of ``shard_chain`` (default: all).
 
-    ``start`` is an offset behind that last step; its remaining outputs are skipped. Without ``outputs`` the
-    steps have none.
+    ``start`` is an offset after that last step; its remaining outputs are skipped. Without ``outputs`` the steps
+    have none.
     """
     shard_chain = shard_chain or chain.Chain(shard)
     current: RecordedStep | None = None

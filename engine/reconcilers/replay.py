@@ -31,10 +31,10 @@ class ReplayedStep(Struct, frozen=True):
 
 
 class _Replayed(Struct):
-    """A shard, the reader of its steps, and the next step; None behind the last.
+    """A shard, the reader of its steps, and the next step; None after the last one.
 
-    ``fact_ends`` are the ends of the facts that this step had seen, in the order of the fact topics. ``offset`` is
-    the one behind the last step that was replayed.
+    ``fact_ends`` are the ends of the facts that this step had seen, in the order of the fact topics. ``offset``
+    is the offset after the last replayed step.
     """
 
     fold: shard_fold.ShardFold

@@ -76,7 +76,7 @@ class Snapshot:
         self.facts = Facts(_decode(facts, FactsState))
 
     def shard(self, shard: int) -> tuple[shard_fold.ShardFold, int]:
-        """Return a shard's fold and the offset behind its last step in decisions."""
+        """Return a shard's fold and the offset after its last step in decisions."""
         snapshot = self.shards[shard]
         return shard_fold.ShardFold(snapshot.state, snapshot.ends, snapshot.inputs), snapshot.offset + 1
 
@@ -86,7 +86,7 @@ class Snapshot:
 
 
 def chain_of(state: ShardState) -> chain.Chain:
-    """Return the chain of a shard as of its last step, behind the outputs of that step."""
+    """Return the chain of a shard as of its last step, after the outputs of that step."""
     return chain.Chain(state.shard, state.number, state.term, state.digest, is_open=state.number > 0)
 
 
