@@ -68,7 +68,7 @@ class Decider:
         return self._pending.get(key)
 
     def all_pending(self) -> tuple[Key, ...]:
-        """The bindings whose decisions are not yet observed."""
+        """The bindings with decisions that are not yet observed in them."""
         return tuple(self._pending)
 
     def begin(self) -> None:
@@ -118,7 +118,10 @@ class Decider:
             self._due.update(dict.fromkeys(sorted(affected)))
 
     def _selecting(self, cluster: str) -> Iterator[Key]:
-        """Yield the bindings whose placement selects a cluster; with groups, the one in use counts."""
+        """Yield the bindings whose placement selects a cluster.
+
+        Of several affinity groups only the one in use counts.
+        """
         for placed in self._by_placement.values():
             groups = placed.placement.cluster_affinities
             if not groups:
@@ -191,9 +194,9 @@ class Decider:
         self._due_after.discard(key)
 
     def _settle(self, key: Key) -> None:
-        """End a decision that its binding shows, and one that was overtaken.
+        """End a decision that its binding shows, or that a newer version of the binding has overtaken.
 
-        An overtaken one makes its binding due again.
+        In the second case the binding is due again.
         """
         binding, decision = self._bindings[key], self._pending[key]
         if writes.next_write(binding, decision) is not None:

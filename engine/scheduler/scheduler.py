@@ -1,6 +1,7 @@
 """The scheduler: follows the observed objects in the log, appends its decisions, and writes what was appended.
 
-A decision is in the log before any of it is in the API. After a crash the log has what remains to be written.
+A decision is appended to the log before any part of it is written to the API, so after a crash the log contains
+the remaining writes.
 """
 
 import asyncio
