@@ -141,7 +141,7 @@ def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[Js
 
 
 class PropagatedNamespace(NamedTuple):
-    """A namespace that the control plane brings to a member: the object with its marks, and since when."""
+    """A namespace that is propagated to a member: the object with its marks, and the time of its creation."""
 
     manifest: Json
     created_ms: int

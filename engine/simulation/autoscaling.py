@@ -68,7 +68,7 @@ def status(state: MemberState, workload: Workload, scaler: Scaler) -> Json:
 
 
 def load_of(workload: Workload) -> dict[str, int] | None:
-    """Return what the pods of a workload use together, by metric in billionths; None if the annotation is malformed."""
+    """Return the load of all pods of a workload, by metric in billionths; None if the annotation is malformed."""
     text = workload.template.load or dict(workload.kept.annotations).get(autoscalers.LOAD, "")
     return autoscalers.load_in(text)
 

@@ -1,4 +1,4 @@
-"""Controllers of a member that write as its clients do, so that the log has what they decide."""
+"""Controllers of a member that write like clients, so that the log contains their decisions."""
 
 from engine.simulation import autoscaling, garbage_collection
 from engine.simulation.state import MemberState

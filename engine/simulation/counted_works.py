@@ -26,7 +26,7 @@ _NO_ENDS: Final[port.Ends] = {}
 class CountingWorks:
     """Follows the steps of all shards and judges each record of ``works`` once, in partition order.
 
-    It begins behind the steps of ``chains``, which reach to these ``ends``; by default at the beginning of the log.
+    It begins after the steps of ``chains``, which reach to these ``ends``; by default at the beginning of the log.
     """
 
     def __init__(

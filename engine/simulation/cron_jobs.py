@@ -37,7 +37,6 @@ def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
 
 
 def status(workload: Workload) -> Json:
-    """Return the status of a CronJob."""
     found: Json = {}
     if workload.scheduled_ms > workload.ended_ms:
         found["active"] = [

@@ -35,7 +35,7 @@ _WRITES_MAX: Final = 1_000
 
 
 def record(state: MemberState, key: str, item: Unmanaged) -> None:
-    """Record the owners of an object as written."""
+    """Record the owners in the manifest of a written object."""
     if key in state.owners or any(mark in item.manifest for mark in _MARKS):
         owner_index.record(state, key, _owner_keys(state, item))
 

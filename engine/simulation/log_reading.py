@@ -36,7 +36,6 @@ class WorkContents(NamedTuple):
     rendered: Mapping[manifests.RenderInput, manifests.Rendered]
 
     def templates(self) -> Iterator[Template]:
-        """Yield all templates."""
         yield from self.loaded.values()
         yield from (each.template for each in self.rendered.values())
 

@@ -173,7 +173,6 @@ def refusal_of_object(state: MemberState, ref: shapes.WorkloadRef) -> str:
 
 
 def status(state: MemberState, namespace: str, quota: Quota) -> Json:
-    """Return the status of a quota."""
     limited = state.quotas.get(namespace) or NamespaceQuotas()
     counted = (limited.used[key] for key, (_, each) in limited.quotas.items() if each == quota)
     of_pods = next(counted, dict[str, int]())

@@ -232,7 +232,7 @@ def _keep(state: MemberState, workload: Workload, kept: Kept, at_ms: int) -> Non
 
 
 def _released(state: MemberState, key: str) -> Unmanaged | None:
-    """Turn a workload that the control plane left behind into an unmanaged object; None if there is none."""
+    """Turn a workload that the control plane released into an unmanaged object; None if there is none."""
     workload = state.workloads.pop(key, None)
     if workload is None:
         return None
