@@ -1,1 +1,1 @@
-"""Works: what a cluster runs of a template, with its replicas, labels and override policies."""
+"""Works: the content for one cluster: a template with its replicas, labels and override policies."""
