@@ -36,7 +36,6 @@ class AsOfViews:
             yield (await self._projector(number)).store
 
     async def close(self) -> None:
-        """Close all as-of views."""
         async with self._turn:
             for projector in self._kept:
                 await _close(projector)

@@ -72,8 +72,8 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     def scheduled_generation(self) -> int:
         """The generation up to which scheduling has succeeded; 0 if it never did.
 
-        A step schedules each binding that it changes, also if the decision stays as it is and is not recorded; but
-        not one whose scheduling is suspended.
+        A step schedules each binding that it changes, unless the binding's scheduling is suspended. An unchanged
+        decision counts too, although it is not recorded.
         """
         is_level = self.condition == domain.SUCCESS and not self.suspension.scheduling
         return self.generation if is_level else self.observed_generation

@@ -107,7 +107,7 @@ def work_object(
 
 
 def object_in_cluster(cluster: str, work: Work, template: ObjectRow | None) -> Json:
-    """Return the object that a work brings to its cluster, before overrides; only a head for a deleted template."""
+    """Return the object of a work in its cluster, before overrides; only a head if the template is deleted."""
     manifest = _manifest(work, template)
     if template is not None:
         facts = propagation(cluster, work, template.uid, template.generation)
