@@ -38,10 +38,10 @@ def group_kind(api_version: str, kind: str) -> tuple[str, str]:
 
 def preferred(resources: Iterable[Resource]) -> dict[tuple[str, str], Resource]:
     """The resource of each group and kind, in the version that the server prefers: it lists that one first."""
-    found: dict[tuple[str, str], Resource] = {}
+    result: dict[tuple[str, str], Resource] = {}
     for resource in resources:
-        found.setdefault(group_kind(resource.api_version, resource.kind), resource)
-    return found
+        result.setdefault(group_kind(resource.api_version, resource.kind), resource)
+    return result
 
 
 def of_version(api_version: str, listed: Json) -> list[Resource]:

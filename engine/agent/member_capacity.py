@@ -102,13 +102,13 @@ def _graded(
     for name, node in nodes.items():
         used = taken.get(name, {})
         left = {resource: amount - used.get(resource, 0) for resource, amount in node.allocatable}
-        fitting = [
+        matching = [
             index
             for index, minimum in enumerate(least)
             if all(left.get(resource, 0) >= amount for resource, amount in minimum)
         ]
-        if fitting:
-            counts[fitting[-1]] += 1
+        if matching:
+            counts[matching[-1]] += 1
     return tuple(
         clusters.GradeCount(grade=grade.grade, count=count)
         for grade, count in zip(ordered, counts, strict=True)

@@ -34,16 +34,18 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 def plan(wanted: Mapping[str, Json], live: Sequence[Json], cluster: str, *, keeps_others: bool) -> Plan:
     """Return what to do, given the member's managed namespaces; ``keeps_others``: delete none."""
-    ours = {
+    managed = {
         as_text(at(value, "metadata", "name")): value
         for value in live
         if object_preparation.has_our_marks(value, cluster)
     }
-    applied = tuple(wanted[name] for name in sorted(wanted) if not _has_texts(ours.get(name), wanted[name]))
+    applied = tuple(
+        wanted[name] for name in sorted(wanted) if not _has_texts(managed.get(name), wanted[name])
+    )
     deleted = tuple(
-        (name, as_text(at(ours[name], "metadata", "uid")))
-        for name in sorted(ours.keys() - wanted.keys())
-        if not at(ours[name], "metadata", "deletionTimestamp")
+        (name, as_text(at(managed[name], "metadata", "uid")))
+        for name in sorted(managed.keys() - wanted.keys())
+        if not at(managed[name], "metadata", "deletionTimestamp")
     )
     return Plan(applied=applied, deleted=() if keeps_others else deleted)
 
@@ -101,8 +103,8 @@ class NamespaceSync:
     async def _wanted(self) -> tuple[dict[str, Json], bool]:
         """Return the control plane's namespaces by name, and whether others with our marks stay."""
         message = await self._control.namespaces()
-        found = [_prepared(raw) for raw in message.manifests]
-        return {as_text(at(value, "metadata", "name")): value for value in found}, message.keeps_others
+        namespaces = [_prepared(raw) for raw in message.manifests]
+        return {as_text(at(value, "metadata", "name")): value for value in namespaces}, message.keeps_others
 
     async def _apply(self, manifest: Json) -> None:
         """Create or update a namespace, unless it exists and is not ours."""
