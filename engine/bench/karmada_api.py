@@ -61,8 +61,8 @@ class Api:
     def put(self, plural: str, manifest: Json) -> Json:
         """Create or replace an object as its other writers do; return it."""
         metadata = dict(manifest["metadata"])
-        place = (plural, metadata.get("namespace", ""), metadata["name"])
-        before = self.objects.get(place)
+        key = (plural, metadata.get("namespace", ""), metadata["name"])
+        before = self.objects.get(key)
         if before is None:
             self._uids += 1
             metadata |= {"uid": f"uid-{self._uids}", "generation": 1}
@@ -72,23 +72,23 @@ class Api:
             metadata |= {"uid": kept["uid"], "generation": kept["generation"] + is_changed}
         api_version, kind, _ = KINDS[plural]
         whole = {"apiVersion": api_version, "kind": kind, **manifest, "metadata": metadata}
-        return self._store(place, whole, "ADDED" if before is None else "MODIFIED")
+        return self._store(key, whole, "ADDED" if before is None else "MODIFIED")
 
     def change(self, plural: str, namespace: str, name: str, **spec: object) -> Json:
         """Change fields of an object's spec as its other writers do; return it."""
-        found = self.objects[plural, namespace, name]
-        return self.put(plural, {**found, "spec": {**found["spec"], **spec}})
+        stored = self.objects[plural, namespace, name]
+        return self.put(plural, {**stored, "spec": {**stored["spec"], **spec}})
 
     def delete(self, plural: str, namespace: str, name: str) -> None:
         """Delete an object."""
-        found = self.objects.pop((plural, namespace, name))
+        removed = self.objects.pop((plural, namespace, name))
         self._version += 1
-        gone = {**found, "metadata": {**found["metadata"], "resourceVersion": str(self._version)}}
+        gone = {**removed, "metadata": {**removed["metadata"], "resourceVersion": str(self._version)}}
         self._note("DELETED", plural, gone)
 
     def of_kind(self, plural: str) -> list[Json]:
         """All objects of a kind."""
-        return [found for (each, _, _), found in self.objects.items() if each == plural]
+        return [result for (each, _, _), result in self.objects.items() if each == plural]
 
     def routes(self) -> list[Route]:
         return [
@@ -118,15 +118,15 @@ class Api:
         return JSONResponse(_discovery(core=False))
 
     async def _answer(self, request: Request) -> Response:
-        words = request.path_params["path"].split("/")[1:]
-        words = words[1:] if words[0].startswith("v1") else words[2:]
-        namespace = words[1] if words[0] == "namespaces" and words[2:] else ""
-        plural, name, subresource = [*(words[2:] if namespace else words), "", ""][:3]
+        segments = request.path_params["path"].split("/")[1:]
+        segments = segments[1:] if segments[0].startswith("v1") else segments[2:]
+        namespace = segments[1] if segments[0] == "namespaces" and segments[2:] else ""
+        plural, name, subresource = [*(segments[2:] if namespace else segments), "", ""][:3]
         if request.method == "GET":
             return self._read(request, plural, namespace, name)
         body = msgspec.json.decode(await request.body(), type=Json)
-        place = (plural, namespace, name or body["metadata"].get("name"))
-        return self.answered(plural, lambda: self._write(request.method, place, subresource, body))
+        key = (plural, namespace, name or body["metadata"].get("name"))
+        return self.answered(plural, lambda: self._write(request.method, key, subresource, body))
 
     def answered(self, _plural: str, write: Callable[[], Response]) -> Response:
         """Answer a write; tests put faults here."""
@@ -134,8 +134,8 @@ class Api:
 
     def _read(self, request: Request, plural: str, namespace: str, name: str) -> Response:
         if name:
-            found = self.objects.get((plural, namespace, name))
-            return status(404, "NotFound") if found is None else _json(found)
+            stored = self.objects.get((plural, namespace, name))
+            return status(404, "NotFound") if stored is None else _json(stored)
         if request.query_params.get("watch") == "true":
             return StreamingResponse(self._watch(plural, int(request.query_params["resourceVersion"])))
         begin, items = int(request.query_params.get("continue", "0")), self.of_kind(plural)
@@ -158,24 +158,24 @@ class Api:
             await changed.wait()
 
     def _write(self, method: str, place: Place, subresource: str, body: Json) -> Response:
-        found = self.objects.get(place)
+        stored = self.objects.get(place)
         if method == "POST":
-            if found is not None:
+            if stored is not None:
                 return status(409, "AlreadyExists")
             self.writes.append((*place, ""))
             return _json(self.put(place[0], body), 201)
-        if found is None:
+        if stored is None:
             return status(404, "NotFound")
-        version = found["metadata"]["resourceVersion"]
+        version = stored["metadata"]["resourceVersion"]
         if body["metadata"].get("resourceVersion", version) != version:
             return status(409, "Conflict")
-        changed = cast("Json", patches.merge_patched(found, body))
-        metadata = {**changed["metadata"], "generation": found["metadata"]["generation"]}
+        changed = cast("Json", patches.merge_patched(stored, body))
+        metadata = {**changed["metadata"], "generation": stored["metadata"]["generation"]}
         if subresource:
-            changed = {**found, "status": changed.get("status"), "metadata": metadata}
+            changed = {**stored, "status": changed.get("status"), "metadata": metadata}
         else:
-            metadata["generation"] += found.get("spec") != changed.get("spec")
-            changed = {**changed, "status": found.get("status", {}), "metadata": metadata}
+            metadata["generation"] += stored.get("spec") != changed.get("spec")
+            changed = {**changed, "status": stored.get("status", {}), "metadata": metadata}
         self.writes.append((*place, subresource))
         return _json(self._store(place, changed, "MODIFIED"))
 
@@ -299,10 +299,10 @@ class _Measured(Api):
         return JSONResponse({})
 
     async def _touch(self, request: Request) -> Response:
-        found = self.of_kind(_BINDINGS)
+        bound = self.of_kind(_BINDINGS)
 
         def touch(number: int) -> None:
-            before = self.objects[_BINDINGS, "default", found[number % len(found)]["metadata"]["name"]]
+            before = self.objects[_BINDINGS, "default", bound[number % len(bound)]["metadata"]["name"]]
             reported = {**before.get("status", {}), "aggregatedStatus": [{"clusterName": f"c{number}"}]}
             self.put(_BINDINGS, _sent({**before, "status": reported}))
 

@@ -103,11 +103,11 @@ class Server:
     @asynccontextmanager
     async def connections(self, count: int = CONNECTIONS) -> AsyncGenerator[Sequence[Connection]]:
         """Open several connections; they are closed after the block."""
-        found = [await self.connect() for _ in range(count)]
+        opened = [await self.connect() for _ in range(count)]
         try:
-            yield found
+            yield opened
         finally:
-            for each in found:
+            for each in opened:
                 each.close()
 
     async def write(self, path: str, event: bytes) -> None:

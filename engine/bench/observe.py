@@ -79,8 +79,8 @@ class _Command:
         """The number of records that it has appended."""
         headers = {"authorization": f"Bearer {self._endpoint.token}"}
         text = httpx.get(f"{self._endpoint.url}/metrics", headers=headers, trust_env=False, timeout=60).text
-        found = _CHANGES.search(text)
-        return int(float(found[1])) if found else 0
+        match = _CHANGES.search(text)
+        return int(float(match[1])) if match else 0
 
     def wait(self, count: int) -> None:
         """Wait until it has appended that many records."""
@@ -118,8 +118,8 @@ def _observed(url: str, directory: Path, bindings: int, progress: Progress, pace
         before = command.appended()
         _ask(url, "touch", paced, PACED_PER_S)
         command.wait(before + paced)
-    place = log_places.parse(str(directory / "observe" / "data"))
-    delays_ms = asyncio.run(_delays_ms(place, paced))
+    log_place = log_places.parse(str(directory / "observe" / "data"))
+    delays_ms = asyncio.run(_delays_ms(log_place, paced))
     figures["lag_p50_ms"], figures["lag_p99_ms"] = _quantiles(delays_ms)
     progress("a restart")
     start_s = time.perf_counter()
@@ -161,8 +161,8 @@ def _scheduled(url: str, directory: Path, bindings: int, progress: Progress, pac
 @contextmanager
 def _api() -> Generator[str]:
     """Run the null API; yields its URL."""
-    words = [sys.executable, "-m", "engine.bench.karmada_api"]
-    with subprocess.Popen[bytes](words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    command = [sys.executable, "-m", "engine.bench.karmada_api"]
+    with subprocess.Popen[bytes](command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             yield (process.stdout.readline() if process.stdout else b"").decode().strip()
         finally:
@@ -186,9 +186,9 @@ def _command(name: str, url: str, directory: Path, *options: str) -> Generator[_
             }
         )
     )
-    words = [sys.executable, "-m", "engine.cli", name, "--kubeconfig", str(kubeconfig)]
-    words += ["--data", str(directory / "data"), *options]
-    with subprocess.Popen[bytes](words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    command = [sys.executable, "-m", "engine.cli", name, "--kubeconfig", str(kubeconfig)]
+    command += ["--data", str(directory / "data"), *options]
+    with subprocess.Popen[bytes](command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             while process.stdout is not None and not process.stdout.readline().startswith(b"Ready"):
                 if process.poll() is not None:

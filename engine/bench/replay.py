@@ -47,13 +47,13 @@ async def _measure(bindings: int, directory: Path) -> Figures:
         "views": await _timed(lambda: _views(log)),
     }
     await log.aclose()
-    found: Figures = {"bindings": bindings, "events": events}
+    result: Figures = {"bindings": bindings, "events": events}
     for name, seconds in took.items():
-        found[f"{name}_per_s"] = round(events / seconds)
+        result[f"{name}_per_s"] = round(events / seconds)
     for name in ("recover", "verify", "views"):
-        found[f"ratio_{name}"] = round(took[name] / took["baseline"], 2)
-    found["baseline"] = "reading and decoding the same records"
-    return found
+        result[f"ratio_{name}"] = round(took[name] / took["baseline"], 2)
+    result["baseline"] = "reading and decoding the same records"
+    return result
 
 
 async def _timed(work: Act) -> float:

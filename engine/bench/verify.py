@@ -67,7 +67,7 @@ async def _record(count: int, directory: Path) -> None:
 
 
 async def _measured(count: int, parallel: int, directory: Path, progress: Progress) -> Figures:
-    place = log_places.LogPlace(str(directory))
+    log_place = log_places.LogPlace(str(directory))
     figures: Figures = {"records": count, "processes": parallel}
     took_s = 0.0
     for part in _PARTS:
@@ -75,14 +75,16 @@ async def _measured(count: int, parallel: int, directory: Path, progress: Progre
         progress(f"{last:,} records are proved")
         scope = verification.Scope(last=last)
         async with _peak_mb() as peak:
-            took_s, report = await _timed(lambda scope=scope: proofs.verify(place, scope, processes=parallel))
+            took_s, report = await _timed(
+                lambda scope=scope: proofs.verify(log_place, scope, processes=parallel)
+            )
         figures |= {
             f"verify_{last}_per_s": round(last / took_s),
             f"verify_{last}_ms_per_step": round(took_s * 1_000 / report.steps, 3),
             f"verify_{last}_mb": round(peak[0]),
         }
     progress("the same records are audited, then read and decoded")
-    audit_s, _ = await _timed(lambda: proofs.audit(place, UNCHANGED, processes=parallel))
+    audit_s, _ = await _timed(lambda: proofs.audit(log_place, UNCHANGED, processes=parallel))
     baseline_s, _ = await _timed(lambda: asyncio.run(_decode(directory)))
     return {
         **figures,
