@@ -53,7 +53,7 @@ def audit(
         tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
     )
     try:
-        found = proofs.audit(
+        result = proofs.audit(
             log_checkpoint.place_of(log, server),
             changed,
             verification.Scope(first=first, last=last),
@@ -64,26 +64,26 @@ def audit(
         raise failures.Failure(str(error), "check the log: reballast log verify") from None
     finally:
         output.progress("")
-    if found.unreadable:
-        shards = "; ".join(f"shard {shard}: {error}" for shard, error in sorted(found.unreadable.items()))
+    if result.unreadable:
+        shards = "; ".join(f"shard {shard}: {error}" for shard, error in sorted(result.unreadable.items()))
         raise failures.Failure(f"a part of the log cannot be read: {shards}", "reballast log verify")
     if server.json:
-        output.json(found)
+        output.json(result)
     else:
-        _show(found)
-    return _DIFFERENT if found.differing or found.manifests else _SAME
+        _show(result)
+    return _DIFFERENT if result.differing or result.manifests else _SAME
 
 
 def _specs(names: list[str]) -> dict[PolicyRef, Json]:
     """The specs of the policies in files, with defaults. Raises Failure for anything else."""
-    found: dict[PolicyRef, Json] = {}
+    result: dict[PolicyRef, Json] = {}
     for name, content in apply.read(names):
         for entry in manifests.read(content, file=name, limits=apply.LIMITS):
             if isinstance(entry, manifests.Fault):
                 raise failures.Failure(f"{name}: {entry.field}: {entry.reason}", entry.remedy)
             ref, spec = _policy(name, entry.value)
-            found[ref] = spec
-    return found
+            result[ref] = spec
+    return result
 
 
 def _policy(file: str, value: Json) -> tuple[PolicyRef, Json]:

@@ -164,20 +164,24 @@ class KubeObjects:
 
     def target(self, kind_name: str, namespace: str, name: str) -> Target:
         """The object of a kind in any of kubectl's names, such as ``deploy``; raises Failure if the kind is unknown."""
-        found = kinds.find(kind_name) or server_reads.discovered(self.client, kind_name)
-        if found is None:
+        kind = kinds.find(kind_name) or server_reads.discovered(self.client, kind_name)
+        if kind is None:
             raise server_reads.unknown_kind(kind_name)
-        resource = Resource(found.api_version, found.kind, found.plural, found.namespaced)
+        resource = Resource(kind.api_version, kind.kind, kind.plural, kind.namespaced)
         return Target(resource, namespace if resource.namespaced else "", name)
 
     def at(self, path: str, name: str = "") -> Target:
         """The object at an API path, or with this name in the collection there; raises Failure for an unknown kind."""
-        root, *words = path.split("/")
-        group = words[0] if root == "apis" else ""
-        words = words[1 + bool(group) :]
-        namespace = unquote(words[1]) if words[0] == "namespaces" and len(words) > _NAMESPACED else ""
-        words = words[2:] if namespace else words
-        return self.target(f"{words[0]}.{group}" if group else words[0], namespace, name or unquote(words[1]))
+        root, *segments = path.split("/")
+        group = segments[0] if root == "apis" else ""
+        segments = segments[1 + bool(group) :]
+        namespace = (
+            unquote(segments[1]) if segments[0] == "namespaces" and len(segments) > _NAMESPACED else ""
+        )
+        segments = segments[2:] if namespace else segments
+        return self.target(
+            f"{segments[0]}.{group}" if group else segments[0], namespace, name or unquote(segments[1])
+        )
 
     def get(self, target: Target) -> Json | None:
         """The current object; None if it does not exist. Raises Failure if it may not be read."""
@@ -268,7 +272,7 @@ def located(source: manifests.Document, problem: Problem) -> Problem:
 
 def _problems(target: Target, reply: Reply) -> list[Problem]:
     """Problems of a refusal, one for each field that the server names."""
-    status, sort = msgspec.convert(reply.body, _Status), verdict(reply)
+    status, refusal = msgspec.convert(reply.body, _Status), verdict(reply)
     if reply.code == NOT_FOUND_CODE and status.details.name == target.name:
         return [_absence(target)]
     strict = [
@@ -280,9 +284,9 @@ def _problems(target: Target, reply: Reply) -> list[Problem]:
     if strict and "strict decoding error" in status.message:
         return strict
     caused = [
-        Problem(verdict=sort, field=cause.field, reason=cause.message) for cause in status.details.causes
+        Problem(verdict=refusal, field=cause.field, reason=cause.message) for cause in status.details.causes
     ]
-    return caused or [Problem(verdict=sort, reason=status.message, remedy=_REMEDIES.get(sort))]
+    return caused or [Problem(verdict=refusal, reason=status.message, remedy=_REMEDIES.get(refusal))]
 
 
 def _absence(target: Target) -> Problem:

@@ -118,9 +118,9 @@ def checkpoint(
 ) -> int:
     """Sign what the log holds now."""
     signer = read_private_key(key)
-    place = place_of(log, server)
+    log_place = place_of(log, server)
     try:
-        made = asyncio.run(_sign(place, to, signer))
+        made = asyncio.run(_sign(log_place, to, signer))
     except (checkpoints.CheckpointError, port.LogError) as error:
         raise failures.Failure(
             str(error), "see what differs: reballast log verify --checkpoint FILE"
@@ -178,14 +178,14 @@ def read_checkpoints(where: str, public_key: Path | None) -> list[checkpoints.Ch
     except signing.SigningError as error:
         raise failures.Failure(f"{public_key}: {error}") from None
     try:
-        found = checkpoints.read(asyncio.run(_lines(where)), key)
+        result = checkpoints.read(asyncio.run(_lines(where)), key)
     except checkpoints.CheckpointError as error:
         raise failures.Failure(f"{where}: {error}", "the log is not proved") from None
     except (OSError, port.LogError) as error:
         raise failures.Failure(f"{where}: {error}") from None
-    if not found:
+    if not result:
         raise failures.Failure(f"{where} has no checkpoints", "make one: reballast log checkpoint")
-    return found
+    return result
 
 
 async def _lines(where: str) -> list[bytes]:

@@ -59,9 +59,9 @@ def verify(  # noqa: PLR0913  # the options of a command
     if is_direct and views:
         raise failures.usage("--views needs the server's directory", "run it with --data alone")
     if is_direct:
-        place = log_checkpoint.place_of(log, server)
+        log_place = log_checkpoint.place_of(log, server)
         scope = verification.Scope(first=first, last=last)
-        report = _verified(place, scope, expected, since_snapshot=since_snapshot, processes=processes)
+        report = _verified(log_place, scope, expected, since_snapshot=since_snapshot, processes=processes)
     else:
         report = _by_server(server, views=views)
     findings = report.findings

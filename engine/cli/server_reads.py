@@ -43,7 +43,7 @@ def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
 
 def discovered(client: Client, name: str) -> kinds.Kind | None:
     """The custom kind of this name, plural, short name or ``plural.group``; None if the server serves none."""
-    word, _dot, group = name.lower().partition(".")
+    bare_name, _dot, group = name.lower().partition(".")
     reply = client.kubernetes("GET", "apis", headers=_DISCOVERY)
     for api_group in objects_at(reply.body, "items"):
         group_name = table_rows.named(api_group)
@@ -51,7 +51,12 @@ def discovered(client: Client, name: str) -> kinds.Kind | None:
             for resource in objects_at(version, "resources"):
                 short = cast("list[str]", resource.get("shortNames") or [])
                 kind = str(object_at(resource, "responseKind").get("kind", ""))
-                if word in {kind.lower(), resource.get("resource"), resource.get("singularResource"), *short}:
+                if bare_name in {
+                    kind.lower(),
+                    resource.get("resource"),
+                    resource.get("singularResource"),
+                    *short,
+                }:
                     return kinds.Kind(
                         api_version=f"{group_name}/{version.get('version')}",
                         kind=kind,
@@ -146,8 +151,8 @@ def bindings_of(
     client: Client, kind: str, *, namespace: str, as_of: str = ""
 ) -> dict[tuple[str, str], Binding]:
     """The bindings of all templates of a kind, by namespace and name of the template."""
-    found = map(bindings.of, pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of))
-    return {(binding.spec.resource.namespace, binding.spec.resource.name): binding for binding in found}
+    listed = map(bindings.of, pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of))
+    return {(binding.spec.resource.namespace, binding.spec.resource.name): binding for binding in listed}
 
 
 def key_of(kind: kinds.Kind, namespace: str, name: str) -> str:

@@ -53,7 +53,7 @@ def _report(client: Client, cluster: str, running_there: Mapping[states.Place, s
     path = f"agents/{quote(cluster, safe='')}"
     if client.find(path, messages.Cluster) is None:
         return
-    by_key = {keys.full_name(*binding): found for binding, found in running_there.items()}
+    by_key = {keys.full_name(*binding): result for binding, result in running_there.items()}
     reports = [
         _reported(work, by_key[work.key])
         for work in _works(client, path)

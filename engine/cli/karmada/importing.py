@@ -178,20 +178,20 @@ def moved(client: Client, state: State) -> list[Moved]:
     until_s, changed_s = time.monotonic() + _WAIT_S, time.monotonic()
     before: list[Moved] | None = None
     while True:
-        ours = {
+        placements = {
             states.place_of(value): states.placement_of(stored_bindings.of(value)).clusters
             for value in server_reads.pages(client, "bindings")
         }
-        found = [
-            Moved(keys.full_name(*name), dict(placed.clusters), ours.get(name))
+        result = [
+            Moved(keys.full_name(*name), dict(placed.clusters), placements.get(name))
             for name, placed in sorted(state.placements.items())
-            if ours.get(name) != placed.clusters
+            if placements.get(name) != placed.clusters
         ]
         now_s = time.monotonic()
-        if found != before:
-            before, changed_s = found, now_s
-        if not found or now_s > until_s or now_s > changed_s + _STILL_S:
-            return found
+        if result != before:
+            before, changed_s = result, now_s
+        if not result or now_s > until_s or now_s > changed_s + _STILL_S:
+            return result
         time.sleep(_POLL_S)
 
 

@@ -35,14 +35,14 @@ _EXAMPLES_SHOWN: Final = 5
 def report(*, log: log_checkpoint.Place = "", server: options.Server = options.SERVER) -> int:
     """Read the comparisons from the log, also beside a running observer."""
     try:
-        found = asyncio.run(_read(log_checkpoint.place_of(log, server)))
+        compared = asyncio.run(_read(log_checkpoint.place_of(log, server)))
     except port.LogError as error:
         raise failures.Failure(str(error), "check the log: reballast log verify") from None
     if server.json:
-        output.json(found)
+        output.json(compared)
     else:
-        _show(found)
-    return _UNEXPLAINED if found.verdicts[shadow.UNEXPLAINED] else _EXPLAINED
+        _show(compared)
+    return _UNEXPLAINED if compared.verdicts[shadow.UNEXPLAINED] else _EXPLAINED
 
 
 @app.command(help="Explain the newest decision of Karmada's scheduler on a workload.")
@@ -59,29 +59,33 @@ def explain(
     kind, name = set_properties.split(kind, name)
     _, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), place.namespace, name))
     try:
-        found, is_ours = asyncio.run(_explained(log_checkpoint.place_of(log, server), place.namespace, bound))
+        explained, is_ours = asyncio.run(
+            _explained(log_checkpoint.place_of(log, server), place.namespace, bound)
+        )
     except port.LogError as error:
         raise failures.Failure(str(error), "check the log: reballast log verify") from None
-    if found is None:
+    if explained is None:
         raise failures.Failure(
             f"no decision on {kind} {name} in {place.namespace} was observed from its beginning",
             f"see what was observed: reballast timeline {kind} {name} -n {place.namespace}",
         )
     if server.json:
-        output.json(found)
+        output.json(explained)
         return
-    for heading, line in _head(found, is_ours=is_ours):
+    for heading, line in _head(explained, is_ours=is_ours):
         output.print_wrapped(f"{heading}:", line, 11)
-    is_race = found.compared.verdict == shadow.RACE
+    is_race = explained.compared.verdict == shadow.RACE
     if is_race:
         output.print_line("")
-        output.print_line(f"With the clusters of {found.clusters}, as Karmada decided:")
-    for group in found.explanation.groups if found.explanation else ():
+        output.print_line(f"With the clusters of {explained.clusters}, as Karmada decided:")
+    for group in explained.explanation.groups if explained.explanation else ():
         explanation_texts.show_group(group)
     if is_race:
         output.print_line("")
-        output.print_line(f"With the clusters of {found.latest}, the newest before the decision, instead:")
-        for reason in reports.differing(found.compared):
+        output.print_line(
+            f"With the clusters of {explained.latest}, the newest before the decision, instead:"
+        )
+        for reason in reports.differing(explained.compared):
             output.print_wrapped(f"  {reason.cluster}:", reports.reason(reason), 11)
 
 
@@ -134,11 +138,11 @@ async def _explained(
 
 
 async def _read(place: log_places.LogPlace) -> reports.Report:
-    found = reports.Report()
+    result = reports.Report()
     async for data in _observations(place):
         if isinstance(data, observations.DecisionCompared):
-            found.take(data)
-    return found
+            result.take(data)
+    return result
 
 
 async def _observations(place: log_places.LogPlace) -> AsyncIterator[shapes.Event]:

@@ -125,16 +125,22 @@ async def _of_api(access: Access) -> State:
                 "use the kubeconfig of Karmada's API server, not that of its host cluster",
             )
         fixed = (*_KINDS, *_BINDINGS, _DEFINITIONS)
-        found = {kind: await _listed(api, served.get(kind)) for kind in fixed}
+        objects_by_kind = {kind: await _listed(api, served.get(kind)) for kind in fixed}
         notes: list[str] = []
-        for kind in sorted(_template_kinds(found, _bound(found)) - found.keys()):
-            found[kind] = await _listed_if_allowed(api, served.get(kind), notes)
-        others = [each for kind, each in sorted(served.items()) if kind not in found and _is_karmadas(each)]
+        for kind in sorted(
+            _template_kinds(objects_by_kind, _bound(objects_by_kind)) - objects_by_kind.keys()
+        ):
+            objects_by_kind[kind] = await _listed_if_allowed(api, served.get(kind), notes)
+        others = [
+            each
+            for kind, each in sorted(served.items())
+            if kind not in objects_by_kind and _is_karmadas(each)
+        ]
         for each in others:
             notes += _left_out(each, await _listed_if_allowed(api, each, notes))
     finally:
         await api.aclose()
-    state = _state(found)
+    state = _state(objects_by_kind)
     return structs.replace(state, notes=state.notes + notes)
 
 
@@ -178,11 +184,11 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
                 newest.pop(changes.read(gone).record_key, None)
             case _:
                 pass
-    found: dict[_GroupKind, list[Json]] = {}
+    result: dict[_GroupKind, list[Json]] = {}
     for manifest in newest.values():
         value = msgspec.json.decode(manifest, type=dict[str, object])
-        found.setdefault(_group_kind(value), []).append(_without_digests(value))
-    return _state(found) if found else None
+        result.setdefault(_group_kind(value), []).append(_without_digests(value))
+    return _state(result) if result else None
 
 
 def clean(value: Json) -> Json:
@@ -279,14 +285,14 @@ def _template_kinds(found: Mapping[_GroupKind, Sequence[Json]], bound: Iterable[
 
 def _running(bound: Iterable[_Bound]) -> dict[str, dict[Place, Running]]:
     """Return the running workloads of each cluster, as Karmada aggregated them from the members' reports."""
-    found: dict[str, dict[Place, Running]] = {}
+    result: dict[str, dict[Place, Running]] = {}
     for binding in bound:
         for report in binding.status.aggregated_status:
             active = report.count("active") or 0
             replicas, ready = report.count("replicas") or active, report.count("readyReplicas") or active
             running = Running(replicas, ready, report.health != "Unhealthy")
-            found.setdefault(report.cluster_name, {})[binding.place] = running
-    return found
+            result.setdefault(report.cluster_name, {})[binding.place] = running
+    return result
 
 
 def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[str]:
@@ -296,14 +302,14 @@ def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[
     for binding in bound:
         policy = marks.claiming_policy(binding.metadata.annotations)
         placements.setdefault(policy, set()).add(binding.spec.placement_json)
-    held = [
+    notes = [
         f"{ref.kind} {ref.name}: templates that have an older placement of it stay where they are until they are "
         "decided again, and then get the new one"
         for ref, texts in placements.items()
         if ref is not None and len(texts) > 1 and ref not in lazy
     ]
     ended = [f"evictions end without a trace here: {_some(evicting)}"] if evicting else []
-    return ended + held
+    return ended + notes
 
 
 def scheduler_of(policy: Json) -> str:

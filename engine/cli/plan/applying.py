@@ -100,17 +100,17 @@ def read(path: Path) -> SavedPlan:
 def _differences(planned: Prediction, now: Prediction) -> dict[str, str]:
     """Return how a prediction differs from the planned one, by workload."""
     before, after = _outcomes(planned), _outcomes(now)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
         if old == new:
             continue
         if old is not None and new is not None and old.before != new.before:
-            found[key] = f"{key} is in {_clusters(new.before)} now, not in {_clusters(old.before)}"
+            result[key] = f"{key} is in {_clusters(new.before)} now, not in {_clusters(old.before)}"
         else:
             wanted, would = (_clusters(each.after) if each else "where it is" for each in (old, new))
-            found[key] = f"{key} would come to {would}, not to {wanted}"
-    return found
+            result[key] = f"{key} would come to {would}, not to {wanted}"
+    return result
 
 
 def _shortened(texts: list[str]) -> list[str]:

@@ -187,18 +187,18 @@ def rebalance(
 def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
     """Compare a prediction with what followed from the applied plan."""
     with server.client() as client:
-        found = checking.checked(client, plan)
+        result = checking.checked(client, plan)
     if server.json:
-        output.json(found)
+        output.json(result)
     else:
-        checking.show(found)
-    return NOTHING if all(each.as_predicted for each in found.workloads) else CHANGES
+        checking.show(result)
+    return NOTHING if all(each.as_predicted for each in result.workloads) else CHANGES
 
 
 def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[bindings.Template]:
     """Return references to the templates of bindings, as a WorkloadRebalancer names them."""
-    found = server_reads.pages(objects.client, "bindings", labelSelector=selector, namespace=namespace)
-    return [bindings.of(binding).spec.resource for binding in found]
+    listed = server_reads.pages(objects.client, "bindings", labelSelector=selector, namespace=namespace)
+    return [bindings.of(binding).spec.resource for binding in listed]
 
 
 def _planned(

@@ -9,17 +9,17 @@ from engine.plans import drills
 
 def clusters_in(client: Client, as_of: str, chosen: dict[drills.Domain, Sequence[str]]) -> list[str]:
     """Return the clusters of the chosen domains; raises Failure for one without clusters."""
-    found: dict[drills.Place, list[str]] = {}
+    result: dict[drills.Place, list[str]] = {}
     if any(chosen.values()):
-        found = drills.places(server_reads.pages(client, "clusters", asOf=as_of))
+        result = drills.places(server_reads.pages(client, "clusters", asOf=as_of))
     names: list[str] = []
     for domain, places in chosen.items():
         for place in places:
-            if (domain, place) not in found:
-                known = ", ".join(sorted(name for each, name in found if each == domain))
+            if (domain, place) not in result:
+                known = ", ".join(sorted(name for each, name in result if each == domain))
                 raise failures.Failure(
                     f"no cluster is in {domain} {place}",
                     f"there are: {known}" if known else "see: reballast get clusters",
                 )
-            names += found[domain, place]
+            names += result[domain, place]
     return names

@@ -64,9 +64,9 @@ class Subject(options.Server):
         directory = self.data or server_location.default_directory()
         if not self.log and not server_location.find(directory).observes:
             return None
-        place = log_checkpoint.place_of(self.log, self)
+        log_place = log_checkpoint.place_of(self.log, self)
         try:
-            state = asyncio.run(_of_log(place, as_of))
+            state = asyncio.run(_of_log(log_place, as_of))
         except port.LogError as error:
             raise failures.Failure(str(error), "check the log: reballast log verify") from None
         if state is None:
