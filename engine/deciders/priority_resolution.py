@@ -39,14 +39,14 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
         return
     resolved = decisions.PriorityResolved(key=binding.key)
     if claim.schedule_priority is not None:
-        found = priority_classes.resolve(claim.schedule_priority, template, facts)
-        if isinstance(found, priority_classes.Missing):
+        resolution = priority_classes.resolve(claim.schedule_priority, template, facts)
+        if isinstance(resolution, priority_classes.Missing):
             return
         resolved = decisions.PriorityResolved(
             key=binding.key,
-            priority=found.value,
-            preemption_policy=found.preemption_policy,
-            class_name=found.name,
+            priority=resolution.value,
+            preemption_policy=resolution.preemption_policy,
+            class_name=resolution.name,
         )
     if resolved != (binding.rank or decisions.PriorityResolved(key=binding.key)):
         emit.decide(resolved)
@@ -61,5 +61,5 @@ def priority_of(binding: Binding, facts: Facts) -> int:
     source = None if chosen is None else propagation.schedule_priority(chosen.policy.spec)
     if source is None:
         return 0
-    found = priority_classes.resolve(source, template, facts)
-    return 0 if isinstance(found, priority_classes.Missing) else found.value
+    resolution = priority_classes.resolve(source, template, facts)
+    return 0 if isinstance(resolution, priority_classes.Missing) else resolution.value

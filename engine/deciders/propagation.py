@@ -106,9 +106,9 @@ def _fault(
 ) -> str | None:
     """Return None if the policy can be applied, otherwise the reason; it is empty until overall quotas are known."""
     source = schedule_priority(chosen.policy.spec)
-    found = None if source is None else priority_classes.resolve(source, template, facts)
-    if isinstance(found, priority_classes.Missing):
-        return found.reason
+    resolution = None if source is None else priority_classes.resolve(source, template, facts)
+    if isinstance(resolution, priority_classes.Missing):
+        return resolution.reason
     if not facts.overall or binding.declared is None:
         return None
     resource_requests = _size(template, facts).requests

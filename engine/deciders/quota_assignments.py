@@ -53,10 +53,10 @@ class Assignments(Struct, frozen=True):
 
 def read(manifest: objects.Manifest, raw: msgspec.Raw, offset: int) -> Assignments:
     """Return the assignments of a FederatedResourceQuota; of several for one cluster the first counts."""
-    found: dict[str, tuple[int, str]] = {}
+    result: dict[str, tuple[int, str]] = {}
     for index, (cluster, quota) in enumerate(federated_quotas.quotas(raw)):
-        found.setdefault(cluster, (index, hashlib.blake2b(quota, digest_size=_DIGEST_BYTES).hexdigest()))
-    return Assignments(manifest.reference, offset, found)
+        result.setdefault(cluster, (index, hashlib.blake2b(quota, digest_size=_DIGEST_BYTES).hexdigest()))
+    return Assignments(manifest.reference, offset, result)
 
 
 def none(ref: shapes.WorkloadRef) -> Assignments:

@@ -40,12 +40,12 @@ class QuotaLimits:
         if not limited:
             return ()
         per_replica = {_PODS: 1, **dict(amounts)}
-        found: list[tuple[str, int]] = []
+        result: list[tuple[str, int]] = []
         for cluster, left in sorted(limited.items()):
             counts = [left[name] // amount for name, amount in per_replica.items() if name in left]
             if counts:
-                found.append((cluster, min(counts)))
-        return tuple(found)
+                result.append((cluster, min(counts)))
+        return tuple(result)
 
 
 def _units(resource: str, amount: str) -> int:

@@ -45,13 +45,13 @@ def groups_of(binding: Binding, placements: Placements) -> list[Group]:
     )
     if affinity is None or template is None or not template.ref.namespace:
         return []
-    found: list[Group] = []
+    result: list[Group] = []
     for term, is_apart in ((affinity.affinity, False), (affinity.anti_affinity, True)):
         value = None if term is None else template.labels.get(term.group_by_label_key)
         if term is not None and value is not None:
             namespace, label = template.ref.namespace, term.group_by_label_key
-            found.append(Group(keys.group_key(namespace, label, value, apart=is_apart), is_apart))
-    return found
+            result.append(Group(keys.group_key(namespace, label, value, apart=is_apart), is_apart))
+    return result
 
 
 def neighbours(binding: Binding, placements: Placements, shard: ShardState) -> Neighbours:
