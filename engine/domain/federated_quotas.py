@@ -36,7 +36,7 @@ def quotas(manifest: bytes | msgspec.Raw) -> list[tuple[str, bytes]]:
     value: Json = msgspec.json.decode(manifest, type=dict[str, object])
     metadata = object_at(value, "metadata")
     api_version, kind = QUOTA
-    found: list[tuple[str, bytes]] = []
+    result: list[tuple[str, bytes]] = []
     for assignment in objects_at(value, "spec", "staticAssignments"):
         quota: Json = {
             "apiVersion": api_version,
@@ -44,19 +44,19 @@ def quotas(manifest: bytes | msgspec.Raw) -> list[tuple[str, bytes]]:
             "metadata": {"name": metadata.get("name"), "namespace": metadata.get("namespace")},
             "spec": {"hard": object_at(assignment, "hard")},
         }
-        found.append((str(assignment.get("clusterName")), _ENCODE(quota)))
-    return found
+        result.append((str(assignment.get("clusterName")), _ENCODE(quota)))
+    return result
 
 
 def members(reported: Iterable[decisions.MemberStatus]) -> list[Json]:
     """Return ``status.aggregatedStatus``: the quota of each cluster that has reported one."""
-    found: list[Json] = []
+    result: list[Json] = []
     for member in reported:
         status: Json = msgspec.json.decode(member.status or "{}", type=dict[str, object])
         shown = {name: status[name] for name in ("hard", "used") if status.get(name)}
         if shown:
-            found.append({"clusterName": member.cluster, **shown})
-    return found
+            result.append({"clusterName": member.cluster, **shown})
+    return result
 
 
 def object_key(key: str) -> str:

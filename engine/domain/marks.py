@@ -215,10 +215,10 @@ def propagated(metadata: Json, propagation: Propagation) -> Json:
         annotations[_TEMPLATE_UID] = propagation.template_uid
         if propagation.binding_uid:
             annotations[_TEMPLATE_GENERATION] = str(propagation.template_generation)
-    found = [of_work(propagation)]
+    applied = [of_work(propagation)]
     if claim.policy is not None:
-        found.append(of_claim(claim.policy, claim.policy_id))
-    for marks in found:
+        applied.append(of_claim(claim.policy, claim.policy_id))
+    for marks in applied:
         labels |= marks.labels
         annotations |= marks.annotations
     return listed(_merged(metadata, Marks(labels, annotations)))
