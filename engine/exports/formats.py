@@ -47,7 +47,7 @@ def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
 
     Raises ExportError for a line that is no record or does not match its checksum.
     """
-    found: list[tuple[StoredRecord, Record]] = []
+    result: list[tuple[StoredRecord, Record]] = []
     for count, text in enumerate(content.splitlines(), 1):
         try:
             line = msgspec.json.decode(text, type=_Line)
@@ -60,8 +60,8 @@ def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
             raise ExportError(
                 f"line {count} (number {line.number}) is not what was exported: its checksum differs"
             )
-        found.append((records.stored(record, line.offset, line.number), record))
-    return found
+        result.append((records.stored(record, line.offset, line.number), record))
+    return result
 
 
 def _write_lines(path: Path, lines: Sequence[bytes]) -> None:
@@ -108,7 +108,7 @@ def _is_event(record: StoredRecord) -> bool:
 
 def _event(record: StoredRecord) -> dict[str, object]:
     """Return a record as a CloudEvent in structured mode, with its place in the log as extensions."""
-    place: Json = {
+    location: Json = {
         "reballasttopic": record.topic,
         "reballastpartition": record.partition,
         "reballastoffset": record.offset,
@@ -116,13 +116,13 @@ def _event(record: StoredRecord) -> dict[str, object]:
         "reballastkey": record.key,
     }
     if record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED):
-        return {**msgspec.json.decode(record.value, type=dict[str, msgspec.Raw]), **place}
+        return {**msgspec.json.decode(record.value, type=dict[str, msgspec.Raw]), **location}
     attributes = {
         name.removeprefix(envelope.PREFIX): value
         for name, value in record.headers.items()
         if name.startswith(envelope.PREFIX)
     }
-    return {**attributes, "datacontenttype": envelope.JSON, **place, "data": msgspec.Raw(record.value)}
+    return {**attributes, "datacontenttype": envelope.JSON, **location, "data": msgspec.Raw(record.value)}
 
 
 _WRITERS: Final[dict[Format, Callable[[Path, Sequence[StoredRecord]], None]]] = {
