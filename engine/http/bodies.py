@@ -37,7 +37,7 @@ async def read(request: Request, bytes_max: int) -> bytes:
     Raises TooLargeError as soon as the limit is exceeded, StalledError if the client stops sending, and
     ClientDisconnect if it disconnects.
     """
-    found = bytearray()
+    content = bytearray()
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(SILENT_SECONDS) as silence:
@@ -45,11 +45,11 @@ async def read(request: Request, bytes_max: int) -> bytes:
                 message = await request.receive()
                 if message["type"] == "http.disconnect":
                     raise ClientDisconnect
-                found += message.get("body", b"")
-                if len(found) > bytes_max:
+                content += message.get("body", b"")
+                if len(content) > bytes_max:
                     raise TooLargeError(f"the body has more than {bytes_max} bytes")
                 if not message.get("more_body", False):
-                    return bytes(found)
+                    return bytes(content)
                 silence.reschedule(loop.time() + SILENT_SECONDS)
     except TimeoutError:
         raise StalledError(f"no data of the request body arrived for {SILENT_SECONDS:.0f} s") from None

@@ -136,7 +136,7 @@ def _question(question: Question) -> Operation:
     refusals = (400, 404) if named else (400,)
     return {
         "summary": question.summary,
-        "operationId": "get" + "".join(piece.capitalize() for piece in re.findall(r"\w+", question.path)),
+        "operationId": "get" + "".join(part.capitalize() for part in re.findall(r"\w+", question.path)),
         "parameters": [*_path_parameters(question.path), *_parameters(question.query)],
         "responses": _responses(_content(question.gives.__name__), *refusals),
     }

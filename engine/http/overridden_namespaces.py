@@ -26,16 +26,16 @@ class _Template(Struct, frozen=True):
 
 def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
     """Return the namespaces of a cluster by name; one whose overrides cannot be applied stays as it is."""
-    found = agent_queries.namespaces_of(rows, cluster)
+    result = agent_queries.namespaces_of(rows, cluster)
     overrides = selection.Overrides()
-    for (manifest,) in rows.select(_POLICIES) if found else ():
+    for (manifest,) in rows.select(_POLICIES) if result else ():
         overrides.put(selection.KnownOverride(policies.decode(manifest), 0))
     member = agent_queries.cluster(rows, cluster)
     if not overrides or member is None:
-        return found
+        return result
     fleet = Fleet()
     fleet.put(msgspec.convert(cluster_document(member), ClusterManifest, strict=False))
-    return [item._replace(manifest=_overridden(item.manifest, overrides, fleet, cluster)) for item in found]
+    return [item._replace(manifest=_overridden(item.manifest, overrides, fleet, cluster)) for item in result]
 
 
 def _overridden(manifest: Json, overrides: selection.Overrides, fleet: Fleet, cluster: str) -> Json:

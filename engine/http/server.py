@@ -180,8 +180,8 @@ def in_pieces(application: Application) -> Application:
         async def send_divided(message: _Message) -> None:
             body: bytes = message.get("body", b"")
             for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
-                piece = body[start : start + PIECE_BYTES]
-                await send({"type": message["type"], "body": piece, "more_body": True})
+                chunk = body[start : start + PIECE_BYTES]
+                await send({"type": message["type"], "body": chunk, "more_body": True})
                 await asyncio.sleep(0)
             last = (len(body) - 1) // PIECE_BYTES * PIECE_BYTES
             await send(message if last <= 0 else {**message, "body": body[last:]})

@@ -97,9 +97,9 @@ class Services:
         Numbers have gaps, so ``limit`` records may reach beyond the last folded number; those beyond it are left out.
         """
         folded = self.views.folded
-        found = await self.log.read_all(after, min(limit, folded - after))
-        known = [record for record in found if record.number <= folded]
-        return known, known[-1].number if known and len(known) == len(found) else folded
+        records = await self.log.read_all(after, min(limit, folded - after))
+        known = [record for record in records if record.number <= folded]
+        return known, known[-1].number if known and len(known) == len(records) else folded
 
     async def is_more(self, after: int) -> bool:
         """Wait until the views have folded a record after this number; False once the process stops."""

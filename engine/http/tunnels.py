@@ -72,10 +72,10 @@ class Tunnels:
         self._agents[cluster] = send
         try:
             while True:
-                found: tuple[str, Call] | None = None
+                result: tuple[str, Call] | None = None
                 with anyio.move_on_after(QUIET_S):
-                    found = await receive.receive()
-                yield found
+                    result = await receive.receive()
+                yield result
         finally:
             if self._agents.get(cluster) is send:
                 del self._agents[cluster]

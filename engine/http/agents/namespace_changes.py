@@ -30,7 +30,7 @@ class NamespaceChanges:
                 self._last = folded
             elif folded > self._seen:
                 start = self._seen
-                found = await self._reader.peek(lambda rows: changes.between(rows, start, folded, _KIND))
-                self._last = found[-1].number if found else self._last
+                changed = await self._reader.peek(lambda rows: changes.between(rows, start, folded, _KIND))
+                self._last = changed[-1].number if changed else self._last
             self._seen = folded
         return self._last

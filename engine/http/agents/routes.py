@@ -225,14 +225,14 @@ class _Agents:
         return _json(message)
 
     async def namespaces(self, _request: Request, name: str, cluster: Cluster | None) -> Response:
-        found = await self._reader.read(None, lambda rows: overridden_namespaces.of(rows, name))
-        manifests_found = tuple(msgspec.Raw(_encode(each.manifest)) for each in found)
+        propagated = await self._reader.read(None, lambda rows: overridden_namespaces.of(rows, name))
+        manifests_found = tuple(msgspec.Raw(_encode(each.manifest)) for each in propagated)
         keeps_others = cluster is None or bool(cluster.leaving_ms)
         return _json(messages.Namespaces(manifests=manifests_found, keeps_others=keeps_others))
 
     async def reports(self, request: Request, name: str, cluster: Cluster | None) -> Response:
-        said = await _parsed_reports(request)
-        await self._reporting.report(name, said, is_member=cluster is not None)
+        parsed = await _parsed_reports(request)
+        await self._reporting.report(name, parsed, is_member=cluster is not None)
         return _json(_cluster_message(cluster))
 
     async def calls(self, _request: Request, name: str, _cluster: Cluster | None) -> Response:
@@ -248,11 +248,11 @@ class _Agents:
 
     async def _calls(self, name: str) -> AsyncGenerator[bytes]:
         async with aclosing(self._services.tunnels.calls(name)) as calls:
-            async for found in calls:
-                if found is None:
+            async for result in calls:
+                if result is None:
                     yield _encode(messages.Call()) + b"\n"
                     continue
-                number, call = found
+                number, call = result
                 line = messages.Call(
                     id=number,
                     method=call.method,

@@ -188,28 +188,28 @@ def _check_signable(spec: Json, subject: Subject) -> None:
 
 
 def _faults(spec: Json) -> list[Cause]:
-    found: list[Cause] = []
+    errors: list[Cause] = []
     try:
         subject_of(_request(spec))
     except CertificateError as error:
-        found.append(causes.invalid("spec.request", spec.get("request"), str(error)))
+        errors.append(causes.invalid("spec.request", spec.get("request"), str(error)))
     if not list_at(spec, "usages"):
-        found.append(causes.required("spec.usages"))
+        errors.append(causes.required("spec.usages"))
     if not spec.get("signerName"):
-        found.append(causes.required("spec.signerName"))
+        errors.append(causes.required("spec.signerName"))
     elif "/" not in str(spec["signerName"]):
         detail = 'must be a fully qualified domain and path of the form "example.com/signer-name"'
-        found.append(causes.invalid("spec.signerName", spec["signerName"], detail))
+        errors.append(causes.invalid("spec.signerName", spec["signerName"], detail))
     seconds = spec.get("expirationSeconds")
     if isinstance(seconds, int) and seconds < _SECONDS_MIN:
         detail = f"may not specify a duration less than {_SECONDS_MIN} seconds (10 minutes)"
-        found.append(causes.invalid("spec.expirationSeconds", seconds, detail))
-    return found
+        errors.append(causes.invalid("spec.expirationSeconds", seconds, detail))
+    return errors
 
 
 def _decision_faults(decisions: list[Json], known: list[Json]) -> list[Cause]:
     kinds = {str(each.get("type")) for each in decisions}
-    found = [
+    result = [
         causes.forbidden(
             "status.conditions", f'updates may not remove a condition of type "{each.get("type")}"'
         )
@@ -218,13 +218,13 @@ def _decision_faults(decisions: list[Json], known: list[Json]) -> list[Cause]:
     ]
     if len(kinds) == len(_DECISIONS):
         detail = "Approved and Denied conditions are mutually exclusive"
-        found.append(causes.invalid("status.conditions", sorted(kinds), detail))
-    found += [
+        result.append(causes.invalid("status.conditions", sorted(kinds), detail))
+    result += [
         causes.unsupported(f"status.conditions[{index}].status", each.get("status"), ("True",))
         for index, each in enumerate(decisions)
         if each.get("status") != "True"
     ]
-    return found
+    return result
 
 
 def _kinds(status: Json) -> set[str]:

@@ -260,8 +260,8 @@ def json_value(raw: bytes) -> object:
     try:
         return msgspec.json.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        sort = _CutError if _CUT in str(error) else StatusError
-        raise sort(400, "BadRequest", f"the body can't be read as JSON: {error}") from None
+        error_type = _CutError if _CUT in str(error) else StatusError
+        raise error_type(400, "BadRequest", f"the body can't be read as JSON: {error}") from None
 
 
 def json_object(raw: bytes) -> Json:

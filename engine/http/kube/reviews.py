@@ -120,5 +120,5 @@ def _refused(cause: Cause) -> StatusError:
 
 
 def _text(value: Json, name: str) -> str:
-    found = value.get(name)
-    return found if isinstance(found, str) else ""
+    text = value.get(name)
+    return text if isinstance(text, str) else ""

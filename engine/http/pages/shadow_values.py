@@ -58,7 +58,7 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 def shown(report: reports.Report) -> Shown:
     """Return the values of the page."""
-    found = [
+    decisions = [
         (verdict, compared)
         for verdict in reversed(shadow.VERDICTS)
         # A copy: the observer adds to the list meanwhile.
@@ -67,7 +67,7 @@ def shown(report: reports.Report) -> Shown:
     return Shown(
         decisions=report.decisions,
         verdicts=[_verdict(name, count, report.decisions) for name, count in report.verdicts.items()],
-        examples=[_example(verdict, compared) for verdict, compared in found],
+        examples=[_example(verdict, compared) for verdict, compared in decisions],
     )
 
 

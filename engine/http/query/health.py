@@ -82,8 +82,8 @@ def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric
         documents.add_metric([what], count)
     yield documents
     records = CounterMetricFamily("reballast_records", "Records folded, by sort and effect.", labels=["sort"])
-    for sort, count in counts.items():
-        records.add_metric([sort], count)
+    for kind, count in counts.items():
+        records.add_metric([kind], count)
     yield records
 
 

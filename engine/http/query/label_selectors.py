@@ -20,16 +20,16 @@ def parse(text: str) -> LabelSelector:
 
 
 def _requirement(term: str) -> Requirement:
-    if found := _EQUAL.fullmatch(term):
-        key, sign, value = found.groups()
+    if match := _EQUAL.fullmatch(term):
+        key, sign, value = match.groups()
         return Requirement(key=key, operator="NotIn" if sign == "!=" else "In", values=(value,))
-    if found := _SET.fullmatch(term):
-        key, verb, values = found.groups()
+    if match := _SET.fullmatch(term):
+        key, verb, values = match.groups()
         operator = "In" if verb == "in" else "NotIn"
         return Requirement(
             key=key, operator=operator, values=tuple(part.strip() for part in values.split(","))
         )
-    if found := _THERE.fullmatch(term):
-        return Requirement(key=found[2], operator="DoesNotExist" if found[1] else "Exists")
+    if match := _THERE.fullmatch(term):
+        return Requirement(key=match[2], operator="DoesNotExist" if match[1] else "Exists")
     reason = f"{term[:80]!r} is not a label condition"
     raise RefusalError(400, "labelSelector", reason, "write app=web, tier in (gold,silver), or !old")

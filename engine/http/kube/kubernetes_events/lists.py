@@ -60,9 +60,9 @@ class Events:
             with self._services.views.store.reading() as rows:
                 return client_events.named(rows, namespace, name, number)
 
-        found = await anyio.to_thread.run_sync(read)
-        if found is not None:
-            return kubernetes_events.shown(found.document, resource.api_version)
+        event = await anyio.to_thread.run_sync(read)
+        if event is not None:
+            return kubernetes_events.shown(event.document, resource.api_version)
         events, _number = await self.listed(resource, namespace, Fitting(resource, Query(), name))
         return events[0] if events else None
 
@@ -124,9 +124,9 @@ class Events:
     def _timeline(self, namespace: str, fits: Fitting) -> list[int] | None:
         """The newest records about the object of a field selector; None if the selector names no single object."""
         with self._services.views.store.reading() as rows:
-            found = _keys(rows, namespace, fits)
-            numbers = {each for key in found for each in query.newest(rows, key, limit=_OF_ONE_MAX)}
-            return sorted(numbers)[-_OF_ONE_MAX:] if found else None
+            timelines = _keys(rows, namespace, fits)
+            numbers = {each for key in timelines for each in query.newest(rows, key, limit=_OF_ONE_MAX)}
+            return sorted(numbers)[-_OF_ONE_MAX:] if timelines else None
 
     async def _of_clients(self, resource: Resource, namespace: str, fits: Fitting, number: int) -> list[Json]:
         """The Events of clients; only those about one object if a field selector names it."""
@@ -134,17 +134,17 @@ class Events:
 
         def read() -> list[Json]:
             with self._services.views.store.reading() as rows:
-                found = client_events.listed(rows, number, namespace=namespace, involved=involved)
-            return [kubernetes_events.shown(each.document, resource.api_version) for each in found]
+                client_written = client_events.listed(rows, number, namespace=namespace, involved=involved)
+            return [kubernetes_events.shown(each.document, resource.api_version) for each in client_written]
 
         return await anyio.to_thread.run_sync(read)
 
     async def _shown(
         self, resource: Resource, records: Iterable[StoredRecord], *, of_clients: bool = True
     ) -> list[tuple[str, Json]]:
-        found = list(records)
-        written = [each for each in found if of_clients and each.topic == topics.OBSERVATIONS]
-        return await anyio.to_thread.run_sync(self._within, resource.api_version, found, written)
+        shown = list(records)
+        written = [each for each in shown if of_clients and each.topic == topics.OBSERVATIONS]
+        return await anyio.to_thread.run_sync(self._within, resource.api_version, shown, written)
 
     def _within(
         self, api_version: str, records: list[StoredRecord], written: list[StoredRecord]
@@ -155,9 +155,9 @@ class Events:
         """
         with self._services.views.store.reading() as rows:
             occurred = merging.occurred(records, Subjects(rows))
-            found = [("ADDED", merging.event(each, api_version)) for each in occurred]
+            events = [("ADDED", merging.event(each, api_version)) for each in occurred]
             changed = [change for record in written if (change := _change(rows, record)) is not None]
-        return [*found, *((kind, kubernetes_events.shown(value, api_version)) for kind, value in changed)]
+        return [*events, *((kind, kubernetes_events.shown(value, api_version)) for kind, value in changed)]
 
 
 def _change(rows: Rows, record: StoredRecord) -> tuple[str, Json] | None:

@@ -29,8 +29,8 @@ class Occurrence(Struct, frozen=True, kw_only=True):
 def occurred(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurrence]:
     """Derive Events from records, merging repeated ones; ordered by their last occurrence."""
     merged: dict[tuple[str, str, str, str], Occurrence] = {}
-    for record, said in _said(records, subjects):
-        message, involved = said
+    for record, occurrence in _said(records, subjects):
+        message, involved = occurrence
         time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
         identity = (str(involved["kind"]), str(involved["uid"]), message.reason, message.message)
         before = merged.pop(identity, None)
@@ -88,5 +88,5 @@ def _said(records: Iterable[StoredRecord], subjects: Subjects) -> Iterator[tuple
         decoded = codec.decode(record)
         if isinstance(decoded, codec.Decoded):
             for source in sources:
-                for said in source.take(record, decoded.data):
-                    yield record, said
+                for occurrence in source.take(record, decoded.data):
+                    yield record, occurrence

@@ -78,8 +78,8 @@ class Bindings:
                 {need.preserves for need in required.values()},
             ),
         )
-        if found := [text for text, values in conflicts if len(values) > 1]:
-            text = f"Dependency policy conflict detected: {'; '.join(found)}."
+        if texts := [text for text, values in conflicts if len(values) > 1]:
+            text = f"Dependency policy conflict detected: {'; '.join(texts)}."
             message = Message(
                 reason="DependencyPolicyConflict", message=text, reporter=_DISTRIBUTOR, type=WARNING
             )

@@ -50,7 +50,7 @@ def _joined(name: str) -> Message:
 
 def _tainted(data: cluster_decisions.ClusterJudged) -> Message:
     changes = (("added", data.added), ("removed", data.removed))
-    changed = "; ".join(f"{word} {_listed(taints)}" for word, taints in changes if taints)
+    changed = "; ".join(f"{verb} {_listed(taints)}" for verb, taints in changes if taints)
     message = f"Taint cluster succeed: {changed}."
     return Message(reason="TaintClusterSucceed", message=message, reporter=_CONTROLLER)
 

@@ -110,8 +110,8 @@ def _reflected(work: Work) -> Message:
 
 
 def _interpreted(work: Work, *, is_healthy: bool) -> Message:
-    word = "healthy" if is_healthy else "unhealthy"
-    message = f"Interpret health of object({_object(work)}) as {word}."
+    verdict = "healthy" if is_healthy else "unhealthy"
+    message = f"Interpret health of object({_object(work)}) as {verdict}."
     return Message(reason="InterpretHealthSucceed", message=message, reporter=_STATUS)
 
 

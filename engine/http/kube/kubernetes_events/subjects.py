@@ -35,8 +35,8 @@ class Subjects:
     def binding(self, key: str, record: StoredRecord) -> Binding | None:
         """Return the binding that a record is about; None if it does not exist, or was created after the record."""
         if key not in self._bindings:
-            found = self._rows.select(_BINDING, (key,))
-            self._bindings[key] = bindings.decode(found[0][0]) if found else None
+            selected = self._rows.select(_BINDING, (key,))
+            self._bindings[key] = bindings.decode(selected[0][0]) if selected else None
         binding = self._bindings[key]
         return None if binding is None or _time_ms(record) < binding.created_ms else binding
 
@@ -44,16 +44,16 @@ class Subjects:
         """Return the work of a binding in a cluster that a record is about, like ``binding``."""
         where = (keys.cluster_key(cluster), key)
         if where not in self._works:
-            found = self._rows.select(_WORK, where)
-            self._works[where] = works.decode(found[0][0]) if found else None
+            selected = self._rows.select(_WORK, where)
+            self._works[where] = works.decode(selected[0][0]) if selected else None
         work = self._works[where]
         return None if work is None or _time_ms(record) < work.created_ms else work
 
     def cluster(self, name: str, record: StoredRecord) -> Cluster | None:
         """Return the cluster that a record is about, like ``binding``."""
         if name not in self._clusters:
-            found = self._rows.select(_CLUSTER, (keys.cluster_key(name),))
-            self._clusters[name] = clusters.decode(found[0][0]) if found else None
+            selected = self._rows.select(_CLUSTER, (keys.cluster_key(name),))
+            self._clusters[name] = clusters.decode(selected[0][0]) if selected else None
         cluster = self._clusters[name]
         return None if cluster is None or _time_ms(record) < cluster.head.created_ms else cluster
 
@@ -62,13 +62,13 @@ class Subjects:
         if not key.startswith(_QUOTAS):
             return None
         if key not in self._quotas:
-            found = object_tables.get(self._rows, _QUOTA, *keys.split(key.removeprefix(_QUOTAS)))
-            self._quotas[key] = None if found is None else object_at(found, "metadata")
+            document = object_tables.get(self._rows, _QUOTA, *keys.split(key.removeprefix(_QUOTAS)))
+            self._quotas[key] = None if document is None else object_at(document, "metadata")
         metadata = self._quotas[key]
         if metadata is None or _time_ms(record) < times.from_text(str(metadata["creationTimestamp"])):
             return None
-        place = (str(metadata["namespace"]), str(metadata["name"]), str(metadata["uid"]))
-        return _reference(_QUOTA.api_version, _QUOTA.kind, *place)
+        identity = (str(metadata["namespace"]), str(metadata["name"]), str(metadata["uid"]))
+        return _reference(_QUOTA.api_version, _QUOTA.kind, *identity)
 
 
 def of_binding(binding: Binding) -> Json:

@@ -200,20 +200,20 @@ class MemberApis:
 
     async def figures(self, resource: Resource, namespace: str, fits: Fitting) -> list[Json]:
         """Resource use in all members of this process that respond; a cluster that has left is no member."""
-        found: list[Json] = []
+        result: list[Json] = []
         members = self._members
         if members is None:
-            return found
+            return result
         for name in members.names():
             if not members.state_of(name).joined:
                 continue
             try:
                 await self._meet_faults(members.state_of(name))
                 self._api(members, name)
-                found.extend((await self._planes[name].listed(resource, namespace, fits)).items)
+                result.extend((await self._planes[name].listed(resource, namespace, fits)).items)
             except status_objects.StatusError:
                 continue  # this member does not respond; report the others
-        return found
+        return result
 
 
 def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:

@@ -38,9 +38,9 @@ def of(state: MemberState, ref: shapes.WorkloadRef, live: Json, options: Json, n
     is_orphaning = policy == _ORPHAN or options.get("orphanDependents") is True
     is_managed = unmanaged.managed(state, key) is not None
     owned = garbage_collection.dependents(state, key, uid)
-    found: list[clusters.MemberWrite] = []
+    result: list[clusters.MemberWrite] = []
     if is_orphaning:
-        found += [garbage_collection.without(cluster, each, uid) for each in owned]
+        result += [garbage_collection.without(cluster, each, uid) for each in owned]
     finalizers = list_at(metadata, "finalizers")
     if owned and policy == _FOREGROUND and garbage_collection.FOREGROUND not in finalizers:
         finalizers = [*finalizers, garbage_collection.FOREGROUND]
@@ -53,7 +53,7 @@ def of(state: MemberState, ref: shapes.WorkloadRef, live: Json, options: Json, n
                 {**live, "metadata": {**metadata, "finalizers": finalizers}}, now_ms
             )
             item = state.unmanaged.get(key)
-            found.append(object_edits.written(cluster, item, marked, has_status=False))
-        return Deletion(found, is_final=False, is_managed=False, warning=warning)
-    found.append(clusters.MemberObjectDeleted(name=cluster, object=ref, orphans=is_orphaning))
-    return Deletion(found, is_final=True, is_managed=is_managed, warning=warning)
+            result.append(object_edits.written(cluster, item, marked, has_status=False))
+        return Deletion(result, is_final=False, is_managed=False, warning=warning)
+    result.append(clusters.MemberObjectDeleted(name=cluster, object=ref, orphans=is_orphaning))
+    return Deletion(result, is_final=True, is_managed=is_managed, warning=warning)

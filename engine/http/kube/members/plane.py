@@ -112,8 +112,8 @@ class MemberPlane(SnapshotPlane):
         began_ms = await self._began_ms()
         of_system = system_objects.of_kind(self.state(), resource.qualified, began_ms)
         # Built-in objects come first, so that written or propagated objects of the same name replace them.
-        found = [self._shown(resource, value) for value in of_system]
-        return [*found, *await self._own_objects(resource, began_ms)]
+        shown = [self._shown(resource, value) for value in of_system]
+        return [*shown, *await self._own_objects(resource, began_ms)]
 
     async def _own_objects(self, resource: Resource, began_ms: int) -> Iterable[Json]:
         state = self.state()
@@ -123,8 +123,8 @@ class MemberPlane(SnapshotPlane):
             case "namespaces":
                 written = await self._workloads(state, resource)
                 propagated = await self._read(lambda rows: overridden_namespaces.of(rows, self._name))
-                found = [api_objects.PropagatedNamespace(*item) for item in propagated]
-                return api_objects.namespaces(state, began_ms, written, found)
+                namespaces = [api_objects.PropagatedNamespace(*item) for item in propagated]
+                return api_objects.namespaces(state, began_ms, written, namespaces)
             case "pods":
                 return await self._all_pods(state)
             case "services" | "endpoints" | "endpointslices.discovery.k8s.io":
@@ -209,15 +209,15 @@ class MemberPlane(SnapshotPlane):
         versions_run = {each.key: each.known for each in workloads if not each.preserved}
 
         def query(rows: Rows) -> dict[str, agent_queries.Placed]:
-            found = {key: agent_queries.placed(rows, self._name, key) for key in versions_run}
-            return {key: placed for key, placed in found.items() if placed is not None}
+            result = {key: agent_queries.placed(rows, self._name, key) for key in versions_run}
+            return {key: placed for key, placed in result.items() if placed is not None}
 
         placed = await self._read(query)
         # The member may know a work before the views do.
         if any(key not in placed or placed[key].version < known for key, known in versions_run.items()):
             await self._services.catch_up()
             placed = await self._read(query)
-        return {key: found.propagation for key, found in placed.items()}
+        return {key: result.propagation for key, result in placed.items()}
 
     async def _read(self, query: Callable[[Rows], _Answer]) -> _Answer:
         def read() -> _Answer:

@@ -48,16 +48,16 @@ class _Found(SnapshotPlane):
     ) -> Json | None:
         """One object; if several clusters have one of this name, that of the first cluster."""
         del is_fresh
-        _number, found = await self.snapshot(resource)
-        named = sorted(key for key in found.items if key[:2] == (namespace, name))
-        return found.items[named[0]][1] if named else None
+        _number, taken = await self.snapshot(resource)
+        named = sorted(key for key in taken.items if key[:2] == (namespace, name))
+        return taken.items[named[0]][1] if named else None
 
     async def _objects(self, resource: Resource) -> Iterable[Json]:
         registries = await self._plane.read(Registries)
         api_path = ApiPath(group=resource.group, version=resource.version, plural=resource.plural)
-        found = [value for _, value in await registries.found(self._members, api_path, lambda _: True)]
-        self._versions[resource.qualified] = {self._key(value): _version(value) for value in found}
-        return [without_version(value) for value in found]
+        values = [value for _, value in await registries.found(self._members, api_path, lambda _: True)]
+        self._versions[resource.qualified] = {self._key(value): _version(value) for value in values}
+        return [without_version(value) for value in values]
 
     def version(self, resource: Resource, value: Json) -> str:
         """The resourceVersion that an object just read has in its cluster."""

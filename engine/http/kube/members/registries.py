@@ -61,7 +61,7 @@ class Registries:
 
         Members that do not respond are left out.
         """
-        found: list[tuple[str, Json]] = []
+        result: list[tuple[str, Json]] = []
         for cluster in self._clusters.names():
             plane = members.plane(cluster)
             resource = None if plane is None else await plane.resource(api_path)
@@ -72,8 +72,8 @@ class Registries:
                 items = (await plane.listed(resource, api_path.namespace, fits)).items
             except StatusError:
                 continue
-            found += [(cluster, _from(cluster, each)) for each in items if _is_in(each, scopes)]
-        return found
+            result += [(cluster, _from(cluster, each)) for each in items if _is_in(each, scopes)]
+        return result
 
     def _scopes(self, cluster: str, resource: Resource) -> set[str]:
         """Return the namespaces of a cluster in which objects of a kind are found; an empty text means all."""

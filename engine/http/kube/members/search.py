@@ -45,8 +45,8 @@ class Search:
         if kind is None:
             raise status_objects.no_such_path()
         query = requests.query(request)
-        found = await registries.found(self._members, inner, Fitting(kind, query, inner.name))
+        hits = await registries.found(self._members, inner, Fitting(kind, query, inner.name))
         form = rendering.form(request.headers.get("accept", ""), query.include)
         metadata: Json = {"resourceVersion": str(self._plane.last_number())}
-        items = [value for _, value in found]
+        items = [value for _, value in hits]
         return rendering.answer(rendering.many(kind, items, form, self._clock_ms(), metadata))

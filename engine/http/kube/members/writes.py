@@ -104,8 +104,10 @@ class MemberWrites:
         """Handle POST of an Eviction: delete a pod, unless a PodDisruptionBudget does not allow it."""
         options = await requests.options(request)
         async with self._lock:
-            found = lists.find_pod(self._plane.state(), api_path.namespace, api_path.name)
-            if found is not None and not disruption_budgets.allows(self._plane.state(), found.workload):
+            found_pod = lists.find_pod(self._plane.state(), api_path.namespace, api_path.name)
+            if found_pod is not None and not disruption_budgets.allows(
+                self._plane.state(), found_pod.workload
+            ):
                 message = "Cannot evict pod as it would violate the pod's disruption budget."
                 raise StatusError(429, "TooManyRequests", message)
             dry_run = requests.query(request).dry_run or options.get("dryRun") == ["All"]
@@ -205,10 +207,10 @@ class MemberWrites:
 
     def _replica(self, namespace: str, name: str) -> clusters.MemberPodDeleted | None:
         """Return the event that deletes a running or waiting pod of a workload; None for other pods."""
-        found = lists.find_pod(self._plane.state(), namespace, name)
-        if found is None:
+        found_pod = lists.find_pod(self._plane.state(), namespace, name)
+        if found_pod is None:
             return None
-        return clusters.MemberPodDeleted(name=self._name, owner=found.workload.ref, slot=found.slot)
+        return clusters.MemberPodDeleted(name=self._name, owner=found_pod.workload.ref, slot=found_pod.slot)
 
     def _check_writable(self, resource: Resource, namespace: str, name: str, live: Json | None) -> None:
         """Raise StatusError (403) for objects that the simulation derives."""
