@@ -26,16 +26,18 @@ class TolerationSeconds(Struct, frozen=True, kw_only=True):
 def with_tolerations(spec: Json, seconds: TolerationSeconds) -> Json:
     """Return a policy spec with a toleration added for each taint that its own tolerations do not mention."""
     placement = as_object(spec.get("placement", {}))
-    given = None if placement is None else as_list(placement.get("clusterTolerations", []))
-    if placement is None or given is None:
+    tolerations = None if placement is None else as_list(placement.get("clusterTolerations", []))
+    if placement is None or tolerations is None:
         return spec
     wanted = {NOT_READY: seconds.not_ready, UNREACHABLE: seconds.unreachable}
     added: list[object] = [
         {"key": key, "operator": "Exists", "effect": vocabulary.NO_EXECUTE, "tolerationSeconds": count}
         for key, count in wanted.items()
-        if count is not None and not any(_speaks_of(each, key) for each in objects_at(given))
+        if count is not None and not any(_speaks_of(each, key) for each in objects_at(tolerations))
     ]
-    return {**spec, "placement": {**placement, "clusterTolerations": [*given, *added]}} if added else spec
+    return (
+        {**spec, "placement": {**placement, "clusterTolerations": [*tolerations, *added]}} if added else spec
+    )
 
 
 def _speaks_of(toleration: Json, key: str) -> bool:

@@ -70,8 +70,8 @@ def rule_causes(value: Json, old: Json | None) -> list[Cause]:
 
 def denial(found: Iterable[Cause]) -> str:
     """Return errors as one line in the wording of a webhook; empty if there are none."""
-    words = [cause.text if cause.field else cause.message for cause in found]
-    return f"[{', '.join(words)}]" if len(words) > 1 else "".join(words)
+    texts = [cause.text if cause.field else cause.message for cause in found]
+    return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
 
 
 def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
@@ -133,21 +133,21 @@ def _overrides(spec: Json) -> Iterator[Cause]:
     overriders = object_at(spec, "overriders")
     if any(overriders.values()) and rules is not None:
         yield causes.invalid("spec.overriders", overriders, "overrideRules and overriders can't co-exist")
-    for place, rule in enumerate(objects_at(rules)):
-        yield from _overriders(object_at(rule, "overriders"), f"spec.overrideRules[{place}].overriders")
+    for index, rule in enumerate(objects_at(rules)):
+        yield from _overriders(object_at(rule, "overriders"), f"spec.overrideRules[{index}].overriders")
 
 
 def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
-    for place, each in enumerate(objects_at(overriders, "labelsOverrider")):
+    for index, each in enumerate(objects_at(overriders, "labelsOverrider")):
         labels = object_at(each, "value")
-        where = f"{path}.labelsOverrider[{place}].value"
+        where = f"{path}.labelsOverrider[{index}].value"
         texts = {name: str(label) for name, label in labels.items()}
         yield from causes.of_faults(names.label_faults(texts, where), {})
-    for place, each in enumerate(objects_at(overriders, "imageOverrider")):
+    for index, each in enumerate(objects_at(overriders, "imageOverrider")):
         pointer = at(each, "predicate", "path")
-        yield from _pointer(pointer, f"{path}.imageOverrider[{place}].predicate.path")
-    for place, each in enumerate(objects_at(overriders, "fieldOverrider")):
-        where = f"{path}.fieldOverrider[{place}]"
+        yield from _pointer(pointer, f"{path}.imageOverrider[{index}].predicate.path")
+    for index, each in enumerate(objects_at(overriders, "fieldOverrider")):
+        where = f"{path}.fieldOverrider[{index}]"
         if each.get("yaml") and each.get("json"):
             yield causes.invalid(
                 where, each, "FieldOverrider has both YAML and JSON set. Only one is allowed"
@@ -173,18 +173,18 @@ def _schedules(rules: list[Json]) -> Iterator[Cause]:
 
 
 def _repeated_taints(taints: list[Json]) -> Iterator[Cause]:
-    for place in _repeated(taints):
-        key, effect = taints[place].get("key"), taints[place].get("effect")
-        yield causes.duplicate(f"spec.taints[{place}]", f"taint({key}:{effect}) already exist")
+    for index in _repeated(taints):
+        key, effect = taints[index].get("key"), taints[index].get("effect")
+        yield causes.duplicate(f"spec.taints[{index}]", f"taint({key}:{effect}) already exist")
 
 
 def _repeated(taints: list[Json]) -> Iterator[int]:
     """Yield the indexes of taints that repeat an earlier (key, effect)."""
     seen: set[bytes] = set()
-    for place, taint in enumerate(taints):
+    for index, taint in enumerate(taints):
         identity = msgspec.json.encode([taint.get("key"), taint.get("effect")], order="sorted")
         if identity in seen:
-            yield place
+            yield index
         seen.add(identity)
 
 
@@ -199,8 +199,8 @@ def _quota(spec: Json) -> Iterator[Cause]:
             yield causes.invalid(f"spec.overall[{name}]", amount, "is no quantity, or is assigned none")
         elif most < sum(size for size in sizes if size is not None):
             yield causes.invalid(f"spec.overall[{name}]", amount, "overall is less than assignments")
-    for place, each in enumerate(assignments):
-        path = f"spec.staticAssignments[{place}]"
+    for index, each in enumerate(assignments):
+        path = f"spec.staticAssignments[{index}]"
         name = str(each.get("clusterName", ""))
         if reason := _cluster_name_fault(name):
             yield causes.invalid(f"{path}.clusterName", name, reason)
@@ -218,9 +218,9 @@ def _cluster(value: Json) -> Iterator[Cause]:
     if not spec.get("syncMode"):
         yield causes.required("spec.syncMode")
     for field in ("secretRef", "impersonatorSecretRef"):
-        held = as_object(spec.get(field))
+        fields = as_object(spec.get(field))
         for part in ("namespace", "name"):
-            if held is not None and not held.get(part):
+            if fields is not None and not fields.get(part):
                 yield causes.required(f"spec.{field}.{part}")
     proxy = spec.get("proxyURL")
     if isinstance(proxy, str) and proxy and not proxy.startswith(("http://", "https://", "socks5://")):
@@ -229,8 +229,8 @@ def _cluster(value: Json) -> Iterator[Cause]:
             "spec.proxyURL", proxy, f'unsupported scheme "{scheme}", must be http, https, or socks5'
         )
     taints = objects_at(spec, "taints")
-    for place in _repeated(taints):
-        yield causes.duplicate(f"spec.taints[{place}]", taints[place])
+    for index in _repeated(taints):
+        yield causes.duplicate(f"spec.taints[{index}]", taints[index])
 
 
 def _cluster_name_fault(name: str) -> str:
