@@ -70,10 +70,10 @@ def _stateful_set(spec: Json) -> Json:
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
     }
     strategy = _strategy(spec.get("updateStrategy"), {"partition": 0})
-    found = {**head, **spec, "updateStrategy": strategy}
+    result = {**head, **spec, "updateStrategy": strategy}
     if "volumeClaimTemplates" in spec:
-        found["volumeClaimTemplates"] = _each(spec["volumeClaimTemplates"], _claim_template)
-    return _with_template(found)
+        result["volumeClaimTemplates"] = _each(spec["volumeClaimTemplates"], _claim_template)
+    return _with_template(result)
 
 
 def _claim_template(value: Json) -> Json:
@@ -123,9 +123,9 @@ def _service(spec: Json) -> Json:
         head.pop("internalTrafficPolicy")
     if spec.get("type") in ("LoadBalancer", "NodePort"):
         head["externalTrafficPolicy"] = "Cluster"
-    found = {**head, **spec}
+    result = {**head, **spec}
     if as_list(spec.get("ports")) is not None:
-        found["ports"] = _each(
+        result["ports"] = _each(
             spec["ports"],
             lambda port: {
                 "protocol": "TCP",
@@ -133,7 +133,7 @@ def _service(spec: Json) -> Json:
                 "targetPort": port.get("targetPort") or port.get("port"),
             },
         )
-    return found
+    return result
 
 
 def _claim(spec: Json) -> Json:
@@ -141,14 +141,14 @@ def _claim(spec: Json) -> Json:
 
 
 def _autoscaler(spec: Json) -> Json:
-    found = {"minReplicas": 1, **spec}
-    return found if found.get("metrics") else {**found, "metrics": list(_METRICS)}
+    result = {"minReplicas": 1, **spec}
+    return result if result.get("metrics") else {**result, "metrics": list(_METRICS)}
 
 
 def _volume_of_cluster(spec: Json) -> Json:
-    found = {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem", **spec}
-    held = as_object(spec.get("hostPath"))
-    return found if held is None else {**found, "hostPath": {"type": "", **held}}
+    result = {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem", **spec}
+    fields = as_object(spec.get("hostPath"))
+    return result if fields is None else {**result, "hostPath": {"type": "", **fields}}
 
 
 def _network_policy(spec: Json) -> Json:
@@ -226,10 +226,10 @@ def _subject(subject: Json) -> Json:
 
 def _strategy(value: object, rolling: Json) -> Json:
     strategy = object_at(value)
-    found = {"type": "RollingUpdate", **strategy}
-    if found["type"] == "RollingUpdate":
-        found["rollingUpdate"] = {**rolling, **object_at(strategy, "rollingUpdate")}
-    return found
+    result = {"type": "RollingUpdate", **strategy}
+    if result["type"] == "RollingUpdate":
+        result["rollingUpdate"] = {**rolling, **object_at(strategy, "rollingUpdate")}
+    return result
 
 
 def _with_template(spec: Json) -> Json:
@@ -241,43 +241,43 @@ def _with_template(spec: Json) -> Json:
 
 
 def _pod(spec: Json) -> Json:
-    found = {**_POD, **spec}
+    result = {**_POD, **spec}
     if name := spec.get("serviceAccountName"):
-        found.setdefault("serviceAccount", name)
+        result.setdefault("serviceAccount", name)
     for field in ("containers", "initContainers"):
         if field in spec:
-            found[field] = _each(spec[field], _container)
+            result[field] = _each(spec[field], _container)
     if "volumes" in spec:
-        found["volumes"] = _each(spec["volumes"], _volume)
-    return found
+        result["volumes"] = _each(spec["volumes"], _volume)
+    return result
 
 
 def _container(value: Json) -> Json:
-    found = {**_CONTAINER, "imagePullPolicy": _pull_policy(value.get("image")), **value}
+    result = {**_CONTAINER, "imagePullPolicy": _pull_policy(value.get("image")), **value}
     if "ports" in value:
-        found["ports"] = _each(value["ports"], lambda port: {"protocol": "TCP", **port})
+        result["ports"] = _each(value["ports"], lambda port: {"protocol": "TCP", **port})
     for name in _PROBES:
         probe = as_object(value.get(name))
         if probe is not None:
-            found[name] = _probe(probe)
+            result[name] = _probe(probe)
     if "env" in value:
-        found["env"] = _each(value["env"], _variable)
+        result["env"] = _each(value["env"], _variable)
     resources = as_object(value.get("resources"))
     limits = as_object((resources or {}).get("limits"))
     if resources is not None and limits is not None:
-        found["resources"] = {
+        result["resources"] = {
             **resources,
             "requests": {**limits, **object_at(resources, "requests")},
         }
-    return found
+    return result
 
 
 def _probe(probe: Json) -> Json:
-    found = {**_PROBE, **probe}
+    result = {**_PROBE, **probe}
     asked = as_object(probe.get("httpGet"))
     if asked is not None:
-        found["httpGet"] = {"path": "/", "scheme": "HTTP", **asked}
-    return found
+        result["httpGet"] = {"path": "/", "scheme": "HTTP", **asked}
+    return result
 
 
 def _variable(value: Json) -> Json:
@@ -289,9 +289,9 @@ def _variable(value: Json) -> Json:
 
 
 def _volume(value: Json) -> Json:
-    found = dict(value)
+    result = dict(value)
     if not value.keys() - {"name"}:
-        found["emptyDir"] = {}
+        result["emptyDir"] = {}
     for name, default in (
         ("configMap", {"defaultMode": _MODE}),
         ("secret", {"defaultMode": _MODE}),
@@ -299,10 +299,10 @@ def _volume(value: Json) -> Json:
         ("downwardAPI", {"defaultMode": _MODE}),
         ("hostPath", {"type": ""}),
     ):
-        held = as_object(value.get(name))
-        if held is not None:
-            found[name] = {**default, **held}
-    return found
+        fields = as_object(value.get(name))
+        if fields is not None:
+            result[name] = {**default, **fields}
+    return result
 
 
 def _pull_policy(image: object) -> str:
@@ -318,7 +318,7 @@ def _each(value: object, fill: Callable[[Json], Json]) -> object:
     items = as_list(value)
     if items is None:
         return value
-    return [item if (held := as_object(item)) is None else fill(held) for item in items]
+    return [item if (fields := as_object(item)) is None else fill(fields) for item in items]
 
 
 _WHOLE: Final[Mapping[str, Callable[[Json], Json]]] = {

@@ -21,20 +21,20 @@ def without_former(before: Json | None, value: Json) -> Json:
     if before is None or (value.get("apiVersion"), value.get("kind")) != _SERVICE:
         return value
     old, new = object_at(before, "spec"), object_at(value, "spec")
-    sort = new.get("type") or "ClusterIP"
-    if sort == old.get("type"):
+    type_name = new.get("type") or "ClusterIP"
+    if type_name == old.get("type"):
         return value
     former: tuple[str, ...] = ()
-    if sort == _EXTERNAL:
+    if type_name == _EXTERNAL:
         former += _OF_ADDRESSES
-    if sort not in _WITH_NODE_PORTS:
+    if type_name not in _WITH_NODE_PORTS:
         former += _OF_NODE_PORTS
-    if sort != "LoadBalancer":
+    if type_name != "LoadBalancer":
         former += _OF_BALANCERS
     spec = {
         name: item for name, item in new.items() if name not in former or name not in old or item != old[name]
     }
-    if sort not in _WITH_NODE_PORTS and (ports := as_list(spec.get("ports"))):
+    if type_name not in _WITH_NODE_PORTS and (ports := as_list(spec.get("ports"))):
         former_ports = list_at(old, "ports")
         assigned = [port.get("nodePort") for each in former_ports if (port := as_object(each)) is not None]
         spec["ports"] = [_without_node_port(port, assigned) for port in ports]

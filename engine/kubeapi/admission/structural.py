@@ -27,8 +27,8 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 def defaulted(value: Json, schema: Json) -> Json:
     """Return the object with the defaults of its schema; the same object if it needs none."""
     head = {name: item for name, item in value.items() if name in _HEAD}
-    found = object_at(_defaulted(value, schema))
-    return value if found is value else {**found, **head}
+    result = object_at(_defaulted(value, schema))
+    return value if result is value else {**result, **head}
 
 
 def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
@@ -46,33 +46,33 @@ def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
 
 
 def _defaulted(value: object, schema: Json) -> object:
-    held, items = as_object(value), as_list(value)
-    if held is not None:
-        return _object_defaulted(held, schema)
+    fields, items = as_object(value), as_list(value)
+    if fields is not None:
+        return _object_defaulted(fields, schema)
     below = as_object(schema.get("items"))
     if items is None or below is None:
         return value
-    found = [_defaulted(item, below) for item in items]
-    return value if all(one is two for one, two in zip(items, found, strict=True)) else found
+    result = [_defaulted(item, below) for item in items]
+    return value if all(one is two for one, two in zip(items, result, strict=True)) else result
 
 
 def _object_defaulted(held: Json, schema: Json) -> Json:
-    found = dict(held)
+    result = dict(held)
     for name, each in object_at(schema, "properties").items():
         below = object_at(each)
-        is_missing = found.get(name) is None and below.get("nullable") is not True
+        is_missing = result.get(name) is None and below.get("nullable") is not True
         if is_missing and "default" in below:
             # Shared with the schema, not copied: callers must not change the object in place.
-            found[name] = below["default"]
-        elif is_missing and name in found:
-            del found[name]
-        if found.get(name) is not None:
-            found[name] = _defaulted(found[name], below)
+            result[name] = below["default"]
+        elif is_missing and name in result:
+            del result[name]
+        if result.get(name) is not None:
+            result[name] = _defaulted(result[name], below)
     others = as_object(schema.get("additionalProperties"))
     if others is not None:
-        found = {name: _defaulted(item, others) for name, item in found.items()}
-    is_same = found.keys() == held.keys() and all(found[name] is item for name, item in held.items())
-    return held if is_same else found
+        result = {name: _defaulted(item, others) for name, item in result.items()}
+    is_same = result.keys() == held.keys() and all(result[name] is item for name, item in held.items())
+    return held if is_same else result
 
 
 def _faults(value: object, schema: Json, path: str) -> Iterator[Cause]:
@@ -96,8 +96,8 @@ def _faults(value: object, schema: Json, path: str) -> Iterator[Cause]:
         yield from _of_number(value, schema, path)
     elif (items := as_list(value)) is not None:
         yield from _of_list(items, schema, path)
-    elif (held := as_object(value)) is not None:
-        yield from _of_object(held, schema, path)
+    elif (fields := as_object(value)) is not None:
+        yield from _of_object(fields, schema, path)
 
 
 def _of_object(held: Json, schema: Json, path: str) -> Iterator[Cause]:
@@ -125,8 +125,8 @@ def _of_list(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
     if isinstance(least, int) and len(items) < least:
         yield causes.invalid(path, len(items), f"{path} in body should have at least {least} items")
     below = object_at(schema, "items")
-    for place, item in enumerate(items):
-        yield from _faults(item, below, f"{path}[{place}]")
+    for index, item in enumerate(items):
+        yield from _faults(item, below, f"{path}[{index}]")
     yield from _repeated(items, schema, path)
 
 
@@ -136,12 +136,12 @@ def _repeated(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
     if sort not in ("map", "set"):
         return
     seen: set[bytes] = set()
-    for place, item in enumerate(items):
-        held = object_at(item)
-        shown = {key: held[key] for key in keys if key in held} if sort == "map" else item
+    for index, item in enumerate(items):
+        fields = object_at(item)
+        shown = {key: fields[key] for key in keys if key in fields} if sort == "map" else item
         identity = msgspec.json.encode(shown, order="sorted")
         if identity in seen:
-            yield causes.duplicate(f"{path}[{place}]", shown)
+            yield causes.duplicate(f"{path}[{index}]", shown)
         seen.add(identity)
 
 
@@ -158,13 +158,13 @@ def _of_number(value: float, schema: Json, path: str) -> Iterator[Cause]:
     if isinstance(least, int | float):
         is_excluded = schema.get("exclusiveMinimum") is True
         if value < least or (is_excluded and value == least):
-            words = "greater than" if is_excluded else "greater than or equal to"
-            yield causes.invalid(path, value, f"{path} in body should be {words} {least}")
+            comparison = "greater than" if is_excluded else "greater than or equal to"
+            yield causes.invalid(path, value, f"{path} in body should be {comparison} {least}")
     if isinstance(most, int | float):
         is_excluded = schema.get("exclusiveMaximum") is True
         if value > most or (is_excluded and value == most):
-            words = "less than" if is_excluded else "less than or equal to"
-            yield causes.invalid(path, value, f"{path} in body should be {words} {most}")
+            comparison = "less than" if is_excluded else "less than or equal to"
+            yield causes.invalid(path, value, f"{path} in body should be {comparison} {most}")
     step = schema.get("multipleOf")
     if isinstance(step, int | float) and step and value % step:
         yield causes.invalid(path, value, f"{path} in body should be a multiple of {step}")

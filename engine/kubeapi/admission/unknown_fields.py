@@ -16,26 +16,26 @@ def unknown_fields(value: object, schema: Schema) -> list[str]:
 
 def _unknown(value: object, schema: Schema) -> list[str]:
     """Return paths relative to the value; paths are built on the way back, as most objects have no unknown field."""
-    found: list[str] = []
-    held, items = as_object(value), as_list(value)
-    if held is not None and isinstance(schema, Fields | MapOf):
-        for name, item in held.items():
+    result: list[str] = []
+    fields, items = as_object(value), as_list(value)
+    if fields is not None and isinstance(schema, Fields | MapOf):
+        for name, item in fields.items():
             if isinstance(schema, Fields) and name not in schema.fields:
                 if not schema.open:
-                    found.append(f".{name}")
+                    result.append(f".{name}")
             elif has_parts(item) and (below := _unknown(item, schema_below(schema, name))):
-                found += [f".{name}{path}" for path in below]
+                result += [f".{name}{path}" for path in below]
     elif items is not None and isinstance(schema, ListOf):
         item_schema = resolved(schema.item)
-        for place, item in enumerate(items):
-            found += [f"[{place}]{path}" for path in _unknown(item, item_schema)]
-    return found
+        for index, item in enumerate(items):
+            result += [f"[{index}]{path}" for path in _unknown(item, item_schema)]
+    return result
 
 
 def pruned(value: Json, schema: Schema) -> Json:
     """Return the object without the fields that the schema does not define."""
-    found = _pruned(value, resolved(schema))
-    return object_at(found)
+    result = _pruned(value, resolved(schema))
+    return object_at(result)
 
 
 def message(path: str) -> str:
@@ -44,11 +44,11 @@ def message(path: str) -> str:
 
 
 def _pruned(value: object, schema: Schema) -> object:
-    held, items = as_object(value), as_list(value)
-    if held is not None and isinstance(schema, Fields | MapOf):
+    fields, items = as_object(value), as_list(value)
+    if fields is not None and isinstance(schema, Fields | MapOf):
         return {
             name: _pruned(item, schema_below(schema, name))
-            for name, item in held.items()
+            for name, item in fields.items()
             if not isinstance(schema, Fields) or schema.open or name in schema.fields
         }
     if items is not None and isinstance(schema, ListOf):

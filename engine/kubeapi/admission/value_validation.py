@@ -31,10 +31,10 @@ _SERVERS: Final = ("apiVersion", "kind", "metadata", "status")
 
 def faults(value: Json, schema: Schema) -> list[Cause]:
     """Return the errors of an object's values: missing fields first, then in field order."""
-    found = resolved(schema)
-    if not isinstance(found, Fields):
+    type_schema = resolved(schema)
+    if not isinstance(type_schema, Fields):
         return []
-    wanted = {name: field for name, field in found.fields.items() if name not in _SERVERS}
+    wanted = {name: field for name, field in type_schema.fields.items() if name not in _SERVERS}
     missing = [
         causes.required(name) for name, field in wanted.items() if field.required and name not in value
     ]
@@ -48,25 +48,25 @@ def faults(value: Json, schema: Schema) -> list[Cause]:
 
 
 def _faults(value: object, schema: Schema, path: str) -> Iterator[Cause]:
-    found, held, items = resolved(schema), as_object(value), as_list(value)
-    match found:
-        case Fields() | MapOf() if held is None:
+    type_schema, fields, items = resolved(schema), as_object(value), as_list(value)
+    match type_schema:
+        case Fields() | MapOf() if fields is None:
             yield _mistyped(value, path, "object")
         case ListOf() if items is None:
             yield _mistyped(value, path, "array")
         case Fields():
-            yield from _of_fields(held or {}, found, path)
+            yield from _of_fields(fields or {}, type_schema, path)
         case MapOf():
-            for name, item in (held or {}).items():
-                yield from _faults(item, found.value, f"{path}.{name}")
+            for name, item in (fields or {}).items():
+                yield from _faults(item, type_schema.value, f"{path}.{name}")
         case ListOf():
-            for place, item in enumerate(items or []):
-                yield from _faults(item, found.item, f"{path}[{place}]")
+            for index, item in enumerate(items or []):
+                yield from _faults(item, type_schema.item, f"{path}[{index}]")
         case Scalar():
-            word, types = _TYPES[found.form]
+            type_word, types = _TYPES[type_schema.form]
             is_flag = isinstance(value, bool)
-            if not isinstance(value, types) or (is_flag and found.form != "bool"):
-                yield _mistyped(value, path, word)
+            if not isinstance(value, types) or (is_flag and type_schema.form != "bool"):
+                yield _mistyped(value, path, type_word)
         case _:
             return
 

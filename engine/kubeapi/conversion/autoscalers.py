@@ -57,8 +57,8 @@ def shown(value: Json) -> Json:
     if conditions := status.pop("conditions", None):
         notes[_CONDITIONS] = conditions
     texts: Json = {name: _encode(item).decode() for name, item in notes.items()}
-    found = _with(value, V1, spec, status, texts)
-    return _owned_as(found, {two: one for one, two in _OWNED})
+    result = _with(value, V1, spec, status, texts)
+    return _owned_as(result, {two: one for one, two in _OWNED})
 
 
 def kept(value: Json) -> Json:
@@ -76,8 +76,8 @@ def kept(value: Json) -> Json:
     used = status.pop("currentCPUUtilizationPercentage", None)
     current = [_nested(each, _CURRENT_WORD) for each in _objects(_read(notes, _CURRENT))]
     if not current and used is not None:
-        held: Json = {"name": "cpu", "current": {"averageUtilization": used}}
-        current = [{"type": "Resource", "resource": held}]
+        cpu: Json = {"name": "cpu", "current": {"averageUtilization": used}}
+        current = [{"type": "Resource", "resource": cpu}]
     status |= {"currentMetrics": current} if current else {}
     if conditions := _objects(_read(notes, _CONDITIONS)):
         status["conditions"] = conditions
@@ -89,14 +89,14 @@ def _with(value: Json, api_version: str, spec: Json, status: Json, notes: Json) 
     held = object_at(metadata.pop("annotations", None))
     # Annotations of an earlier conversion are outdated: the fields may have changed since.
     texts = {**{name: text for name, text in held.items() if name not in _ROUND_TRIP}, **notes}
-    found: Json = {**value, "apiVersion": api_version}
+    result: Json = {**value, "apiVersion": api_version}
     if metadata or texts:
-        found["metadata"] = {**metadata, **({"annotations": texts} if texts else {})}
+        result["metadata"] = {**metadata, **({"annotations": texts} if texts else {})}
     for name, part in (("spec", spec), ("status", status)):
-        found.pop(name, None)
+        result.pop(name, None)
         if name in value or part:
-            found[name] = part
-    return found
+            result[name] = part
+    return result
 
 
 def _flat(metric: Json, word: str) -> Json:
@@ -105,22 +105,22 @@ def _flat(metric: Json, word: str) -> Json:
     figures, identity = _part(source, word), _part(source, "metric")
     share, mean, whole = (figures.get(each) for each in ("averageUtilization", "averageValue", "value"))
     named: Json = {"metricName": identity.get("name"), _selector(name): identity.get("selector")}
-    found: Json
+    result: Json
     match name:
         case "resource" | "containerResource":
-            found = _kept(source, "name", "container")
-            found |= {f"{word}AverageUtilization": share, f"{word}AverageValue": mean}
+            result = _kept(source, "name", "container")
+            result |= {f"{word}AverageUtilization": share, f"{word}AverageValue": mean}
         case "pods":
-            found = {**named, f"{word}AverageValue": mean}
+            result = {**named, f"{word}AverageValue": mean}
         case "object":
-            found = {"target": source.get("describedObject"), **named, "averageValue": mean}
+            result = {"target": source.get("describedObject"), **named, "averageValue": mean}
             # autoscaling/v1 requires the field `targetValue` of an object metric.
-            found[f"{word}Value"] = "0" if whole is None and word == _TARGET else whole
+            result[f"{word}Value"] = "0" if whole is None and word == _TARGET else whole
         case "external":
-            found = {**named, f"{word}Value": whole, f"{word}AverageValue": mean}
+            result = {**named, f"{word}Value": whole, f"{word}AverageValue": mean}
         case _:
-            found = source
-    return {"type": metric.get("type"), name: _present(found)}
+            result = source
+    return {"type": metric.get("type"), name: _present(result)}
 
 
 def _nested(metric: Json, word: str) -> Json:
@@ -140,17 +140,17 @@ def _nested(metric: Json, word: str) -> Json:
     identity: Json = {
         "metric": _present({"name": source.get("metricName"), "selector": source.get(_selector(name))})
     }
-    found: Json
+    result: Json
     match name:
         case "resource" | "containerResource":
-            found = {**_kept(source, "name", "container"), word: figures}
+            result = {**_kept(source, "name", "container"), word: figures}
         case "object":
-            found = {"describedObject": source.get("target"), **identity, word: figures}
+            result = {"describedObject": source.get("target"), **identity, word: figures}
         case "pods" | "external":
-            found = {**identity, word: figures}
+            result = {**identity, word: figures}
         case _:
-            found = source
-    return {"type": metric.get("type"), name: _present(found)}
+            result = source
+    return {"type": metric.get("type"), name: _present(result)}
 
 
 def _kind_of_target(figures: Json) -> str:
@@ -208,4 +208,4 @@ def _part(value: Json, name: str) -> Json:
 
 
 def _objects(value: object) -> list[Json]:
-    return [held for each in list_at(value) if (held := as_object(each)) is not None]
+    return [fields for each in list_at(value) if (fields := as_object(each)) is not None]

@@ -87,15 +87,15 @@ def owned(resource: Resource, value: Json) -> list[Json]:
 def with_owners(resource: Resource, value: Json, scale: Json) -> Json:
     """Return the object with its replicas owned by the owners in the Scale; raises ManagedFieldsError."""
     path = _path(resource)
-    found = {
+    owners = {
         manager: structs.replace(owned, fields=owned.fields - {path})
         for manager, owned in managed_fields.read(managed_fields.in_object(value)).items()
     }
     for manager, owned in managed_fields.read(managed_fields.in_object(scale)).items():
         if REPLICAS in owned.fields:
-            before = found.get(manager) or Owned(fields=frozenset(), api_version=resource.api_version)
-            found[manager] = structs.replace(before, fields=before.fields | {path})
-    return managed_fields.replaced(value, managed_fields.write(found))
+            before = owners.get(manager) or Owned(fields=frozenset(), api_version=resource.api_version)
+            owners[manager] = structs.replace(before, fields=before.fields | {path})
+    return managed_fields.replaced(value, managed_fields.write(owners))
 
 
 def _path(resource: Resource) -> Path:
@@ -111,14 +111,14 @@ def _with(value: Json, names: list[str], replicas: int) -> Json:
 
 
 def _count(value: Json, path: str) -> int:
-    found = json_paths.found(value, path)
-    return found[0] if found and isinstance(found[0], int) else 0
+    values = json_paths.found(value, path)
+    return values[0] if values and isinstance(values[0], int) else 0
 
 
 def _selector(resource: Resource, value: Json) -> str:
     if resource.scale is not None:
-        found = (
+        values = (
             json_paths.found(value, resource.scale.label_selector) if resource.scale.label_selector else []
         )
-        return str(found[0]) if found else ""
+        return str(values[0]) if values else ""
     return str(selector(_SELECTOR)(value, 0)) if at(value, "spec", "selector") else ""

@@ -34,8 +34,8 @@ def stored(resource: Resource) -> Resource:
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
     if conversion is None:
         return resource
-    found = control_plane().of_kind(conversion.api_version, resource.kind)
-    return found or structs.replace(resource, version=conversion.api_version.rpartition("/")[2])
+    stored_kind = control_plane().of_kind(conversion.api_version, resource.kind)
+    return stored_kind or structs.replace(resource, version=conversion.api_version.rpartition("/")[2])
 
 
 def shown(resource: Resource, value: Json) -> Json:

@@ -63,24 +63,24 @@ def of_faults(faults: Iterable[Fault], value: Json) -> list[Cause]:
 
 def at(value: object, field: str) -> object:
     """Return the value at a path such as ``spec.workloads[0].name``, or None."""
-    found = value
-    for name, place in _STEP.findall(field):
-        items = as_list(found)
-        if place and items is not None:
-            found = items[int(place)] if int(place) < len(items) else None
+    result = value
+    for name, index in _STEP.findall(field):
+        items = as_list(result)
+        if index and items is not None:
+            result = items[int(index)] if int(index) < len(items) else None
         else:
-            found = object_at(found).get(name)
-    return found
+            result = object_at(result).get(name)
+    return result
 
 
 def _of_fault(fault: Fault, value: Json) -> Cause:
     if fault.reason == "required":
         return required(fault.field, fault.remedy)
-    held = at(value, fault.field)
-    if held in ("", []) and fault.reason.startswith(("is empty", "has 0")):
+    value_at = at(value, fault.field)
+    if value_at in ("", []) and fault.reason.startswith(("is empty", "has 0")):
         return required(fault.field, fault.remedy)
     detail = f"{fault.reason}; {fault.remedy}" if fault.remedy else fault.reason
-    return invalid(fault.field, held, detail)
+    return invalid(fault.field, value_at, detail)
 
 
 def _shown(value: object) -> str:

@@ -87,19 +87,19 @@ def qualified_faults(text: str) -> list[str]:
         return [
             f"a qualified name {_NAME_WORDS} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         ]
-    found: list[str] = []
+    result: list[str] = []
     if len(parts) == 2:  # noqa: PLR2004
         prefix = parts[0]
         faults = subdomain_faults(prefix) if prefix else ["must be non-empty"]
-        found.extend(f"prefix part {each}" for each in faults)
+        result.extend(f"prefix part {each}" for each in faults)
     name = parts[-1]
     if not name:
-        found.append("name part must be non-empty")
+        result.append("name part must be non-empty")
     elif len(name) > limits.LABEL_CHARS_MAX:
-        found.append(f"name part must be no more than {limits.LABEL_CHARS_MAX} characters")
+        result.append(f"name part must be no more than {limits.LABEL_CHARS_MAX} characters")
     if not _NAME.fullmatch(name):
-        found.append(f"name part {_NAME_WORDS}")
-    return found
+        result.append(f"name part {_NAME_WORDS}")
+    return result
 
 
 def value_faults(text: str) -> list[str]:
@@ -109,18 +109,18 @@ def value_faults(text: str) -> list[str]:
 
 def port_name_faults(text: str) -> list[str]:
     """Return the errors of a text as the name of a port."""
-    found: list[str] = []
+    result: list[str] = []
     if len(text) > _PORT_NAME_CHARS_MAX:
-        found.append(f"must be no more than {_PORT_NAME_CHARS_MAX} characters")
+        result.append(f"must be no more than {_PORT_NAME_CHARS_MAX} characters")
     if not re.fullmatch(r"[-a-z0-9]+", text):
-        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        result.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search(r"[a-z]", text):
-        found.append("must contain at least one letter (a-z)")
+        result.append("must contain at least one letter (a-z)")
     if "--" in text:
-        found.append("must not contain consecutive hyphens")
+        result.append("must not contain consecutive hyphens")
     if text.startswith("-") or text.endswith("-"):
-        found.append("must not begin or end with a hyphen")
-    return found
+        result.append("must not begin or end with a hyphen")
+    return result
 
 
 def key_causes(path: str, key: str) -> Iterator[Cause]:
@@ -145,10 +145,10 @@ def labels(value: object, path: str) -> Iterator[Cause]:
 
 def annotations(value: object, path: str) -> Iterator[Cause]:
     """Yield the errors of annotations: invalid keys and a total size over 256 KiB."""
-    held = object_at(value)
-    for key in sorted(held):
+    entries = object_at(value)
+    for key in sorted(entries):
         yield from each_invalid(path, key, qualified_faults(key.lower()))
-    size = sum(len(key.encode()) + len(str(text).encode()) for key, text in held.items())
+    size = sum(len(key.encode()) + len(str(text).encode()) for key, text in entries.items())
     if size > _ANNOTATIONS_BYTES_MAX:
         yield causes.too_long(path, _ANNOTATIONS_BYTES_MAX)
 
@@ -202,26 +202,26 @@ def at_most_all(value: object, path: str) -> Iterator[Cause]:
 
 def selector(value: object, path: str) -> Iterator[Cause]:
     """Yield the errors of a label selector."""
-    held = object_at(value)
-    yield from labels(held.get("matchLabels"), f"{path}.matchLabels")
-    for place, item in enumerate(list_at(held, "matchExpressions")):
-        term, where = object_at(item), f"{path}.matchExpressions[{place}]"
-        given = list_at(term, "values")
+    fields = object_at(value)
+    yield from labels(fields.get("matchLabels"), f"{path}.matchLabels")
+    for index, item in enumerate(list_at(fields, "matchExpressions")):
+        term, where = object_at(item), f"{path}.matchExpressions[{index}]"
+        values = list_at(term, "values")
         match term.get("operator"):
             case "In" | "NotIn":
-                if not given:
+                if not values:
                     yield causes.required(
                         f"{where}.values", "must be specified when `operator` is 'In' or 'NotIn'"
                     )
             case "Exists" | "DoesNotExist":
-                if given:
+                if values:
                     detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                     yield causes.forbidden(f"{where}.values", detail)
             case other:
                 yield causes.invalid(f"{where}.operator", other or "", "not a valid selector operator")
         key = str(term.get("key") or "")
         yield from each_invalid(f"{where}.key", key, qualified_faults(key))
-        for number, text in enumerate(given):
+        for number, text in enumerate(values):
             yield from each_invalid(f"{where}.values[{number}]", text, value_faults(str(text)))
 
 
@@ -231,8 +231,8 @@ def is_number(value: object) -> bool:
 
 
 def _texts(text: str, form: re.Pattern[str], words: str, chars_max: int) -> list[str]:
-    found = [f"must be no more than {chars_max} characters"] if len(text) > chars_max else []
-    return found if form.fullmatch(text) else [*found, words]
+    faults = [f"must be no more than {chars_max} characters"] if len(text) > chars_max else []
+    return faults if form.fullmatch(text) else [*faults, words]
 
 
 def _below(path: str, name: str) -> str:

@@ -54,7 +54,7 @@ class StatusError(Exception):
     @property
     def body(self) -> Json:
         """The Status object of the response."""
-        found: Json = {
+        result: Json = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
@@ -63,9 +63,9 @@ class StatusError(Exception):
             "reason": self.reason,
         }
         if self.details is not None:
-            found["details"] = self.details
-        found["code"] = self.code
-        return found
+            result["details"] = self.details
+        result["code"] = self.code
+        return result
 
 
 class UndecodableError(StatusError):
@@ -298,10 +298,10 @@ def timed_out(message: str, retry_after_s: int = 1) -> StatusError:
 
 def _joined_messages(causes: Sequence[Cause]) -> str:
     """Join the messages of the causes without repetitions, as the message of an invalid object lists them."""
-    words = list(dict.fromkeys(each.text for each in causes))
-    return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
+    texts = list(dict.fromkeys(each.text for each in causes))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _named(resource: Resource, name: str) -> Json:
-    found: Json = {"name": name, "group": resource.group, "kind": resource.plural}
-    return {key: value for key, value in found.items() if value}
+    result: Json = {"name": name, "group": resource.group, "kind": resource.plural}
+    return {key: value for key, value in result.items() if value}

@@ -26,10 +26,10 @@ def merged(live: object, wanted: object, schema: Schema) -> object:
     if is_whole(schema):
         return wanted
     if old is not None and new is not None:
-        found = dict(old)
+        result = dict(old)
         for name, value in new.items():
-            found[name] = merged(old[name], value, schema_below(schema, name)) if name in old else value
-        return found
+            result[name] = merged(old[name], value, schema_below(schema, name)) if name in old else value
+        return result
     items, wishes = as_list(live), as_list(wanted)
     if items is None or wishes is None or not isinstance(schema, ListOf):
         return wanted
@@ -38,8 +38,8 @@ def merged(live: object, wanted: object, schema: Schema) -> object:
 
 def without(value: object, schema: Schema, fields: FieldSet) -> object:
     """Return the object without these paths and their descendants; emptied containers stay."""
-    found = _pruned(value, resolved(schema), (), fields, _prefixes(fields))
-    return {} if found is _GONE else found
+    result = _pruned(value, resolved(schema), (), fields, _prefixes(fields))
+    return {} if result is _GONE else result
 
 
 def _merged_lists(live: list[object], wanted: list[object], schema: ListOf) -> object:
@@ -48,45 +48,45 @@ def _merged_lists(live: list[object], wanted: list[object], schema: ListOf) -> o
     new = [step_of(item, schema) for item in wanted]
     if None in old or None in new:
         return wanted
-    standing: dict[str | None, object] = {}
+    live_items: dict[str | None, object] = {}
     for step, item in zip(old, live, strict=True):
-        standing.setdefault(step, item)
+        live_items.setdefault(step, item)
     wishes: Mapping[str | None, object] = dict(zip(new, wanted, strict=True))
     order = _order(old, new)
-    found: list[object] = []
-    for step, place in order:
+    result: list[object] = []
+    for step, index in order:
         if step not in wishes:
-            found.append(live[place])
-        elif step in standing:
-            found.append(merged(standing[step], wishes[step], schema.item))
+            result.append(live[index])
+        elif step in live_items:
+            result.append(merged(live_items[step], wishes[step], schema.item))
         else:
-            found.append(wishes[step])
-    return found
+            result.append(wishes[step])
+    return result
 
 
 def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | None, int]]:
     """Return the steps of the merged list, each with its index in the old list, or -1 for wanted items."""
     here, wanted = set(old), set(new)
     shared = [step for step in new if step in here]
-    found: list[tuple[str | None, int]] = []
+    result: list[tuple[str | None, int]] = []
     left, right, done = 0, 0, 0
     while left < len(old) or right < len(new):
         step = old[left] if left < len(old) else None
         expected = shared[done] if done < len(shared) else None
         if step is not None and step not in wanted:
-            found.append((step, left))
+            result.append((step, left))
             left += 1
         elif step is not None and step != expected:
             left += 1  # placed where the wanted order has it
         else:
             wish = new[right]
-            found.append((wish, -1))
+            result.append((wish, -1))
             right += 1
             if wish == expected:
                 done += 1
             if wish == step:
                 left += 1
-    return found
+    return result
 
 
 def _prefixes(fields: FieldSet) -> frozenset[Path]:
@@ -99,10 +99,10 @@ def _pruned(value: object, schema: Schema, path: Path, fields: FieldSet, prefixe
     # Subtrees without removed paths are shared with the input, not copied.
     if path not in prefixes:
         return value
-    held, items = as_object(value), as_list(value)
-    if held is not None:
+    content, items = as_object(value), as_list(value)
+    if content is not None:
         kept: Json = {}
-        for name, item in held.items():
+        for name, item in content.items():
             below = (*path, field_sets.field(name))
             left = _pruned(item, schema_below(schema, name), below, fields, prefixes)
             if left is not _GONE:

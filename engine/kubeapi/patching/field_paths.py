@@ -58,15 +58,15 @@ def survey(value: object, schema: Schema) -> dict[Path, object]:
 
     Values that do not conform to the schema are leaves.
     """
-    found: dict[Path, object] = {}
-    _collect(found, value, resolved(schema), ())
-    found.pop((), None)
-    return found
+    result: dict[Path, object] = {}
+    _collect(result, value, resolved(schema), ())
+    result.pop((), None)
+    return result
 
 
 def owned(value: object, schema: Schema) -> FieldSet:
     """Return the paths that an applier of this object owns."""
-    return frozenset(path for path, held in survey(value, schema).items() if held is not INNER)
+    return frozenset(path for path, content in survey(value, schema).items() if content is not INNER)
 
 
 def of_first_write(value: Json, schema: Schema) -> FieldsV1:
@@ -74,9 +74,9 @@ def of_first_write(value: Json, schema: Schema) -> FieldsV1:
 
     These are the paths of ``survey`` that ``blank`` does not have, encoded in one walk.
     """
-    found: FieldsV1 = {}
-    _add_beyond(found, value, resolved(schema), blank(schema))
-    return found
+    result: FieldsV1 = {}
+    _add_beyond(result, value, resolved(schema), blank(schema))
+    return result
 
 
 def blank(schema: Schema) -> Json:
@@ -96,31 +96,31 @@ def _blank_of(name: str) -> Json:
 def _blank(fields: Schema) -> Json:
     if not isinstance(fields, Fields) or not fields.wire:
         return {}
-    found: Json = {}
+    result: Json = {}
     for name, field in fields.fields.items():
         inner = resolved(field.schema)
         if isinstance(inner, Fields) and inner.wire and not field.pointer:
-            found[name] = _blank(inner)
+            result[name] = _blank(inner)
         elif field.required and isinstance(inner, ListOf | MapOf):
-            found[name] = None
-    return found
+            result[name] = None
+    return result
 
 
 def step_of(item: object, schema: ListOf) -> str | None:
     """Return the step to an item of a set or a keyed list, or None if the item lacks its keys."""
     if schema.relation == "set":
         return None if isinstance(item, dict | list) else field_sets.member(item)
-    held = as_object(item)
-    if held is None:
+    content = as_object(item)
+    if content is None:
         return None
     fields = resolved(schema.item)
     keys: Json = {}
     for key in schema.keys:
-        found = held.get(key)
-        if found is None and isinstance(fields, Fields) and key in fields.fields:
-            found = fields.fields[key].default
-        if found is not None:
-            keys[key] = found
+        key_value = content.get(key)
+        if key_value is None and isinstance(fields, Fields) and key in fields.fields:
+            key_value = fields.fields[key].default
+        if key_value is not None:
+            keys[key] = key_value
         elif not isinstance(fields, Fields) or key not in fields.fields or not fields.fields[key].required:
             return None
         else:
@@ -183,11 +183,11 @@ def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingErro
 
 
 def _collect(found: dict[Path, object], value: object, schema: Schema, path: Path) -> None:
-    held, items = as_object(value), as_list(value)
-    if is_whole(schema) or (held is None and items is None):
+    fields, items = as_object(value), as_list(value)
+    if is_whole(schema) or (fields is None and items is None):
         found[path] = value
-    elif held is not None:
-        _collect_object(found, held, schema, path)
+    elif fields is not None:
+        _collect_object(found, fields, schema, path)
     elif items is not None:
         _collect_list(found, items, schema, path)
 
@@ -247,15 +247,15 @@ def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> No
 
 def _add(found: FieldsV1, value: object, schema: Schema) -> None:
     """Add the fields below a new one to its FieldsV1, which stays empty for a leaf."""
-    held, items = as_object(value), as_list(value)
-    if is_whole(schema) or not (held or items):
+    fields, items = as_object(value), as_list(value)
+    if is_whole(schema) or not (fields or items):
         return
-    if held is not None:
+    if fields is not None:
         found[field_sets.ITSELF] = {}
-        for name in sorted(held):
+        for name in sorted(fields):
             own = found.setdefault(f"f:{name}", {})
-            if has_parts(held[name]):
-                _add(own, held[name], schema_below(schema, name))
+            if has_parts(fields[name]):
+                _add(own, fields[name], schema_below(schema, name))
     elif items is not None and isinstance(schema, ListOf):
         steps = [step_of(item, schema) for item in items]
         if None in steps:
@@ -269,11 +269,11 @@ def _add(found: FieldsV1, value: object, schema: Schema) -> None:
 
 
 def _check_object(value: object, schema: Fields | MapOf, path: Path) -> Iterator[TypingError]:
-    held = as_object(value)
-    if held is None:
+    fields = as_object(value)
+    if fields is None:
         yield TypingError(path, f"expected map, got {_key_text(value)}")
         return
-    for name, item in held.items():
+    for name, item in fields.items():
         below = (*path, field_sets.field(name))
         if isinstance(schema, Fields) and name not in schema.fields:
             if not schema.open:
@@ -288,12 +288,12 @@ def _check_list(value: object, schema: ListOf, path: Path) -> Iterator[TypingErr
         yield TypingError(path, f"expected list, got {_key_text(value)}")
         return
     seen: set[str] = set()
-    for place, item in enumerate(items):
-        step = f"i:{place}"
+    for index, item in enumerate(items):
+        step = f"i:{index}"
         if schema.relation != "atomic":
             found = step_of(item, schema)
             if found is None:
-                reason = f"element {place}: associative list with keys has an element that omits a key field"
+                reason = f"element {index}: associative list with keys has an element that omits a key field"
                 yield TypingError(path, reason)
                 continue
             if found in seen:

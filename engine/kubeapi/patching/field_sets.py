@@ -49,9 +49,9 @@ def encode(fields: FieldSet) -> FieldsV1:
     # Sorting puts a path before its descendants, so `.` is set when the first descendant is added.
     for path in sorted(fields):
         at = root
-        for place, step in enumerate(path[:-1], 1):
+        for index, step in enumerate(path[:-1], 1):
             below = at.setdefault(step, {})
-            if not below and path[:place] in fields:
+            if not below and path[:index] in fields:
                 below[ITSELF] = {}
             at = below
         at.setdefault(path[-1], {})
@@ -61,23 +61,23 @@ def encode(fields: FieldSet) -> FieldsV1:
 def decode(value: object) -> FieldSet:
     """Return the set that a FieldsV1 value describes; raises FieldSetError if it is malformed or too deep."""
     # Iterative and with a depth limit, because managedFields come from clients.
-    found: set[Path] = set()
+    result: set[Path] = set()
     waiting: list[tuple[object, Path]] = [(value, ())]
     while waiting:
         at, path = waiting.pop()
-        held = as_object(at)
-        if held is None or len(path) > _DEPTH_MAX:
+        fields = as_object(at)
+        if fields is None or len(path) > _DEPTH_MAX:
             raise FieldSetError(f"FieldsV1 has no object, or is too deep, at {show(path[:3])}")
-        if not held and path:
-            found.add(path)
-        for step, below in held.items():
+        if not fields and path:
+            result.add(path)
+        for step, below in fields.items():
             if step == ITSELF:
-                found.add(path)
+                result.add(path)
             elif step.startswith(_KINDS):
                 waiting.append((below, (*path, step)))
             else:
                 raise FieldSetError(f"{step[:40]!r} is no step of FieldsV1")
-    return frozenset(found)
+    return frozenset(result)
 
 
 def with_parents(fields: FieldSet) -> FieldSet:
@@ -100,7 +100,7 @@ def beyond(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
 
 def order(path: Path) -> tuple[tuple[bool, str], ...]:
     """Sort key that lists paths as Kubernetes does: a path that ends at a level before those that go deeper."""
-    return tuple((place < len(path) - 1, step) for place, step in enumerate(path))
+    return tuple((index < len(path) - 1, step) for index, step in enumerate(path))
 
 
 def show(path: Path) -> str:

@@ -21,22 +21,22 @@ def ordered(
     others = sorted(
         (each for each in items if each[0] not in wishes), key=lambda each: places.get(each[0], last)
     )
-    found: list[object] = []
+    result: list[object] = []
     left = right = 0
     while left < len(others) and right < len(named):
         here, there = places.get(others[left][0]), places.get(named[right][0])
         if here is not None and there is not None and here < there:
-            found.append(others[left][1])
+            result.append(others[left][1])
             left += 1
         else:
-            found.append(named[right][1])
+            result.append(named[right][1])
             right += 1
-    return found + [item for _identity, item in (*named[right:], *others[left:])]
+    return result + [item for _identity, item in (*named[right:], *others[left:])]
 
 
 def _first_indexes(items: Iterable[object], identify: Callable[[object], bytes]) -> dict[bytes, int]:
     """Return the first index of each item."""
-    found: dict[bytes, int] = {}
-    for place, item in enumerate(items):
-        found.setdefault(identify(item), place)
-    return found
+    result: dict[bytes, int] = {}
+    for index, item in enumerate(items):
+        result.setdefault(identify(item), index)
+    return result

@@ -45,17 +45,17 @@ Owners = dict[Manager, Owned]
 
 def read(value: object) -> Owners:
     """Parse ``managedFields``; raises ManagedFieldsError. Entries of the same manager are merged."""
-    found: Owners = {}
+    result: Owners = {}
     entries = as_list(value) if value is not None else []
     if entries is None:
         raise ManagedFieldsError("managedFields is no list")
-    for place, item in enumerate(entries):
+    for index, item in enumerate(entries):
         entry = object_at(item)
         operation = entry.get("operation")
         if operation not in (APPLY, UPDATE):
-            raise ManagedFieldsError(f"managedFields[{place}].operation: must be `Apply` or `Update`")
+            raise ManagedFieldsError(f"managedFields[{index}].operation: must be `Apply` or `Update`")
         if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
-            raise ManagedFieldsError(f"managedFields[{place}].fieldsType: must be `FieldsV1`")
+            raise ManagedFieldsError(f"managedFields[{index}].fieldsType: must be `FieldsV1`")
         manager = Manager(
             name=_text(entry, "manager"),
             operation=APPLY if operation == APPLY else UPDATE,
@@ -64,10 +64,10 @@ def read(value: object) -> Owners:
         try:
             fields = field_sets.decode(entry.get("fieldsV1", {}))
         except field_sets.FieldSetError as error:
-            raise ManagedFieldsError(f"managedFields[{place}].fieldsV1: {error}") from None
+            raise ManagedFieldsError(f"managedFields[{index}].fieldsV1: {error}") from None
         owned = Owned(fields=fields, api_version=_text(entry, "apiVersion"), time=_text(entry, "time"))
-        found[manager] = _joined(found[manager], owned) if manager in found else owned
-    return found
+        result[manager] = _joined(result[manager], owned) if manager in result else owned
+    return result
 
 
 def renamed(value: Json, rename: Callable[[Path], Path]) -> Json:
@@ -131,9 +131,9 @@ def is_name_too_long(name: str) -> bool:
 
 def unprintable(name: str) -> Iterator[str]:
     """Yield the reason for each character that a manager name may not have, in order."""
-    for found in _UNPRINTABLE.finditer(name):
-        place = found.start()
-        yield f"should only contain printable characters, not U+{ord(found[0]):04X} (at position {place})"
+    for result in _UNPRINTABLE.finditer(name):
+        offset = result.start()
+        yield f"should only contain printable characters, not U+{ord(result[0]):04X} (at position {offset})"
 
 
 def name_of_agent(agent: str) -> str:

@@ -30,13 +30,13 @@ def merge_patched(value: object, patch: object) -> object:
     fields = as_object(patch)
     if fields is None:
         return patch
-    found = dict(object_at(value))
+    result = dict(object_at(value))
     for name, item in fields.items():
         if item is None:
-            found.pop(name, None)
+            result.pop(name, None)
         else:
-            found[name] = merge_patched(found.get(name), item)
-    return found
+            result[name] = merge_patched(result.get(name), item)
+    return result
 
 
 def json_patched(value: object, operations: object) -> object:
@@ -60,11 +60,11 @@ def json_patch_own(value: object, operations: object, *, replaces_absent: bool =
     # Held in an object, so that an operation on the whole document needs no special case.
     root: Json = {"": value}
     left = _COPIED_BYTES_MAX
-    for place, item in enumerate(listed):
+    for index, item in enumerate(listed):
         try:
             left = _carry_out(root, item, left, replaces_absent=replaces_absent)
         except PatchError as error:
-            raise PatchError(f"operation {place}: {error}") from None
+            raise PatchError(f"operation {index}: {error}") from None
     return root.get("")
 
 
@@ -126,24 +126,24 @@ def _steps(pointer: object, field: str) -> list[str]:
 
 
 def _get(root: Json, path: list[str]) -> object:
-    found: object = root
+    result: object = root
     for step in path:
-        held, items = as_object(found), as_list(found)
-        if held is not None and step in held:
-            found = held[step]
+        fields, items = as_object(result), as_list(result)
+        if fields is not None and step in fields:
+            result = fields[step]
         elif items is not None:
-            found = items[_list_index(items, step, len(items) - 1)]
+            result = items[_list_index(items, step, len(items) - 1)]
         else:
             raise PatchError(f"there is no {_shown(path)}")
-    return found
+    return result
 
 
 def _add(root: Json, path: list[str], value: object) -> None:
     *parents, last = path
     at = _get(root, parents)
-    held, items = as_object(at), as_list(at)
-    if held is not None:
-        held[last] = value
+    fields, items = as_object(at), as_list(at)
+    if fields is not None:
+        fields[last] = value
     elif items is not None:
         items.insert(len(items) if last == _END else _list_index(items, last, len(items)), value)
     else:
@@ -151,20 +151,20 @@ def _add(root: Json, path: list[str], value: object) -> None:
 
 
 def _remove(root: Json, path: list[str]) -> object:
-    found = _get(root, path)
+    result = _get(root, path)
     *parents, last = path
     at = _get(root, parents)
-    held, items = as_object(at), as_list(at)
-    if held is not None:
-        del held[last]
+    fields, items = as_object(at), as_list(at)
+    if fields is not None:
+        del fields[last]
     elif items is not None:
         del items[_list_index(items, last, len(items) - 1)]
-    return found
+    return result
 
 
 def _replace(root: Json, path: list[str], value: object, *, may_be_absent: bool) -> None:
-    held = as_object(_get(root, path[:-1]))
-    if not may_be_absent or held is None or path[-1] in held:
+    fields = as_object(_get(root, path[:-1]))
+    if not may_be_absent or fields is None or path[-1] in fields:
         _remove(root, path)
     _add(root, path, value)
 

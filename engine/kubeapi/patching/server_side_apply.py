@@ -70,12 +70,12 @@ class Conflict(Struct, frozen=True, kw_only=True):
     @property
     def owner(self) -> str:
         """The owner in Kubernetes' wording: name, subresource, and the apiVersion of an update."""
-        words = f'"{self.manager.name}"'
+        text = f'"{self.manager.name}"'
         if self.manager.subresource:
-            words += f' with subresource "{self.manager.subresource}"'
+            text += f' with subresource "{self.manager.subresource}"'
         if self.manager.operation == managed_fields.UPDATE:
-            words += f" using {self.owned.api_version}"
-        return words
+            text += f" using {self.owned.api_version}"
+        return text
 
 
 class ApplyConflictError(Exception):
@@ -117,10 +117,10 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
         wanted = empty_values.without_nulls(wanted, schema)
     for fault in check(wanted, schema):
         raise ApplyError(str(fault))
-    standing = managed_fields.replaced(live or {}, None) if live is not None else {}
+    current = managed_fields.replaced(live or {}, None) if live is not None else {}
     owners = managed_fields.read(managed_fields.in_object(live or {}))
     if live is not None and not owners:
-        fields = field_sets.beyond(owned(standing, schema), write.untouched) - _NOBODYS
+        fields = field_sets.beyond(owned(current, schema), write.untouched) - _NOBODYS
         # Fields written before the first apply get an owner, so that the apply conflicts with them instead of
         # silently taking them over.
         before_it = structs.replace(BEFORE_FIRST_APPLY, subresource=write.manager.subresource)
@@ -129,12 +129,12 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     claimed = field_sets.beyond(owned(wanted, schema), write.untouched) - _NOBODYS
     now = Owned(fields=claimed, api_version=write.api_version, time=write.time)
     after = {**owners, write.manager: now}
-    result = _merge(standing, _touchable(wanted, write), schema)
+    result = _merge(current, _touchable(wanted, write), schema)
     if before is not None:
         result = _without_unowned(result, schema, before.fields, after)
-    changes = _filtered(_changes(standing, result, schema), write)
+    changes = _filtered(_changes(current, result, schema), write)
     after = _taken(after, write.manager, changes, force=force)
-    if live is not None and same(standing, result):
+    if live is not None and same(current, result):
         if before is not None and _same_owners(owners, after):
             return live  # callers recognise an apply without effect by identity
         # An apply that changes only ownership keeps its former time, so it does not look like a change of
@@ -209,19 +209,19 @@ def _merge(standing: Json, wanted: Json, schema: Schema) -> Json:
 
 def _touchable(wanted: Json, write: Write) -> Json:
     """Return the object without the roots that the endpoint must not change."""
-    found = wanted
+    result = wanted
     for root in write.untouched:
-        found = _cut(found, [step.removeprefix("f:") for step in root])
-    return found
+        result = _cut(result, [step.removeprefix("f:") for step in root])
+    return result
 
 
 def _cut(value: Json, names: list[str]) -> Json:
     name, *below = names
     if name not in value:
         return value
-    held = as_object(value[name])
-    if below and held is not None:
-        return {**value, name: _cut(held, below)}
+    fields = as_object(value[name])
+    if below and fields is not None:
+        return {**value, name: _cut(fields, below)}
     return {other: item for other, item in value.items() if other != name} if not below else value
 
 

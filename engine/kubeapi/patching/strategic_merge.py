@@ -47,19 +47,19 @@ def _objects(live: Json, patch: Json, schema: Schema) -> Json:
         return {}
     if directive is not None:
         raise StrategicMergeError(f"unknown patch type found: {directive}")
-    found = _retained(live, patch)
+    result = _retained(live, patch)
     ordered: set[str] = set()
     for name, order in patch.items():
         if name.startswith(_ORDER):
             field = name.removeprefix(_ORDER)
             ordered.add(field)
-            _set_order(found, patch, field, order, schema)
+            _set_order(result, patch, field, order, schema)
     for name, item in patch.items():
         if name.startswith(_DELETE):
-            _delete(found, name.removeprefix(_DELETE), item)
+            _delete(result, name.removeprefix(_DELETE), item)
         elif not name.startswith("$") and name not in ordered:
-            _field(found, name, item, schema)
-    return found
+            _field(result, name, item, schema)
+    return result
 
 
 def _field(found: Json, name: str, item: object, schema: Schema) -> None:
@@ -82,8 +82,8 @@ def _field(found: Json, name: str, item: object, schema: Schema) -> None:
 def _lists(live: list[object], patch: list[object], schema: Schema) -> list[object]:
     if not isinstance(schema, ListOf) or not schema.patch_key:
         return [_plain(item) for item in patch]
-    merged, wishes, standing = _merged(live, patch, schema)
-    return list_orders.ordered(merged, wishes, standing, _identity(schema))
+    merged, wishes, current = _merged(live, patch, schema)
+    return list_orders.ordered(merged, wishes, current, _identity(schema))
 
 
 def _merged(
@@ -93,19 +93,19 @@ def _merged(
     if schema.patch_key == _SCALARS:
         return _distinct([*live, *patch]), patch, live
     identify = _identity(schema)
-    wishes, standing = _after_directives(live, patch, schema.patch_key)
-    merged = list(standing)
+    wishes, remaining = _after_directives(live, patch, schema.patch_key)
+    merged = list(remaining)
     places: dict[bytes, int] = {}
     for at, item in enumerate(merged):
         places.setdefault(identify(item), at)
     for wish in wishes:
-        place = places.setdefault(identify(wish), len(merged))
-        if place == len(merged):
+        index = places.setdefault(identify(wish), len(merged))
+        if index == len(merged):
             merged.append(_plain(wish))
         else:
-            old = object_at(merged[place])
-            merged[place] = _objects(old, wish, resolved(schema.item))
-    return merged, list(wishes), standing
+            old = object_at(merged[index])
+            merged[index] = _objects(old, wish, resolved(schema.item))
+    return merged, list(wishes), remaining
 
 
 def _after_directives(live: list[object], patch: list[object], key: str) -> tuple[list[Json], list[object]]:
@@ -130,8 +130,8 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
             gone.add(_encoded(rest[key]))
         else:
             wishes.append(rest)
-    standing = [each for each in live if _encoded(object_at(each).get(key)) not in gone] if keeps else []
-    return wishes, standing
+    remaining = [each for each in live if _encoded(object_at(each).get(key)) not in gone] if keeps else []
+    return wishes, remaining
 
 
 def _set_order(found: Json, patch: Json, name: str, order: object, schema: Schema) -> None:
@@ -179,11 +179,11 @@ def _retained(live: Json, patch: Json) -> Json:
 
 def _plain(value: object) -> object:
     """Return a value without directives and nulls, for a field or item that does not exist yet."""
-    held, items = as_object(value), as_list(value)
-    if held is not None:
+    fields, items = as_object(value), as_list(value)
+    if fields is not None:
         return {
             name: _plain(item)
-            for name, item in held.items()
+            for name, item in fields.items()
             if item is not None
             and not _is_directive(item)
             and not name.startswith((_ORDER, _DELETE))
@@ -200,10 +200,10 @@ def _is_directive(item: object) -> bool:
 
 
 def _distinct(items: list[object]) -> list[object]:
-    found: dict[bytes, object] = {}
+    result: dict[bytes, object] = {}
     for item in items:
-        found.setdefault(_encoded(item), item)
-    return list(found.values())
+        result.setdefault(_encoded(item), item)
+    return list(result.values())
 
 
 def _identity(schema: ListOf) -> Callable[[object], bytes]:

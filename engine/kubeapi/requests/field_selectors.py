@@ -78,15 +78,15 @@ def fields(text: str, resource: Resource) -> FieldSelector:
         raise SelectorError(f"the field selector is longer than {TEXT_CHARS_MAX} characters")
     further = _FIELDS.get((resource.group, resource.plural), ())
     known = (*_EVERY_KIND, *further)
-    found: list[Term] = []
+    result: list[Term] = []
     for part in _split(text):
         field, sign, value = _operator(part)
         if not sign:
             raise SelectorError(f"invalid selector: '{text[:200]}'; can't understand '{part[:200]}'")
         if field not in known:
             raise _unknown(field, is_plain=resource.is_kubernetes_own and not further)
-        found.append(Term(field=field, value=_unescaped(value), equal=sign != "!="))
-    return FieldSelector(terms=tuple(found))
+        result.append(Term(field=field, value=_unescaped(value), equal=sign != "!="))
+    return FieldSelector(terms=tuple(result))
 
 
 def _unknown(field: str, *, is_plain: bool) -> SelectorError:
@@ -105,8 +105,8 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _operator(part: str) -> tuple[str, str, str]:
-    found = re.fullmatch(r"([^=!\\]*)(==|!=|=)(.*)", part, re.DOTALL)
-    return (found[1].strip(), found[2], found[3]) if found else ("", "", "")
+    match = re.fullmatch(r"([^=!\\]*)(==|!=|=)(.*)", part, re.DOTALL)
+    return (match[1].strip(), match[2], match[3]) if match else ("", "", "")
 
 
 def _unescaped(value: str) -> str:
@@ -119,7 +119,7 @@ def _unescaped(value: str) -> str:
 
 def _text(value: Json, field: str) -> str:
     for path in _ELSEWHERE.get(field, (field,)):
-        found = at(value, *path.split("."))
-        if found is not None and not isinstance(found, dict | list):
-            return str(found).lower() if isinstance(found, bool) else str(found)
+        selected = at(value, *path.split("."))
+        if selected is not None and not isinstance(selected, dict | list):
+            return str(selected).lower() if isinstance(selected, bool) else str(selected)
     return ""

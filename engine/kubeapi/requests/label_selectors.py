@@ -37,10 +37,10 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the label is set to an integer that satisfies the comparison."""
-        held = labels.get(self.key, "")
-        if not _NUMBER.fullmatch(held):
+        label = labels.get(self.key, "")
+        if not _NUMBER.fullmatch(label):
             return False
-        return int(held) > self.number if self.above else int(held) < self.number
+        return int(label) > self.number if self.above else int(label) < self.number
 
 
 class LabelQuery(Struct, frozen=True, kw_only=True):
@@ -62,13 +62,13 @@ def labels(text: str) -> LabelQuery:
         if tokens.peek() in _SIGNS - {"!"}:
             raise SelectorError(f"found '{tokens.peek()}', expected: !, identifier, or 'end of string'")
         try:
-            found = _requirement(tokens)
+            requirement = _requirement(tokens)
         except SelectorError as error:
             raise SelectorError(f"unable to parse requirement: {error}") from None
-        if isinstance(found, Requirement):
-            requirements.append(found)
+        if isinstance(requirement, Requirement):
+            requirements.append(requirement)
         else:
-            comparisons.append(found)
+            comparisons.append(requirement)
         _check_separator(tokens)
     return LabelQuery(
         requirements=LabelSelector(match_expressions=tuple(requirements)), comparisons=tuple(comparisons)
@@ -147,20 +147,20 @@ def _set(tokens: _Tokens) -> list[str]:
     token = tokens.next()
     if token != "(":  # noqa: S105  # a bracket
         raise SelectorError(f"found '{token[: limits.SHOWN_CHARS_MAX]}' expected: '('")
-    found: list[str] = []
+    result: list[str] = []
     while True:
-        found.append("" if tokens.peek() in (",", ")") else tokens.word("',', ')' or identifier"))
+        result.append("" if tokens.peek() in (",", ")") else tokens.word("',', ')' or identifier"))
         token = tokens.next()
         if token == ")":  # noqa: S105  # a bracket
-            return sorted(set(found))
+            return sorted(set(result))
         if token != ",":  # noqa: S105  # a comma
             raise _unexpected(token, "',' or ')'")
 
 
 def _checked(key: str, values: list[str]) -> tuple[str, ...]:
-    for place, text in enumerate(values):
+    for index, text in enumerate(values):
         for fault in messages.value_faults(text):
-            raise SelectorError(causes.invalid(f"values[{place}][{key}]", text, fault).text)
+            raise SelectorError(causes.invalid(f"values[{index}][{key}]", text, fault).text)
     return tuple(values)
 
 

@@ -25,10 +25,10 @@ def repeated(text: bytes, value: object) -> list[str]:
     if _STRING.sub(b"", text).count(b":") == _count(value):
         return []
     try:
-        found: object = json.loads(text, object_pairs_hook=_noted)
+        result: object = json.loads(text, object_pairs_hook=_noted)
     except (ValueError, RecursionError):
         return []
-    return list(_paths(found, ""))
+    return list(_paths(result, ""))
 
 
 def message(path: str) -> str:
@@ -41,21 +41,21 @@ def _count(value: object) -> int:
     waiting = [value]
     while waiting:
         each = waiting.pop()
-        held, items = as_object(each), as_list(each)
-        if held is not None:
-            count += len(held)
-            waiting.extend(held.values())
+        fields, items = as_object(each), as_list(each)
+        if fields is not None:
+            count += len(fields)
+            waiting.extend(fields.values())
         elif items is not None:
             waiting.extend(items)
     return count
 
 
 def _noted(pairs: list[tuple[str, object]]) -> _Noting:
-    found = _Noting(pairs)
-    if len(found) < len(pairs):
+    result = _Noting(pairs)
+    if len(result) < len(pairs):
         counts = Counter(name for name, _value in pairs)
-        found.repeated = tuple(name for name, count in counts.items() if count > 1)
-    return found
+        result.repeated = tuple(name for name, count in counts.items() if count > 1)
+    return result
 
 
 def _paths(value: object, path: str) -> Iterator[str]:
@@ -65,5 +65,5 @@ def _paths(value: object, path: str) -> Iterator[str]:
         for name, item in cast("Json", value).items():
             yield from _paths(item, f"{path}.{name}" if path else name)
     elif isinstance(value, list):
-        for place, item in enumerate(cast("list[object]", value)):
-            yield from _paths(item, f"{path}[{place}]")
+        for index, item in enumerate(cast("list[object]", value)):
+            yield from _paths(item, f"{path}[{index}]")

@@ -26,12 +26,12 @@ def rights(values: Iterable[Json]) -> Rights:
     bindings: dict[tuple[str, str, str], Binding] = {}
     for value in values:
         kind, metadata = str(value.get("kind")), object_at(value, "metadata")
-        place = (kind, _text(metadata, "namespace"), _text(metadata, "name"))
+        key = (kind, _text(metadata, "namespace"), _text(metadata, "name"))
         match kind:
             case "Role" | "ClusterRole":
-                roles[place] = role(value)
+                roles[key] = role(value)
             case "RoleBinding" | "ClusterRoleBinding":
-                bindings[place] = binding(value)
+                bindings[key] = binding(value)
             case _:
                 pass
     return Rights(roles.values(), bindings.values())
@@ -94,8 +94,8 @@ def _subjects(value: Json, namespace: str) -> Iterable[Subject]:
         subject = object_at(item)
         kind = _text(subject, "kind")
         # A ServiceAccount subject without a namespace belongs to the namespace of the binding.
-        place = _text(subject, "namespace") or namespace if kind == "ServiceAccount" else ""
-        yield Subject(kind=kind, name=_text(subject, "name"), namespace=place)
+        subject_namespace = _text(subject, "namespace") or namespace if kind == "ServiceAccount" else ""
+        yield Subject(kind=kind, name=_text(subject, "name"), namespace=subject_namespace)
 
 
 def _gathers(value: Json) -> Iterable[LabelSelector]:
@@ -104,11 +104,11 @@ def _gathers(value: Json) -> Iterable[LabelSelector]:
         if as_object(item) is None:
             continue
         try:
-            found = msgspec.convert(item, LabelSelector)
+            selector = msgspec.convert(item, LabelSelector)
         except msgspec.ValidationError:
             continue  # an invalid selector aggregates nothing
-        if all(bool(each.values) == _OPERATORS.get(each.operator) for each in found.match_expressions):
-            yield found
+        if all(bool(each.values) == _OPERATORS.get(each.operator) for each in selector.match_expressions):
+            yield selector
 
 
 def _labels(value: object) -> dict[str, str]:
@@ -116,8 +116,8 @@ def _labels(value: object) -> dict[str, str]:
 
 
 def _text(value: Json, name: str) -> str:
-    found = value.get(name)
-    return found if isinstance(found, str) else ""
+    text = value.get(name)
+    return text if isinstance(text, str) else ""
 
 
 def _texts(value: Json, name: str) -> tuple[str, ...]:

@@ -164,9 +164,9 @@ class Grant(Struct, frozen=True, kw_only=True):
         """The reason in the wording of the Kubernetes RBAC authorizer."""
         kind = "RoleBinding" if self.binding.namespace else "ClusterRoleBinding"
         role = "ClusterRole" if self.binding.of_cluster else "Role"
-        place = f"/{self.binding.namespace}" if self.binding.namespace else ""
+        suffix = f"/{self.binding.namespace}" if self.binding.namespace else ""
         return (
-            f'RBAC: allowed by {kind} "{self.binding.name}{place}" of {role} "{self.binding.role}"'
+            f'RBAC: allowed by {kind} "{self.binding.name}{suffix}" of {role} "{self.binding.role}"'
             f" to {self.subject.text}"
         )
 
@@ -177,8 +177,8 @@ class Rights:
     __slots__ = ("_bound", "_roles", "others")
 
     def __init__(self, roles: Iterable[Role], bindings: Iterable[Binding]) -> None:
-        held = {(each.namespace, each.name): each for each in roles}
-        self._roles = {place: _gathered(role, list(held.values())) for place, role in held.items()}
+        by_name = {(each.namespace, each.name): each for each in roles}
+        self._roles = {key: _gathered(role, list(by_name.values())) for key, role in by_name.items()}
         self._bound: dict[str, list[Binding]] = {}
         for each in sorted(bindings, key=lambda binding: (binding.namespace, binding.name)):
             self._bound.setdefault(each.namespace, []).append(each)
@@ -192,10 +192,10 @@ class Rights:
 
     def grants(self, user: User, namespace: str) -> Iterator[Grant]:
         """Yield the grants of a user that hold in a namespace; an empty namespace means cluster scope."""
-        for place in dict.fromkeys(("", namespace)):
-            for binding in self._bound.get(place, ()):
+        for scope in dict.fromkeys(("", namespace)):
+            for binding in self._bound.get(scope, ()):
                 subject = binding.subject(user)
-                role = self._roles.get(("" if binding.of_cluster else place, binding.role))
+                role = self._roles.get(("" if binding.of_cluster else scope, binding.role))
                 if subject is not None and role is not None:
                     for rule in role:
                         yield Grant(rule=rule, binding=binding, subject=subject)
@@ -237,18 +237,18 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 def _gathered(role: Role, roles: Sequence[Role]) -> tuple[Rule, ...]:
     """Return the rules of a role and, transitively, of the ClusterRoles that it aggregates."""
-    found: dict[Rule, None] = {}
+    result: dict[Rule, None] = {}
     seen: set[str] = set()
     waiting = [role]
     while waiting:
         each = waiting.pop()
-        found.update(dict.fromkeys(each.rules))
+        result.update(dict.fromkeys(each.rules))
         for selector in each.gathers:
             for other in roles:
                 if selector.matches(other.labels) and not other.namespace and other.name not in seen:
                     seen.add(other.name)
                     waiting.append(other)
-    return tuple(found)
+    return tuple(result)
 
 
 def _covers(own: Rule, part: Rule) -> bool:

@@ -58,9 +58,9 @@ def signed(claims: Claims, key: bytes) -> str:
 
 def read(token: str, key: bytes, now_s: int) -> Claims:
     """Verify a token and return its claims; raises TokenError, also if it has expired at ``now_s``."""
-    given = token.encode("ascii", "replace")
-    content, _dot, signature = given.rpartition(b".")
-    if len(given) > TOKEN_BYTES_MAX or given.count(b".") != _PARTS - 1:
+    encoded = token.encode("ascii", "replace")
+    content, _dot, signature = encoded.rpartition(b".")
+    if len(encoded) > TOKEN_BYTES_MAX or encoded.count(b".") != _PARTS - 1:
         raise TokenError("no token of this server")
     if not hmac.compare_digest(base64url(_signature(content, key)), signature):
         raise TokenError("signed with another key")

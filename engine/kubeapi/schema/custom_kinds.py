@@ -36,14 +36,14 @@ def read(definition: Json) -> tuple[Resource, ...]:
     scope = spec.get("scope")
     if scope not in ("Namespaced", "Cluster"):
         raise DefinitionError("spec.scope", "must be Namespaced or Cluster")
-    found: list[Resource] = []
-    for place, item in enumerate(list_at(spec, "versions")):
+    result: list[Resource] = []
+    for index, item in enumerate(list_at(spec, "versions")):
         version = object_at(item)
-        path = f"spec.versions[{place}]"
+        path = f"spec.versions[{index}]"
         title = _text(version, "name", path)
         if version.get("served") is not True:
             continue
-        found.append(
+        result.append(
             Resource(
                 group=group,
                 version=title,
@@ -61,31 +61,31 @@ def read(definition: Json) -> tuple[Resource, ...]:
                 structure=as_object(at(version, "schema", "openAPIV3Schema")),
             )
         )
-    if not found:
+    if not result:
         raise DefinitionError("spec.versions", "no version is served")
-    return tuple(found)
+    return tuple(result)
 
 
 def _root(version: Json, kind: str, path: str) -> Schema:
     schema = at(version, "schema", "openAPIV3Schema")
     if as_object(schema) is None:
         raise DefinitionError(f"{path}.schema.openAPIV3Schema", "schemas are required")
-    found = from_openapi(schema, kind)
-    if isinstance(found, MapOf):
+    root = from_openapi(schema, kind)
+    if isinstance(root, MapOf):
         return Fields(name=kind, fields=_HEAD, open=True)
-    if not isinstance(found, Fields):
+    if not isinstance(root, Fields):
         raise DefinitionError(f"{path}.schema.openAPIV3Schema.type", "must be object at the root")
-    return Fields(name=kind, fields={**found.fields, **_HEAD}, open=found.open)
+    return Fields(name=kind, fields={**root.fields, **_HEAD}, open=root.open)
 
 
 def _subresources(version: Json, group: str, title: str, kind: str) -> tuple[Subresource, ...]:
     parts = object_at(version, "subresources")
-    found: list[Subresource] = []
+    result: list[Subresource] = []
     if "status" in parts:
-        found.append(resources.status_of(group, title, kind))
+        result.append(resources.status_of(group, title, kind))
     if "scale" in parts:
-        found.append(resources.scale())
-    return tuple(found)
+        result.append(resources.scale())
+    return tuple(result)
 
 
 def _scale(version: Json) -> ScalePaths | None:
@@ -100,11 +100,11 @@ def _scale(version: Json) -> ScalePaths | None:
 
 
 def _columns(version: Json) -> tuple[PrinterColumn, ...]:
-    found: list[PrinterColumn] = []
+    result: list[PrinterColumn] = []
     for item in list_at(version, "additionalPrinterColumns"):
         column = object_at(item)
         priority = column.get("priority", 0)
-        found.append(
+        result.append(
             PrinterColumn(
                 name=str(column.get("name", "")),
                 path=str(column.get("jsonPath", "")),
@@ -114,7 +114,7 @@ def _columns(version: Json) -> tuple[PrinterColumn, ...]:
                 priority=priority if isinstance(priority, int) else 0,
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def _text(held: Json, name: str, path: str) -> str:

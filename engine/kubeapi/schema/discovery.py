@@ -62,8 +62,8 @@ def api_groups(catalogue: Catalogue) -> Json:
 
 def api_group(catalogue: Catalogue, name: str) -> Json | None:
     """Return the APIGroup document of ``/apis/NAME``, or None if there is no such group."""
-    found = next((group for group in catalogue.groups if group.name == name and name), None)
-    return None if found is None else {"kind": "APIGroup", "apiVersion": "v1", **_group(found)}
+    match = next((group for group in catalogue.groups if group.name == name and name), None)
+    return None if match is None else {"kind": "APIGroup", "apiVersion": "v1", **_group(match)}
 
 
 def api_resources(catalogue: Catalogue, name: str, version: str) -> Json | None:
@@ -99,7 +99,7 @@ def _group(group: Group) -> Json:
 
 
 def _plain(resource: Resource) -> list[Json]:
-    found: Json = {
+    result: Json = {
         "name": resource.plural,
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
@@ -107,14 +107,14 @@ def _plain(resource: Resource) -> list[Json]:
         "verbs": list(resource.verbs),
     }
     if resource.short_names:
-        found["shortNames"] = list(resource.short_names)
+        result["shortNames"] = list(resource.short_names)
     if resource.categories:
-        found["categories"] = list(resource.categories)
-    return [found, *(_plain_part(resource, part) for part in resource.subresources)]
+        result["categories"] = list(resource.categories)
+    return [result, *(_plain_part(resource, part) for part in resource.subresources)]
 
 
 def _plain_part(resource: Resource, part: Subresource) -> Json:
-    found: Json = {
+    result: Json = {
         "name": f"{resource.plural}/{part.name}",
         "singularName": "",
         "namespaced": resource.namespaced,
@@ -122,8 +122,8 @@ def _plain_part(resource: Resource, part: Subresource) -> Json:
         "verbs": list(part.verbs),
     }
     if (part.group, part.version) != (resource.group, resource.version):
-        found["group"], found["version"] = part.group, part.version
-    return found
+        result["group"], result["version"] = part.group, part.version
+    return result
 
 
 def _discovered(group: Group) -> Json:
@@ -141,7 +141,7 @@ def _discovered(group: Group) -> Json:
 
 
 def _discovered_resource(resource: Resource) -> Json:
-    found: Json = {
+    result: Json = {
         "resource": resource.plural,
         "responseKind": _kind(resource.group, resource.version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
@@ -149,11 +149,11 @@ def _discovered_resource(resource: Resource) -> Json:
         "verbs": list(resource.verbs),
     }
     if resource.short_names:
-        found["shortNames"] = list(resource.short_names)
+        result["shortNames"] = list(resource.short_names)
     if resource.categories:
-        found["categories"] = list(resource.categories)
+        result["categories"] = list(resource.categories)
     if resource.subresources:
-        found["subresources"] = [
+        result["subresources"] = [
             {
                 "subresource": part.name,
                 "responseKind": _kind(part.group, part.version, part.kind),
@@ -161,7 +161,7 @@ def _discovered_resource(resource: Resource) -> Json:
             }
             for part in resource.subresources
         ]
-    return found
+    return result
 
 
 def _kind(group: str, version: str, kind: str) -> Json:

@@ -88,12 +88,12 @@ def _paths(resource: Resource, component: str, kind: Json) -> Json:
             "responses": {"200": {"description": "OK", "content": content}},
         }
 
-    found: Json = {}
+    result: Json = {}
     if "create" in resource.verbs:
-        found[base] = {"post": operation("post")}
+        result[base] = {"post": operation("post")}
     if "patch" in resource.verbs:
-        found[f"{base}/{{name}}"] = {"put": operation("put"), "patch": operation("patch")}
-    return found
+        result[f"{base}/{{name}}"] = {"put": operation("put"), "patch": operation("patch")}
+    return result
 
 
 def _component(resource: Resource, schemas: Json) -> str:
@@ -125,13 +125,13 @@ def _written(schema: Schema, schemas: Json) -> Json:
         case Scalar(form=form, bits=bits):
             return {**_SCALARS[form], **({"format": f"int{bits}"} if bits else {})}
         case Named(name=name, granular=granular):
-            found: Json = {"allOf": [{"$ref": _REFERENCE + _named(name, schemas)}]}
-            return {**found, "x-kubernetes-map-type": "granular"} if granular else found
+            result: Json = {"allOf": [{"$ref": _REFERENCE + _named(name, schemas)}]}
+            return {**result, "x-kubernetes-map-type": "granular"} if granular else result
         case ListOf():
             return _list(schema, schemas)
         case MapOf():
-            found = {"type": "object", "additionalProperties": _written(schema.value, schemas)}
-            return {**found, "x-kubernetes-map-type": "atomic"} if schema.atomic else found
+            result = {"type": "object", "additionalProperties": _written(schema.value, schemas)}
+            return {**result, "x-kubernetes-map-type": "atomic"} if schema.atomic else result
         case Fields():
             return _fields(schema, schemas)
         case _:
@@ -139,18 +139,18 @@ def _written(schema: Schema, schemas: Json) -> Json:
 
 
 def _list(schema: ListOf, schemas: Json) -> Json:
-    found: Json = {
+    result: Json = {
         "type": "array",
         "items": _written(schema.item, schemas),
         "x-kubernetes-list-type": schema.relation,
     }
     if schema.keys:
-        found["x-kubernetes-list-map-keys"] = list(schema.keys)
+        result["x-kubernetes-list-map-keys"] = list(schema.keys)
     if schema.patch_key:
-        found["x-kubernetes-patch-strategy"] = "merge"
+        result["x-kubernetes-patch-strategy"] = "merge"
         if schema.patch_key != "*":
-            found["x-kubernetes-patch-merge-key"] = schema.patch_key
-    return found
+            result["x-kubernetes-patch-merge-key"] = schema.patch_key
+    return result
 
 
 def _fields(fields: Fields, schemas: Json) -> Json:
@@ -160,17 +160,17 @@ def _fields(fields: Fields, schemas: Json) -> Json:
         written = _field(field, schemas)
         described = meaning.fields.get(name)
         properties[name] = {**written, "description": described} if described else written
-    found: Json = {"type": "object", "properties": properties}
+    result: Json = {"type": "object", "properties": properties}
     if meaning.text:
-        found["description"] = meaning.text
+        result["description"] = meaning.text
     required = [name for name, field in fields.fields.items() if field.required]
     if required:
-        found["required"] = required
+        result["required"] = required
     if fields.atomic:
-        found["x-kubernetes-map-type"] = "atomic"
+        result["x-kubernetes-map-type"] = "atomic"
     if fields.open:
-        found["x-kubernetes-preserve-unknown-fields"] = True
-    return found
+        result["x-kubernetes-preserve-unknown-fields"] = True
+    return result
 
 
 def _field(field: Field, schemas: Json) -> Json:

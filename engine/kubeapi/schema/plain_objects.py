@@ -56,18 +56,18 @@ def _struct(fields: Fields, known: dict[str, object]) -> type[msgspec.Struct]:
     # checks.
     known[fields.name] = _NEVER
     members = [
-        (f"field_{place}", _type(field.schema, known, filled=not (field.pointer or field.required)))
-        for place, field in enumerate(fields.fields.values())
+        (f"field_{index}", _type(field.schema, known, filled=not (field.pointer or field.required)))
+        for index, field in enumerate(fields.fields.values())
     ]
-    found = msgspec.defstruct(
+    result = msgspec.defstruct(
         fields.name.rpartition(".")[2],
         [(name, kind, None) for name, kind in members],
         rename=dict(zip((name for name, _kind in members), fields.fields, strict=True)),
         forbid_unknown_fields=not fields.open,
         gc=False,
     )
-    known[fields.name] = found
-    return found
+    known[fields.name] = result
+    return result
 
 
 def _type(schema: Schema, known: dict[str, object], *, filled: bool = False) -> object:

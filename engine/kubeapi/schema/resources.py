@@ -184,15 +184,15 @@ def _resource(
     traits: tuple[str, ...],
 ) -> Resource:
     plural, kind = names
-    found: list[Subresource] = []
+    result: list[Subresource] = []
     for trait in traits:
         if trait == "status":
-            found.append(status_of(group, version, kind))
+            result.append(status_of(group, version, kind))
         elif trait == "scale":
-            found.append(scale())
+            result.append(scale())
         elif trait in kinds_table.PARTS:
             part_group, part_version, part_kind, verbs = kinds_table.PARTS[trait]
-            found.append(
+            result.append(
                 Subresource(
                     name=trait.partition(".")[2],
                     group=part_group,
@@ -212,7 +212,7 @@ def _resource(
         short_names=short_names,
         categories=categories,
         verbs=_verbs(traits),
-        subresources=tuple(found),
+        subresources=tuple(result),
     )
 
 
@@ -233,6 +233,6 @@ def _groups(resources: tuple[Resource, ...]) -> tuple[Group, ...]:
     # Custom groups are sorted, so discovery does not depend on the order in which definitions were added.
     ordered: Mapping[str, Mapping[str, list[Resource]]] = {**built, **dict(sorted(custom.items()))}
     return tuple(
-        Group(name=name, versions=tuple((version, tuple(held)) for version, held in versions.items()))
+        Group(name=name, versions=tuple((version, tuple(kinds)) for version, kinds in versions.items()))
         for name, versions in ordered.items()
     )

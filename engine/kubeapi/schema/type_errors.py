@@ -75,9 +75,10 @@ class TypeMismatch(Struct, kw_only=True):
     def message(self) -> str:
         """The message of the API server's JSON decoder."""
         field = ".".join((self.owner, *self.path))
-        sort = sort_of(self.value, self.go_type)
+        json_type = sort_of(self.value, self.go_type)
         return (
-            self.found or f"json: cannot unmarshal {sort} into Go struct field {field} of type {self.go_type}"
+            self.found
+            or f"json: cannot unmarshal {json_type} into Go struct field {field} of type {self.go_type}"
         )
 
 
@@ -91,8 +92,8 @@ def base64_fault(text: str) -> str:
     try:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        place = _bad_byte(text)
-        return "" if place < 0 else f"illegal base64 data at input byte {place}"
+        offset = _bad_byte(text)
+        return "" if offset < 0 else f"illegal base64 data at input byte {offset}"
     return ""
 
 
@@ -103,11 +104,13 @@ def _of_value(value: object, schema: Schema) -> TypeMismatch | None:
         case Scalar():
             return _of_scalar(value, schema)
         case Fields():
-            held = as_object(value)
-            return _wrong(value, schema, "struct") if held is None else _of_fields(held, schema)
+            fields = as_object(value)
+            return _wrong(value, schema, "struct") if fields is None else _of_fields(fields, schema)
         case MapOf():
-            held = as_object(value)
-            return _wrong(value, schema, "map") if held is None else _of_items(held.values(), schema.value)
+            fields = as_object(value)
+            return (
+                _wrong(value, schema, "map") if fields is None else _of_items(fields.values(), schema.value)
+            )
         case ListOf():
             items = as_list(value)
             return _wrong(value, schema, "slice") if items is None else _of_items(items, schema.item)
@@ -119,19 +122,19 @@ def _of_fields(held: Json, schema: Fields) -> TypeMismatch | None:
     # In document order, not schema order: the API server reports the first error that its decoder meets.
     for name, item in held.items():
         known = schema.fields.get(name)
-        found = None if known is None else _of_value(item, resolved(known.schema))
-        if found is not None:
-            found.owner = found.owner or schema.name.rpartition(".")[2]
-            found.path = (name, *found.path)
-            return found
+        result = None if known is None else _of_value(item, resolved(known.schema))
+        if result is not None:
+            result.owner = result.owner or schema.name.rpartition(".")[2]
+            result.path = (name, *result.path)
+            return result
     return None
 
 
 def _of_items(items: Iterable[object], schema: Schema) -> TypeMismatch | None:
     below = resolved(schema)
     for item in items:
-        if (found := _of_value(item, below)) is not None:
-            return found
+        if (result := _of_value(item, below)) is not None:
+            return result
     return None
 
 
@@ -177,8 +180,8 @@ def _mistyped(value: object, word: str) -> TypeMismatch:
 
 
 def _wrong(value: object, schema: Schema, sort: str) -> TypeMismatch:
-    words = f"cannot restore {sort} from {_plain_sort(value)}"
-    return TypeMismatch(value=value, go_type=_go_type(schema), expected=words)
+    text = f"cannot restore {sort} from {_plain_sort(value)}"
+    return TypeMismatch(value=value, go_type=_go_type(schema), expected=text)
 
 
 def sort_of(value: object, word: str = "") -> str:
@@ -243,10 +246,10 @@ def _instant_fault(text: str, form: str) -> str:
         return ""
     rest = text
     for shape, step in _INSTANT_STEPS:
-        found = re.match(shape, rest, re.ASCII)
-        if found is None:
+        match = re.match(shape, rest, re.ASCII)
+        if match is None:
             return f'parsing time "{text}" as "{_LAYOUTS[form]}": cannot parse "{rest}" as "{step}"'
-        rest = rest[found.end() :]
+        rest = rest[match.end() :]
     why = f'extra text: "{rest}"' if rest else "out of range"
     return f'parsing time "{text}": {why}'
 
@@ -254,12 +257,12 @@ def _instant_fault(text: str, form: str) -> str:
 def _bad_byte(text: str) -> int:
     """Return the offset of the first byte that is invalid in base64, as Go reports it; -1 if there is none."""
     data = text.encode()
-    places = [place for place, byte in enumerate(data) if byte not in b"\r\n"]
-    for count, place in enumerate(places):
-        if data[place : place + 1] == b"=":
+    places = [index for index, byte in enumerate(data) if byte not in b"\r\n"]
+    for count, index in enumerate(places):
+        if data[index : index + 1] == b"=":
             return _bad_padding(data, places, count)
-        if _NO_BASE64.match(chr(data[place])):
-            return place
+        if _NO_BASE64.match(chr(data[index])):
+            return index
     return -1 if len(places) % 4 == 0 else len(data) - len(places) % 4
 
 

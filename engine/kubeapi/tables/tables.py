@@ -75,18 +75,18 @@ def _row(columns: tuple[Column, ...], value: Json, now_ms: int, version: str, in
 
 def _declared(column: PrinterColumn) -> Column:
     def read(value: Json, now_ms: int) -> object:
-        held = json_paths.found(value, column.path)
-        if not held or held[0] is None:
+        values = json_paths.found(value, column.path)
+        if not values or values[0] is None:
             return None
         match column.type:
             case "date":
-                return ages.since(held[0], now_ms)
+                return ages.since(values[0], now_ms)
             case "integer":
-                return held[0] if isinstance(held[0], int) else None
+                return values[0] if isinstance(values[0], int) else None
             case "number" | "boolean":
-                return held[0]
+                return values[0]
             case _:
-                return " ".join(_cell_text(each) for each in held)
+                return " ".join(_cell_text(each) for each in values)
 
     return Column(
         name=column.name,

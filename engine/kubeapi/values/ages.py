@@ -37,8 +37,8 @@ def duration(seconds: int) -> str:
     if seconds < -1:
         return "<invalid>"
     seconds = max(seconds, 0)
-    for below, unit, word, small, small_word in _FORMS:
+    for below, unit, suffix, small, small_word in _FORMS:
         if seconds < below:
             rest = seconds % unit // small if small else 0
-            return f"{seconds // unit}{word}" + (f"{rest}{small_word}" if rest else "")
+            return f"{seconds // unit}{suffix}" + (f"{rest}{small_word}" if rest else "")
     return f"{seconds // _YEAR}y"

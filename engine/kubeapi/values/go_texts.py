@@ -14,9 +14,9 @@ def of(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    held, items = as_object(value), as_list(value)
-    if held is not None:
-        return f"map[{' '.join(f'{name}:{_text(item)}' for name, item in sorted(held.items()))}]"
+    fields, items = as_object(value), as_list(value)
+    if fields is not None:
+        return f"map[{' '.join(f'{name}:{_text(item)}' for name, item in sorted(fields.items()))}]"
     if items is not None:
         return f"[{' '.join(map(_text, items))}]"
     match value:

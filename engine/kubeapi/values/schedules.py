@@ -51,11 +51,11 @@ class Schedule(Struct, frozen=True, gc=False):
 
     def last(self, at_ms: int) -> int | None:
         """Return the newest matching minute up to an instant, in milliseconds since 1970; None if there is none."""
-        return next((found for found in self._moments(at_ms, -1) if found <= at_ms), None)
+        return next((result for result in self._moments(at_ms, -1) if result <= at_ms), None)
 
     def next(self, after_ms: int) -> int | None:
         """Return the first matching minute after an instant, in milliseconds since 1970; None if there is none."""
-        return next((found for found in self._moments(after_ms, 1) if found > after_ms), None)
+        return next((result for result in self._moments(after_ms, 1) if result > after_ms), None)
 
     def _moments(self, from_ms: int, direction: int) -> Iterator[int]:
         """Yield matching minutes day by day from an instant's day on, forwards or backwards."""
@@ -110,8 +110,8 @@ def fault(text: str) -> str:
     if len(parts) != len(_FIELDS):
         return f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]"
     for part, (first, last) in zip(parts, _FIELDS, strict=True):
-        for piece in part.split(","):
-            if reason := _piece_fault(piece, first, last):
+        for item in part.split(","):
+            if reason := _piece_fault(item, first, last):
                 return reason
     return ""
 
@@ -126,14 +126,14 @@ def _is_zone(name: str) -> bool:
 
 def _values(part: str, first: int, last: int) -> frozenset[int]:
     """Return the values of a field; raises ValueError for unknown names."""
-    found: set[int] = set()
-    for piece in part.split(","):
-        span, _, step = piece.partition("/")
+    result: set[int] = set()
+    for item in part.split(","):
+        span, _, step = item.partition("/")
         begin, dash, end = ("", "", "") if span in _ANY else span.partition("-")
         low = _number(begin) if begin else first
         high = _number(end) if dash else (low if begin and not step else last)
-        found.update(range(low, high + 1, int(step or 1)))
-    return frozenset(found)
+        result.update(range(low, high + 1, int(step or 1)))
+    return frozenset(result)
 
 
 def _number(text: str) -> int:

@@ -54,8 +54,8 @@ def decode(body: bytes, schema: Schema, *, depth_max: int) -> Json:
     fields = resolved(schema)
     if not isinstance(fields, Fields) or not fields.wire:
         raise ProtobufError("", f"{kind} of {api_version} has no protobuf form; send JSON")
-    found = _Reader().message(raw, fields, "", depth_max)
-    return {"apiVersion": api_version, "kind": kind, **found}
+    result = _Reader().message(raw, fields, "", depth_max)
+    return {"apiVersion": api_version, "kind": kind, **result}
 
 
 def _envelope(body: bytes) -> tuple[str, str, bytes]:
@@ -90,7 +90,7 @@ class _Reader:
         """Decode a message into its JSON object."""
         if depth <= 0:
             raise ProtobufError(path, "nested too deeply")
-        found: Json = {}
+        result: Json = {}
         try:
             for number, value in protobuf_format.values(message):
                 self._left -= 1
@@ -98,14 +98,14 @@ class _Reader:
                     raise ProtobufError(path, f"more than {_FIELDS_MAX} values in one body")
                 known = fields.wire.get(number)
                 if known is not None:
-                    self._add(found, known, value, path, depth)
+                    self._add(result, known, value, path, depth)
         except protobuf_format.WireError as error:
             raise ProtobufError(path, str(error)) from None
         # Go's JSON encoding omits zero values; both encodings of an object must decode to the same value.
         for known in fields.wire.values():
-            if known.name in found and not _is_included(found[known.name], known):
-                del found[known.name]
-        return found
+            if known.name in result and not _is_included(result[known.name], known):
+                del result[known.name]
+        return result
 
     def _add(
         self, found: Json, known: WireField, value: protobuf_format.Value, path: str, depth: int

@@ -34,8 +34,8 @@ def autoscaler(value: Json, _live: Json | None) -> Iterator[Cause]:
         yield causes.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
     yield from _target(object_at(spec, "scaleTargetRef"), "spec.scaleTargetRef")
     metrics = objects_at(spec, "metrics")
-    for place, metric in enumerate(metrics):
-        yield from _metric(metric, f"spec.metrics[{place}]")
+    for index, metric in enumerate(metrics):
+        yield from _metric(metric, f"spec.metrics[{index}]")
     if least == 0 and not any(metric.get("type") in _TO_ZERO for metric in metrics):
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield causes.forbidden("spec.metrics", detail)
@@ -61,24 +61,24 @@ def _referred(target: Json, path: str) -> Iterator[Cause]:
 
 
 def _metric(metric: Json, path: str) -> Iterator[Cause]:
-    sort = str(metric.get("type") or "")
-    if not sort:
+    type_name = str(metric.get("type") or "")
+    if not type_name:
         yield causes.required(f"{path}.type", "must specify a metric source type")
         return
-    if sort not in _SOURCES:
+    if type_name not in _SOURCES:
         # Kubernetes reports an unknown metric type twice: as the type, and as the metric source.
-        yield from (causes.unsupported(f"{path}.type", sort, _SOURCES) for _ in range(2))
+        yield from (causes.unsupported(f"{path}.type", type_name, _SOURCES) for _ in range(2))
         return
     for other, name in _SOURCES.items():
-        if other != sort and metric.get(name) is not None:
+        if other != type_name and metric.get(name) is not None:
             detail = "must populate the given metric source only"
             yield causes.forbidden(f"{path}.{name}", detail)
-    name = _SOURCES[sort]
+    name = _SOURCES[type_name]
     source, where = as_object(metric.get(name)), f"{path}.{name}"
     if source is None:
         yield causes.required(where, "must populate information for the given metric source")
         return
-    yield from _source(sort, source, where)
+    yield from _source(type_name, source, where)
 
 
 def _source(sort: str, source: Json, path: str) -> Iterator[Cause]:
@@ -120,12 +120,12 @@ def _identifier(source: Json, path: str) -> Iterator[Cause]:
 
 def _amounts(target: Json, path: str) -> Iterator[Cause]:
     """Validate the type of a target and its amounts, which must be positive."""
-    sort = str(target.get("type") or "")
-    if not sort:
+    type_name = str(target.get("type") or "")
+    if not type_name:
         yield causes.required(f"{path}.type", "must specify a metric target type")
-    elif sort not in _TARGETS:
+    elif type_name not in _TARGETS:
         choices = " or ".join(_TARGETS)
-        yield causes.invalid(f"{path}.type", sort, f"must be either {choices}")
+        yield causes.invalid(f"{path}.type", type_name, f"must be either {choices}")
     for name in ("value", "averageValue"):
         amount = quantity.nano_units_of(target.get(name))
         if amount is not None and amount <= 0:
@@ -166,8 +166,8 @@ def _rules(rules: Json, path: str) -> Iterator[Cause]:
     listed = as_list(rules.get("policies"))
     if listed == []:
         yield causes.required(f"{path}.policies", "must specify at least one Policy")
-    for place, policy in enumerate(objects_at(listed)):
-        yield from _policy(policy, f"{path}.policies[{place}]")
+    for index, policy in enumerate(objects_at(listed)):
+        yield from _policy(policy, f"{path}.policies[{index}]")
 
 
 def _policy(policy: Json, path: str) -> Iterator[Cause]:

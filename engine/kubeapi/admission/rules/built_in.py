@@ -59,12 +59,12 @@ def faults(resource: Resource, now: Json, before: Json | None) -> list[Cause]:
     """
     if not (resource.is_kubernetes_own or resource.custom):
         return []
-    found = list(_faults(resource, now, before))
-    if not found or before is None:
-        return found
+    result = list(_faults(resource, now, before))
+    if not result or before is None:
+        return result
     # Errors that the stored object has already must not block an unrelated change.
     known = set(_faults(resource, before, None))
-    return [cause for cause in found if cause not in known]
+    return [cause for cause in result if cause not in known]
 
 
 def _faults(resource: Resource, value: Json, live: Json | None) -> Iterator[Cause]:
@@ -101,10 +101,10 @@ def _name_faults(resource: Resource, name: str) -> list[str]:
         case "", "Service":
             return words.old_label_faults(name)
         case "batch", "CronJob":
-            found = words.subdomain_faults(name)
-            if not found and len(name) > _CRON_NAME_CHARS_MAX:
-                found = [f"must be no more than {_CRON_NAME_CHARS_MAX} characters"]
-            return found
+            result = words.subdomain_faults(name)
+            if not result and len(name) > _CRON_NAME_CHARS_MAX:
+                result = [f"must be no more than {_CRON_NAME_CHARS_MAX} characters"]
+            return result
         case _:
             return words.subdomain_faults(name)
 
@@ -124,7 +124,7 @@ def _owners(references: list[Json]) -> Iterator[Cause]:
         if leader is None:
             leader = each
             continue
-        first, second = (f"{held.get('kind')}/{held.get('name')}" for held in (leader, each))
+        first, second = (f"{owner.get('kind')}/{owner.get('name')}" for owner in (leader, each))
         detail = (
             "Only one reference can have Controller set to true."
             f' Found "true" in references for {first} and {second}'
@@ -134,14 +134,14 @@ def _owners(references: list[Json]) -> Iterator[Cause]:
 
 def _finalizers(metadata: Json, before: Json | None) -> Iterator[Cause]:
     listed = [each for each in list_at(metadata, "finalizers") if isinstance(each, str)]
-    for place, each in enumerate(listed):
+    for index, each in enumerate(listed):
         yield from words.each_invalid("metadata.finalizers", each, words.qualified_faults(each))
         if "/" not in each and each not in _STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
-            yield causes.invalid(f"metadata.finalizers[{place}]", each, detail)
+            yield causes.invalid(f"metadata.finalizers[{index}]", each, detail)
     if before is not None and "deletionTimestamp" in before:
-        held = list_at(before, "finalizers")
-        new = sorted(each for each in listed if each not in held)
+        known = list_at(before, "finalizers")
+        new = sorted(each for each in listed if each not in known)
         if new:
             shown = ", ".join(f'"{each}"' for each in new)
             detail = (

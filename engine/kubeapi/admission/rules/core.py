@@ -52,25 +52,25 @@ def secret(value: Json, live: Json | None) -> Iterator[Cause]:
         yield from words.key_causes(f"data[{key}]", key)
     if sum(len(_bytes(text)) for text in data.values()) > _DATA_BYTES_MAX:
         yield causes.too_long("data", _DATA_BYTES_MAX)
-    sort = str(value.get("type") or "Opaque")
-    yield from _needed(value, data, sort)
-    if live is not None and sort != str(live.get("type") or "Opaque"):
-        yield causes.invalid("type", sort, words.IMMUTABLE)
+    type_name = str(value.get("type") or "Opaque")
+    yield from _needed(value, data, type_name)
+    if live is not None and type_name != str(live.get("type") or "Opaque"):
+        yield causes.invalid("type", type_name, words.IMMUTABLE)
     yield from _unchanged(value, live, ("data",))
 
 
 def service(value: Json, live: Json | None) -> Iterator[Cause]:
     spec = object_at(value, "spec")
-    sort, ports = spec.get("type"), objects_at(spec, "ports")
-    if not ports and spec.get("clusterIP") != "None" and sort != "ExternalName":
+    type_name, ports = spec.get("type"), objects_at(spec, "ports")
+    if not ports and spec.get("clusterIP") != "None" and type_name != "ExternalName":
         yield causes.required("spec.ports")
-    if sort == "ExternalName":
+    if type_name == "ExternalName":
         name = str(spec.get("externalName") or "")
         if name:
             yield from words.each_invalid("spec.externalName", name, words.subdomain_faults(name.rstrip(".")))
         else:
             yield causes.required("spec.externalName")
-    yield from _ports(ports, str(sort))
+    yield from _ports(ports, str(type_name))
     yield from words.labels(spec.get("selector"), "spec.selector")
     yield from words.one_of(spec, "sessionAffinity", "spec", ("ClientIP", "None"))
     sticky = as_object(at(spec, "sessionAffinityConfig", "clientIP"))
@@ -85,13 +85,13 @@ def service(value: Json, live: Json | None) -> Iterator[Cause]:
     family = ("PreferDualStack", "RequireDualStack", "SingleStack")
     yield from words.one_of(spec, "ipFamilyPolicy", "spec", family)
     cluster = spec.get("clusterIP")
-    if isinstance(cluster, str) and cluster not in ("", "None") and sort != "ExternalName":
+    if isinstance(cluster, str) and cluster not in ("", "None") and type_name != "ExternalName":
         yield from pods.address(cluster, "spec.clusterIPs[0]")
-    for place, each in enumerate(list_at(spec, "externalIPs")):
-        yield from pods.address(each, f"spec.externalIPs[{place}]")
+    for index, each in enumerate(list_at(spec, "externalIPs")):
+        yield from pods.address(each, f"spec.externalIPs[{index}]")
     yield from words.one_of(spec, "type", "spec", ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
     policy = spec.get("externalTrafficPolicy")
-    if policy and sort == "ClusterIP" and not spec.get("externalIPs"):
+    if policy and type_name == "ClusterIP" and not spec.get("externalIPs"):
         detail = "may only be set for externally-accessible services"
         yield causes.invalid("spec.externalTrafficPolicy", policy, detail)
     before = object_at(live, "spec").get("clusterIP")
@@ -124,8 +124,8 @@ def claim(value: Json, live: Json | None) -> Iterator[Cause]:
 def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
     names: set[str] = set()
     seen: set[tuple[object, object]] = set()
-    for place, each in enumerate(ports):
-        where, name = f"spec.ports[{place}]", str(each.get("name") or "")
+    for index, each in enumerate(ports):
+        where, name = f"spec.ports[{index}]", str(each.get("name") or "")
         if name:
             faults = words.label_faults(name)
             yield from words.each_invalid(f"{where}.name", name, faults)
@@ -139,7 +139,7 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
         yield from words.port_or_name(each.get("targetPort"), f"{where}.targetPort")
         if each.get("nodePort") and sort == "ClusterIP":
             yield causes.forbidden(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
-    for place, each in enumerate(ports):
+    for index, each in enumerate(ports):
         key = (each.get("protocol"), each.get("port"))
         if key in seen:
             shown = {
@@ -150,7 +150,7 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
                 "TargetPort": 0,
                 "NodePort": 0,
             }
-            yield _duplicate(f"spec.ports[{place}]", shown)
+            yield _duplicate(f"spec.ports[{index}]", shown)
         seen.add(key)
 
 

@@ -30,10 +30,10 @@ def faults(definition: Json) -> Iterator[Cause]:
         yield from words.each_invalid("spec.group", group, words.subdomain_faults(group))
     yield from words.one_of({"scope": None, **spec}, "scope", "spec", ("Cluster", "Namespaced"))
     versions = objects_at(spec, "versions")
-    for place, version in enumerate(versions):
+    for index, version in enumerate(versions):
         # The API server reports errors of a single version at the top level of the spec, of several by
         # index.
-        yield from _version(version, f"spec.versions[{place}]", "" if len(versions) == 1 else f"[{place}]")
+        yield from _version(version, f"spec.versions[{index}]", "" if len(versions) == 1 else f"[{index}]")
     if sum(version.get("storage") is True for version in versions) != 1:
         shown = [_shown(version) for version in versions]
         detail = "must have exactly one version marked as storage version"
@@ -86,13 +86,13 @@ def _column(column: Json, path: str) -> Iterator[Cause]:
 
 
 def _root(schema: Json, path: str) -> Iterator[Cause]:
-    sort = schema.get("type")
-    if not sort:
+    type_name = schema.get("type")
+    if not type_name:
         yield causes.required(f"{path}.type", "must not be empty at the root")
-    elif sort != "object":
-        yield causes.invalid(f"{path}.type", sort, "must be object at the root")
-    held = object_at(schema, "properties", "metadata")
-    if object_at(held, "properties").keys() - {"name", "generateName"}:
+    elif type_name != "object":
+        yield causes.invalid(f"{path}.type", type_name, "must be object at the root")
+    metadata = object_at(schema, "properties", "metadata")
+    if object_at(metadata, "properties").keys() - {"name", "generateName"}:
         detail = (
             "must not specify anything other than name and generateName, but metadata is implicitly specified"
         )
@@ -114,13 +114,13 @@ def _below(schema: Json, path: str, depth: int) -> Iterator[Cause]:
 
 
 def _schema(schema: Json, path: str, what: str, depth: int) -> Iterator[Cause]:
-    sort = schema.get("type")
+    type_name = schema.get("type")
     is_open = schema.get("x-kubernetes-preserve-unknown-fields") is True
-    if not sort and not is_open and schema.get("x-kubernetes-int-or-string") is not True:
+    if not type_name and not is_open and schema.get("x-kubernetes-int-or-string") is not True:
         yield causes.required(f"{path}.type", f"must not be empty for {what}")
-    elif sort and sort not in _TYPES:
-        yield causes.unsupported(f"{path}.type", sort, _TYPES)
-    elif sort == "array" and as_object(schema.get("items")) is None:
+    elif type_name and type_name not in _TYPES:
+        yield causes.unsupported(f"{path}.type", type_name, _TYPES)
+    elif type_name == "array" and as_object(schema.get("items")) is None:
         yield causes.required(f"{path}.items", "must be specified")
     yield from _below(schema, path, depth - 1)
 

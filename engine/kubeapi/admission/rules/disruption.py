@@ -19,8 +19,8 @@ def disruption_budget(value: Json, _live: Json | None) -> Iterator[Cause]:
             "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
         }
         yield causes.whole("spec", shown, "minAvailable and maxUnavailable cannot be both set")
-    for name, held in (("minAvailable", least), ("maxUnavailable", most)):
-        yield from words.amount(held, f"spec.{name}")
-        yield from words.at_most_all(held, f"spec.{name}")
+    for name, limit in (("minAvailable", least), ("maxUnavailable", most)):
+        yield from words.amount(limit, f"spec.{name}")
+        yield from words.at_most_all(limit, f"spec.{name}")
     yield from words.selector(spec.get("selector"), "spec.selector")
     yield from words.one_of(spec, "unhealthyPodEvictionPolicy", "spec", ("AlwaysAllow", "IfHealthyBudget"))

@@ -17,11 +17,11 @@ def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:
         yield causes.invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
     if default is not None:
         yield from _backend(default, "spec.defaultBackend")
-    for place, each in enumerate(objects_at(spec, "tls")):
+    for index, each in enumerate(objects_at(spec, "tls")):
         for number, host in enumerate(list_at(each, "hosts")):
-            yield from _host(str(host), f"spec.tls[{place}].hosts[{number}]")
-    for place, rule in enumerate(rules):
-        yield from _rule(rule, f"spec.rules[{place}]")
+            yield from _host(str(host), f"spec.tls[{index}].hosts[{number}]")
+    for index, rule in enumerate(rules):
+        yield from _rule(rule, f"spec.rules[{index}]")
     name = spec.get("ingressClassName")
     if isinstance(name, str):
         yield from words.each_invalid("spec.ingressClassName", name, words.subdomain_faults(name))
@@ -31,20 +31,20 @@ def network_policy(value: Json, _live: Json | None) -> Iterator[Cause]:
     spec = object_at(value, "spec")
     yield from words.selector(spec.get("podSelector"), "spec.podSelector")
     for way, peers in (("ingress", "from"), ("egress", "to")):
-        for place, rule in enumerate(objects_at(spec, way)):
-            where = f"spec.{way}[{place}]"
+        for index, rule in enumerate(objects_at(spec, way)):
+            where = f"spec.{way}[{index}]"
             for number, each in enumerate(objects_at(rule, "ports")):
                 yield from _policy_port(each, f"{where}.ports[{number}]")
             for number, peer in enumerate(objects_at(rule, peers)):
                 yield from _peer(peer, f"{where}.{peers}[{number}]")
-    for place, sort in enumerate(list_at(spec, "policyTypes")):
-        if sort not in ("Ingress", "Egress"):
-            yield causes.unsupported(f"spec.policyTypes[{place}]", sort, ("Ingress", "Egress"))
+    for index, policy_type in enumerate(list_at(spec, "policyTypes")):
+        if policy_type not in ("Ingress", "Egress"):
+            yield causes.unsupported(f"spec.policyTypes[{index}]", policy_type, ("Ingress", "Egress"))
 
 
 def _host(host: str, path: str) -> Iterator[Cause]:
-    found = _wildcard_faults(host) if "*" in host else words.subdomain_faults(host)
-    yield from words.each_invalid(path, host, found)
+    faults = _wildcard_faults(host) if "*" in host else words.subdomain_faults(host)
+    yield from words.each_invalid(path, host, faults)
 
 
 def _wildcard_faults(host: str) -> list[str]:
@@ -65,14 +65,14 @@ def _rule(rule: Json, path: str) -> Iterator[Cause]:
         yield causes.invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
     elif host:
         yield from _host(host, f"{path}.host")
-    held = as_object(rule.get("http"))
-    if held is None:
+    fields = as_object(rule.get("http"))
+    if fields is None:
         return
-    listed = objects_at(held, "paths")
+    listed = objects_at(fields, "paths")
     if not listed:
         yield causes.required(f"{path}.http.paths")
-    for place, each in enumerate(listed):
-        where = f"{path}.http.paths[{place}]"
+    for index, each in enumerate(listed):
+        where = f"{path}.http.paths[{index}]"
         yield from _path(str(each.get("path") or ""), each.get("pathType"), where)
         yield from _backend(object_at(each, "backend"), f"{where}.backend")
 
@@ -94,17 +94,17 @@ def _path(text: str, sort: object, where: str) -> Iterator[Cause]:
 
 
 def _backend(backend: Json, path: str) -> Iterator[Cause]:
-    held = as_object(backend.get("service"))
-    if held is None and backend.get("resource") is None:
+    fields = as_object(backend.get("service"))
+    if fields is None and backend.get("resource") is None:
         yield causes.invalid(path, "", "resource or service backend is required")
-    if held is None:
+    if fields is None:
         return
-    name = str(held.get("name") or "")
+    name = str(fields.get("name") or "")
     if not name:
         yield causes.required(f"{path}.service.name")
     else:
         yield from words.each_invalid(f"{path}.service.name", name, words.old_label_faults(name))
-    port = object_at(held, "port")
+    port = object_at(fields, "port")
     number, named = port.get("number") or 0, port.get("name") or ""
     if number and named:
         yield causes.invalid(path, "", "cannot set both port name & port number")

@@ -82,8 +82,8 @@ def _containers(
     containers: list[Json], path: str, volumes: set[str], spec: Json, taken: set[str]
 ) -> Iterator[Cause]:
     seen = set(taken)
-    for place, each in enumerate(containers):
-        where, name = f"{path}[{place}]", str(each.get("name", ""))
+    for index, each in enumerate(containers):
+        where, name = f"{path}[{index}]", str(each.get("name", ""))
         yield from _own_name(name, f"{where}.name", seen)
         image = each.get("image")
         if not image:
@@ -107,8 +107,8 @@ def _containers(
 
 def _ports(ports: list[Json], path: str, *, is_on_host: bool) -> Iterator[Cause]:
     seen: set[str] = set()
-    for place, each in enumerate(ports):
-        where, name = f"{path}[{place}]", each.get("name")
+    for index, each in enumerate(ports):
+        where, name = f"{path}[{index}]", each.get("name")
         if isinstance(name, str) and name:
             faults = words.port_name_faults(name)
             yield from words.each_invalid(f"{where}.name", name, faults)
@@ -128,8 +128,8 @@ def _ports(ports: list[Json], path: str, *, is_on_host: bool) -> Iterator[Cause]
 
 
 def _environment(variables: list[Json], path: str) -> Iterator[Cause]:
-    for place, each in enumerate(variables):
-        where, name = f"{path}[{place}]", str(each.get("name") or "")
+    for index, each in enumerate(variables):
+        where, name = f"{path}[{index}]", str(each.get("name") or "")
         if not name:
             yield causes.required(f"{where}.name")
         elif not _ENVIRONMENT_NAME.fullmatch(name):
@@ -149,10 +149,10 @@ def _source(variable: Json, source: Json, path: str) -> Iterator[Cause]:
             detail = f"error converting fieldPath: field label not supported: {text}"
             yield causes.invalid(f"{path}.fieldRef.fieldPath", text, detail)
     for sort in ("configMapKeyRef", "secretKeyRef"):
-        held = as_object(source.get(sort))
-        if held is None:
+        fields = as_object(source.get(sort))
+        if fields is None:
             continue
-        key = str(held.get("key") or "")
+        key = str(fields.get("key") or "")
         if not key:
             yield causes.required(f"{path}.{sort}.key")
         else:
@@ -168,8 +168,8 @@ def _source(variable: Json, source: Json, path: str) -> Iterator[Cause]:
 
 def _mounts(mounts: list[Json], path: str, volumes: set[str]) -> Iterator[Cause]:
     seen: set[object] = set()
-    for place, each in enumerate(mounts):
-        where, name, point = f"{path}[{place}]", each.get("name"), each.get("mountPath")
+    for index, each in enumerate(mounts):
+        where, name, point = f"{path}[{index}]", each.get("name"), each.get("mountPath")
         if not name:
             yield causes.required(f"{where}.name")
         elif name not in volumes:
@@ -183,8 +183,8 @@ def _mounts(mounts: list[Json], path: str, volumes: set[str]) -> Iterator[Cause]
 
 def _resources(resources: Json, path: str) -> Iterator[Cause]:
     limits, asked = object_at(resources, "limits"), object_at(resources, "requests")
-    for name, held in (("limits", limits), ("requests", asked)):
-        for resource, value in held.items():
+    for name, amounts in (("limits", limits), ("requests", asked)):
+        for resource, value in amounts.items():
             where = f"{path}.{name}[{resource}]"
             if "/" not in resource and not _is_standard(resource):
                 yield causes.invalid(where, resource, "must be a standard resource type or fully qualified")
@@ -231,14 +231,14 @@ def _probe(probe: Json | None, name: str, path: str) -> Iterator[Cause]:
 
 
 def _handler(held: Json, path: str, handlers: tuple[str, ...]) -> Iterator[Cause]:
-    given = [name for name in handlers if held.get(name) is not None]
-    if not given:
+    handlers_set = [name for name in handlers if held.get(name) is not None]
+    if not handlers_set:
         yield causes.required(path, "must specify a handler type")
-    for other in given[1:]:
+    for other in handlers_set[1:]:
         yield causes.forbidden(f"{path}.{other}", "may not specify more than 1 handler type")
-    action = object_at(held, given[0]) if given else {}
-    where = f"{path}.{given[0]}" if given else path
-    match given[:1]:
+    action = object_at(held, handlers_set[0]) if handlers_set else {}
+    where = f"{path}.{handlers_set[0]}" if handlers_set else path
+    match handlers_set[:1]:
         case ["exec"]:
             if not action.get("command"):
                 yield causes.required(f"{where}.command")
@@ -255,8 +255,8 @@ def _handler(held: Json, path: str, handlers: tuple[str, ...]) -> Iterator[Cause
 
 def _volumes(volumes: list[Json], path: str) -> Iterator[Cause]:
     seen: set[str] = set()
-    for place, each in enumerate(volumes):
-        where, name = f"{path}[{place}]", str(each.get("name") or "")
+    for index, each in enumerate(volumes):
+        where, name = f"{path}[{index}]", str(each.get("name") or "")
         yield from _own_name(name, f"{where}.name", seen)
         sources = [source for source in each if source != "name"]
         order = [
@@ -282,8 +282,8 @@ def _volume(source: Json, sort: str, path: str) -> Iterator[Cause]:
 
 
 def _tolerations(tolerations: object, path: str) -> Iterator[Cause]:
-    for place, each in enumerate(objects_at(tolerations)):
-        where, key, operator = f"{path}[{place}]", str(each.get("key") or ""), each.get("operator")
+    for index, each in enumerate(objects_at(tolerations)):
+        where, key, operator = f"{path}[{index}]", str(each.get("key") or ""), each.get("operator")
         if key:
             yield from words.each_invalid(f"{where}.key", key, words.qualified_faults(key))
         if not key and operator != "Exists":
@@ -314,18 +314,18 @@ def _affinity(affinity: object, path: str) -> Iterator[Cause]:
     if node is not None and not as_list(node.get("nodeSelectorTerms")):
         where = f"{path}.nodeAffinity.{required}.nodeSelectorTerms"
         yield causes.required(where, "must have at least one node selector term")
-    for sort in ("podAffinity", "podAntiAffinity"):
-        terms = objects_at(affinity, sort, required)
-        for place, term in enumerate(terms):
-            where, key = f"{path}.{sort}.{required}[{place}].topologyKey", str(term.get("topologyKey") or "")
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = objects_at(affinity, kind, required)
+        for index, term in enumerate(terms):
+            where, key = f"{path}.{kind}.{required}[{index}].topologyKey", str(term.get("topologyKey") or "")
             if not key:
                 yield causes.required(where, "can not be empty")
             yield from words.each_invalid(where, key, words.qualified_faults(key))
 
 
 def _spread(constraints: object, path: str) -> Iterator[Cause]:
-    for place, each in enumerate(objects_at(constraints)):
-        where, skew, key = f"{path}[{place}]", each.get("maxSkew"), str(each.get("topologyKey") or "")
+    for index, each in enumerate(objects_at(constraints)):
+        where, skew, key = f"{path}[{index}]", each.get("maxSkew"), str(each.get("topologyKey") or "")
         if not words.is_number(skew) or int(str(skew)) <= 0:
             yield causes.invalid(f"{where}.maxSkew", skew or 0, "must be greater than zero")
         if not key:
@@ -344,8 +344,8 @@ def _host(text: object, path: str) -> Iterator[Cause]:
 
 
 def _aliases(aliases: object, path: str) -> Iterator[Cause]:
-    for place, alias in enumerate(objects_at(aliases)):
-        yield from address(alias.get("ip"), f"{path}[{place}].ip")
+    for index, alias in enumerate(objects_at(aliases)):
+        yield from address(alias.get("ip"), f"{path}[{index}].ip")
 
 
 _PARTS: Final[Mapping[str, Callable[[object, str], Iterator[Cause]]]] = {

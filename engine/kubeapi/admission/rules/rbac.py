@@ -14,8 +14,8 @@ RIGHTS: Final = "rbac.authorization.k8s.io"
 def role(value: Json, _live: Json | None) -> Iterator[Cause]:
     """Yield the errors of a Role or ClusterRole."""
     is_namespaced = value.get("kind") == "Role"
-    for place, rule in enumerate(objects_at(value, "rules")):
-        where, paths = f"rules[{place}]", list_at(rule, "nonResourceURLs")
+    for index, rule in enumerate(objects_at(value, "rules")):
+        where, paths = f"rules[{index}]", list_at(rule, "nonResourceURLs")
         if not rule.get("verbs"):
             yield causes.required(f"{where}.verbs", "verbs must contain at least one value")
         if paths and is_namespaced:
@@ -45,8 +45,8 @@ def role_binding(value: Json, live: Json | None) -> Iterator[Cause]:
     if not name:
         yield causes.required("roleRef.name")
     yield from words.each_invalid("roleRef.name", name, words.segment_faults(name))
-    for place, subject in enumerate(objects_at(value, "subjects")):
-        yield from _subject(subject, f"subjects[{place}]")
+    for index, subject in enumerate(objects_at(value, "subjects")):
+        yield from _subject(subject, f"subjects[{index}]")
     before = as_object((live or {}).get("roleRef"))
     if before is not None and before != ref:
         shown = {"APIGroup": ref.get("apiGroup", ""), "Kind": ref.get("kind", ""), "Name": name}

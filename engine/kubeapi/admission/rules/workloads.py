@@ -60,10 +60,10 @@ def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from _selected(spec, "daemonset")
     yield from words.not_negative(spec, "minReadySeconds", "spec")
     strategy = object_at(spec, "updateStrategy")
-    sort, rolling = strategy.get("type"), object_at(strategy, "rollingUpdate")
-    if sort not in ("RollingUpdate", "OnDelete"):
+    type_name, rolling = strategy.get("type"), object_at(strategy, "rollingUpdate")
+    if type_name not in ("RollingUpdate", "OnDelete"):
         yield causes.unsupported("spec.updateStrategy", _typed(strategy), ("RollingUpdate", "OnDelete"))
-    elif sort == "RollingUpdate":
+    elif type_name == "RollingUpdate":
         most, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
         path = "spec.updateStrategy.rollingUpdate"
         for name in ("maxUnavailable", "maxSurge"):
@@ -168,8 +168,8 @@ def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
             yield causes.invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
     if not is_readable and told_twice is not None:
-        found = causes.invalid("spec.selector", selector, "")
-        message = found.message.removesuffix(": ") + told_twice
+        error = causes.invalid("spec.selector", selector, "")
+        message = error.message.removesuffix(": ") + told_twice
         yield Cause(field="spec.selector", reason="FieldValueInvalid", message=message)
         return
     if not is_readable:
@@ -193,16 +193,16 @@ def _same_selector(spec: Json, live: Json) -> Iterator[Cause]:
 
 
 def _strategy(strategy: Json) -> Iterator[Cause]:
-    sort, rolling = strategy.get("type"), as_object(strategy.get("rollingUpdate"))
+    type_name, rolling = strategy.get("type"), as_object(strategy.get("rollingUpdate"))
     path = "spec.strategy.rollingUpdate"
-    if sort not in ("Recreate", "RollingUpdate"):
+    if type_name not in ("Recreate", "RollingUpdate"):
         yield causes.unsupported("spec.strategy", _typed(strategy), ("Recreate", "RollingUpdate"))
-    elif sort == "Recreate":
+    elif type_name == "Recreate":
         if rolling is not None:
             yield causes.forbidden(path, "may not be specified when strategy `type` is 'Recreate'")
     else:
-        held = rolling or {}
-        most, surge = held.get("maxUnavailable"), held.get("maxSurge")
+        update = rolling or {}
+        most, surge = update.get("maxUnavailable"), update.get("maxSurge")
         wrong = [
             *words.amount(most, f"{path}.maxUnavailable"),
             *words.amount(surge, f"{path}.maxSurge"),

@@ -65,28 +65,28 @@ def resolved(schema: Schema) -> Schema:
 
 @cache
 def _named(name: str, granular: bool) -> Fields:  # noqa: FBT001  # a key of the cache
-    found = named(name)
-    return structs.replace(found, atomic=False) if granular else found
+    named_type = named(name)
+    return structs.replace(named_type, atomic=False) if granular else named_type
 
 
 @cache
 def _types() -> Mapping[str, Fields]:
     rough = {fields.name: fields for fields in _parse(_KUBERNETES)}
-    found = {name: structs.replace(fields, fields=_flat(fields, rough)) for name, fields in rough.items()}
+    result = {name: structs.replace(fields, fields=_flat(fields, rough)) for name, fields in rough.items()}
     for name, written in kind_schemas.types().items():
-        found[name] = cast("Fields", from_openapi(written, name, own=True))
-    return found
+        result[name] = cast("Fields", from_openapi(written, name, own=True))
+    return result
 
 
 def _flat(fields: Fields, types: Mapping[str, Fields]) -> Mapping[str, Field]:
     """Return the fields by JSON name: an inlined type contributes its own fields."""
-    found: dict[str, Field] = {}
+    result: dict[str, Field] = {}
     for name, field in fields.fields.items():
         if name.startswith(_INLINED) and isinstance(field.schema, Named):
-            found.update(_flat(types[field.schema.name], types))
+            result.update(_flat(types[field.schema.name], types))
         else:
-            found[name] = field
-    return found
+            result[name] = field
+    return result
 
 
 def _parse(table: str) -> Iterator[Fields]:
@@ -111,26 +111,26 @@ def _parse(table: str) -> Iterator[Fields]:
 
 
 def _field(text: str, package: str) -> tuple[str, int, Field]:
-    found = _FIELD.fullmatch(text)
-    if found is None:
+    match = _FIELD.fullmatch(text)
+    if match is None:
         raise TableError(f"{text!r} is no field")
     field = Field(
-        schema=_schema(found["type"], package, merging=found["merging"]),
-        pointer=found["presence"] == "?",
-        required=found["presence"] == "!",
-        default=found["default"],
+        schema=_schema(match["type"], package, merging=match["merging"]),
+        pointer=match["presence"] == "?",
+        required=match["presence"] == "!",
+        default=match["default"],
     )
-    return found["name"], int(found["number"] or 0), field
+    return match["name"], int(match["number"] or 0), field
 
 
 def _schema(text: str, package: str, *, merging: str = "") -> Schema:
-    if found := _LIST.fullmatch(text):
-        keys = found["keys"] or ""
+    if match := _LIST.fullmatch(text):
+        keys = match["keys"] or ""
         return ListOf(
-            item=_schema(found["item"], package),
+            item=_schema(match["item"], package),
             relation="atomic" if not keys else "set" if keys == "*" else "map",
             keys=() if keys in {"", "*"} else tuple(keys.split("+")),
-            patch_key=found["patch"] or "",
+            patch_key=match["patch"] or "",
         )
     if text.startswith("{"):
         return MapOf(value=_schema(text.strip("{}"), package), atomic=merging == "%")

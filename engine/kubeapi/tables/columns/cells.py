@@ -105,10 +105,10 @@ def selector(path: str) -> Reading:
     """Cell function: the label selector at a path, in kubectl's notation."""
 
     def read(value: Json, _now: int) -> object:
-        held = object_at(at(value, path))
-        labels = object_at(held, "matchLabels")
+        fields = object_at(at(value, path))
+        labels = object_at(fields, "matchLabels")
         words = [f"{name}={label}" for name, label in sorted(labels.items())]
-        words += [_expression(each) for each in items(held, "matchExpressions")]
+        words += [_expression(each) for each in items(fields, "matchExpressions")]
         return joined(words)
 
     return read
@@ -142,10 +142,10 @@ CREATED: Final = Column(name="Created At", reading=text_at("metadata.creationTim
 def of_pods(template: str, *, chosen: str = "") -> tuple[Column, ...]:
     """Return the wide columns of a workload: containers, images, and the selector if a path is passed as ``chosen``."""
     path = f"{template}.spec.containers"
-    found = [
+    columns = [
         text("Containers", lambda value, _now: joined(each.get("name", "") for each in items(value, path))),
         text("Images", lambda value, _now: joined(each.get("image", "") for each in items(value, path))),
     ]
     if chosen:
-        found.append(text("Selector", selector(chosen)))
-    return wide(*found)
+        columns.append(text("Selector", selector(chosen)))
+    return wide(*columns)

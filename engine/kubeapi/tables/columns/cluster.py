@@ -34,8 +34,8 @@ def _size(*paths: str) -> Column:
 
 def _node_status(value: Json, _now: int) -> object:
     ready = condition(value, "Ready")
-    words = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
-    return f"{words},SchedulingDisabled" if at(value, "spec.unschedulable") is True else words
+    status = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
+    return f"{status},SchedulingDisabled" if at(value, "spec.unschedulable") is True else status
 
 
 def _node_roles(value: Json, _now: int) -> object:
@@ -58,16 +58,18 @@ def _external(value: Json, _now: int) -> object:
         return at(value, "spec.externalName") or NONE
     if kind != "LoadBalancer":
         return joined(named)
-    given = [each.get("ip") or each.get("hostname") for each in items(value, "status.loadBalancer.ingress")]
-    return joined([*filter(None, given), *named], "<pending>")
+    addresses = [
+        each.get("ip") or each.get("hostname") for each in items(value, "status.loadBalancer.ingress")
+    ]
+    return joined([*filter(None, addresses), *named], "<pending>")
 
 
 def _ports(value: Json, _now: int) -> object:
-    words: list[str] = []
+    texts: list[str] = []
     for each in items(value, "spec.ports"):
         node = f":{each['nodePort']}" if each.get("nodePort") else ""
-        words.append(f"{each.get('port')}{node}/{each.get('protocol', 'TCP')}")
-    return joined(words)
+        texts.append(f"{each.get('port')}{node}/{each.get('protocol', 'TCP')}")
+    return joined(texts)
 
 
 def _hosts(value: Json, _now: int) -> object:
@@ -75,30 +77,30 @@ def _hosts(value: Json, _now: int) -> object:
 
 
 def _ingress_address(value: Json, _now: int) -> object:
-    held = items(value, "status.loadBalancer.ingress")
-    return joined((each.get("ip") or each.get("hostname") for each in held), "")
+    ingresses = items(value, "status.loadBalancer.ingress")
+    return joined((each.get("ip") or each.get("hostname") for each in ingresses), "")
 
 
 def _subjects(name: str, kind: str) -> Column:
     def read(value: Json, _now: int) -> object:
         chosen = [each for each in items(value, "subjects") if each.get("kind") == kind]
         spaced = kind == "ServiceAccount"
-        words = (
+        subjects = (
             f"{each.get('namespace')}/{each.get('name')}" if spaced else each.get("name") for each in chosen
         )
-        return ", ".join(str(each) for each in words)
+        return ", ".join(str(each) for each in subjects)
 
     return text(name, read)
 
 
 def _event_object(value: Json, _now: int) -> object:
-    held = as_object(value.get("involvedObject")) or as_object(value.get("regarding")) or {}
-    return f"{str(held.get('kind', '')).lower()}/{held.get('name', '')}"
+    fields = as_object(value.get("involvedObject")) or as_object(value.get("regarding")) or {}
+    return f"{str(fields.get('kind', '')).lower()}/{fields.get('name', '')}"
 
 
 def _event_field(value: Json, _now: int) -> object:
-    held = as_object(value.get("involvedObject")) or as_object(value.get("regarding")) or {}
-    return held.get("fieldPath", "")
+    fields = as_object(value.get("involvedObject")) or as_object(value.get("regarding")) or {}
+    return fields.get("fieldPath", "")
 
 
 def _event_source(value: Json, _now: int) -> object:

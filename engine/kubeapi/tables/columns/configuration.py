@@ -46,11 +46,11 @@ def _joined(words: list[str], absent: str) -> str:
 
 
 def _endpoints(value: Json, _now: int) -> object:
-    found: list[str] = []
+    result: list[str] = []
     for subset in items(value, "subsets"):
         ports = [f":{each.get('port')}" for each in items(subset, "ports")] or [""]
-        found += [f"{each.get('ip')}{port}" for port in ports for each in items(subset, "addresses")]
-    return _joined(found, NONE)
+        result += [f"{each.get('ip')}{port}" for port in ports for each in items(subset, "addresses")]
+    return _joined(result, NONE)
 
 
 def _slice_ports(value: Json, _now: int) -> object:
@@ -63,11 +63,11 @@ def _slice_addresses(value: Json, _now: int) -> object:
 
 
 def _parameters(value: Json, _now: int) -> object:
-    held = as_object(at(value, "spec.parameters"))
-    if held is None:
+    fields = as_object(at(value, "spec.parameters"))
+    if fields is None:
         return NONE
-    group = f".{held['apiGroup']}" if held.get("apiGroup") else ""
-    return f"{held.get('kind')}{group}/{held.get('name')}"
+    group = f".{fields['apiGroup']}" if fields.get("apiGroup") else ""
+    return f"{fields.get('kind')}{group}/{fields.get('name')}"
 
 
 def _controller(value: Json, _now: int) -> object:

@@ -26,8 +26,8 @@ def _when(kind: str) -> Column:
 
 
 def _priority(value: Json, _now: int) -> object:
-    held = at(value, "spec.priority")
-    return None if held is None else str(held)
+    priority = at(value, "spec.priority")
+    return None if priority is None else str(priority)
 
 
 def _kinds(value: Json, _now: int) -> object:

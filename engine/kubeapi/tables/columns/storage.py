@@ -28,8 +28,8 @@ _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 
 def _modes(path: str) -> Column:
     def read(value: Json, _now: int) -> object:
-        said = list_at(at(value, path))
-        return joined((short for mode, short in _MODES.items() if mode in said), "")
+        entries = list_at(at(value, path))
+        return joined((short for mode, short in _MODES.items() if mode in entries), "")
 
     return text("Access Modes", read)
 
@@ -55,8 +55,8 @@ def _lives(value: Json, _now: int) -> object:
 
 def _flag(name: str, path: str, *, otherwise: bool = False, kind: str = "boolean") -> Column:
     def read(value: Json, _now: int) -> object:
-        said = at(value, path)
-        return otherwise if said is None else said is True
+        content = at(value, path)
+        return otherwise if content is None else content is True
 
     return Column(name=name, reading=read, type=kind)
 

@@ -42,8 +42,8 @@ def _targets(value: Json, _now: int) -> object:
     """Cell: current and target value of each metric, as ``cpu: 12%/80%``."""
     currents = items(value, "status.currentMetrics")
     metrics = [
-        _target(each, currents[place] if place < len(currents) else {})
-        for place, each in enumerate(items(value, "spec.metrics"))
+        _target(each, currents[index] if index < len(currents) else {})
+        for index, each in enumerate(items(value, "spec.metrics"))
     ]
     share = at(value, "spec.targetCPUUtilizationPercentage")
     if share is not None:
@@ -139,8 +139,8 @@ def _job_duration(value: Json, now_ms: int) -> object:
 
 
 def _suspended(value: Json, _now: int) -> object:
-    held = at(value, "spec.suspend")
-    return UNSET if held is None else str(held is True)
+    suspended = at(value, "spec.suspend")
+    return UNSET if suspended is None else str(suspended is True)
 
 
 def _active(value: Json, _now: int) -> object:
@@ -148,8 +148,8 @@ def _active(value: Json, _now: int) -> object:
 
 
 def _node_selector(value: Json, now_ms: int) -> object:
-    held = as_object(at(value, "spec.template.spec.nodeSelector"))
-    return pairs("spec.template.spec.nodeSelector")(value, now_ms) if held else NONE
+    fields = as_object(at(value, "spec.template.spec.nodeSelector"))
+    return pairs("spec.template.spec.nodeSelector")(value, now_ms) if fields else NONE
 
 
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
