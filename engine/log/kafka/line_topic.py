@@ -33,12 +33,12 @@ class LineTopic:
     async def last(self) -> bytes:
         """Return the last line; empty if there is none. Raises LogError."""
         begin, end = await self._bounds()
-        found: list[bytes] = []
-        while not found and end > begin:
+        result: list[bytes] = []
+        while not result and end > begin:
             # The last offsets may be control records.
-            found = await self._read(end - 1, end)
+            result = await self._read(end - 1, end)
             end -= 1
-        return found[-1] if found else b""
+        return result[-1] if result else b""
 
     async def append(self, line: bytes) -> None:
         """Append a line; it is durable on return. Raises LogError."""
@@ -61,11 +61,11 @@ class LineTopic:
         return await self._ranges.bounds(self._slot)
 
     async def _read(self, start: int, end: int) -> list[bytes]:
-        found: list[bytes] = []
+        result: list[bytes] = []
         while batch := await self._ranges.read(self._slot, start, end, end - start):
-            found += [record.value for record in batch]
+            result += [record.value for record in batch]
             start = batch[-1].offset + 1
-        return found
+        return result
 
     async def _prepare(self) -> None:
         if not self._is_prepared:

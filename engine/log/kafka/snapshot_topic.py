@@ -134,7 +134,7 @@ class ShardKeeper:
                     pieces = await self._topic.records(self._shard, head.first, offset)
                 except port.LogError as error:
                     raise OSError(str(error)) from error
-                whole = b"".join(piece.value for piece in pieces if piece.key.startswith(head.turn))
+                whole = b"".join(chunk.value for chunk in pieces if chunk.key.startswith(head.turn))
                 if len(whole) == head.size:
                     return whole
         raise OSError(f"snapshot {number} of shard {self._shard} is incomplete")
@@ -144,8 +144,8 @@ class ShardKeeper:
         turn = _TURNS[1] if last and last[0][0].turn == _TURNS[0] else _TURNS[0]
         first: int | None = None
         for index, start in enumerate(range(0, len(whole), _PIECE_BYTES)):
-            piece = whole[start : start + _PIECE_BYTES]
-            offset = await self._topic.append(self._shard, f"{turn}-{index}", piece)
+            chunk = whole[start : start + _PIECE_BYTES]
+            offset = await self._topic.append(self._shard, f"{turn}-{index}", chunk)
             first = offset if first is None else first
         # The head comes last: without it the pieces are no snapshot, so no reader sees half of one.
         head = _Head(number, turn, first or 0, len(whole))
