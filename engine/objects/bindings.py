@@ -110,11 +110,11 @@ class Binding(Struct, frozen=True, kw_only=True):
     @property
     def targets(self) -> dict[str, Target]:
         """The assigned clusters, then those in which other bindings depend on this one, by name."""
-        found = {target.name: target for target in self.spec.clusters}
+        result = {target.name: target for target in self.spec.clusters}
         for dependent in self.spec.required_by:
             for target in dependent.clusters:
-                found.setdefault(target.name, target)
-        return found
+                result.setdefault(target.name, target)
+        return result
 
     @property
     def key(self) -> str:

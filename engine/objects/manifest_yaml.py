@@ -51,13 +51,13 @@ class Part(Struct, frozen=True, kw_only=True):
 
 def documents(text: str, budget: Budget) -> Iterator[Part]:
     """Yield the documents of a text, in order; an empty one has the value None."""
-    for line, piece in _pieces(text):
-        composer = _Composer(piece, line, budget, None)
+    for line, text_part in _pieces(text):
+        composer = _Composer(text_part, line, budget, None)
         try:
             for value in composer.documents():
-                yield Part(line=line, text=piece, value=value)
+                yield Part(line=line, text=text_part, value=value)
         except Unreadable as error:
-            yield Part(line=line, text=piece, value=error)
+            yield Part(line=line, text=text_part, value=error)
             if not error.line:
                 return  # a limit of the whole file is exceeded
 
@@ -79,10 +79,10 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
     boundaries = [0, *(match.start() for match in _MARKER.finditer(text)), len(text)]
     line = 1
     for start, end in itertools.pairwise(boundaries):
-        piece = text[start:end]
-        if _CONTENT.search(piece) or _after_marker(piece):
-            yield line, piece
-        line += piece.count("\n")
+        text_part = text[start:end]
+        if _CONTENT.search(text_part) or _after_marker(text_part):
+            yield line, text_part
+        line += text_part.count("\n")
 
 
 def _after_marker(piece: str) -> bool:

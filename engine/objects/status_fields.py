@@ -10,8 +10,8 @@ def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:
     """Return the requested status values by path; absent ones are left out, long ones truncated."""
     if reading is None:
         return {}
-    found = {path: json_paths.text(status, path) for path in reading.values}
-    return {path: text[: limits.STATUS_VALUE_CHARS_MAX] for path, text in found.items() if text is not None}
+    result = {path: json_paths.text(status, path) for path in reading.values}
+    return {path: text[: limits.STATUS_VALUE_CHARS_MAX] for path, text in result.items() if text is not None}
 
 
 def whole(api_version: str, kind: str, status: Json, reading: shapes.Reading | None) -> str:
