@@ -40,10 +40,10 @@ def placed(result: observations.ShadowCondition) -> str:
 def differing(compared: observations.DecisionCompared) -> list[observations.ShadowReason]:
     """Return our reasons about the clusters for which the results differ, or about all if none does."""
     placed_there, placed_here = compared.observed.clusters, compared.computed.clusters
-    found = [
+    reasons = [
         each for each in compared.reasons if placed_there.get(each.cluster) != placed_here.get(each.cluster)
     ]
-    return found or list(compared.reasons)
+    return reasons or list(compared.reasons)
 
 
 def reason(about: observations.ShadowReason) -> str:

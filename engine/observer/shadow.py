@@ -141,10 +141,10 @@ class Shadow:
 
         Changes of clusters and of bindings come by different watches, so a decision may come before its cause.
         """
-        found = self._doubtful.pop(decision, None)
-        if found is None:
+        doubtful = self._doubtful.pop(decision, None)
+        if doubtful is None:
             return None
-        compared, versions = found
+        compared, versions = doubtful
         if self._fleets[0].version >= versions[1].version:
             return compared  # the states of the clusters before it are no longer kept
         return self._compare(decision[0], versions)
@@ -192,13 +192,13 @@ class Shadow:
         is_success = final.is_success_after(before)
         basis = versions[at]
         states = self._states(versions, at)
-        latest = fitting = next(states)
+        latest = best = next(states)
         request, known = self._asked(latest)
         first = schedule.schedule(request, known)
         verdict, why = (SAME, "") if _agrees(observed, first, is_success=is_success) else (UNEXPLAINED, "")
         for state in states if verdict != SAME else ():
             if _agrees(observed, schedule.schedule(*self._asked(state)), is_success=is_success):
-                verdict, why, fitting = RACE, _assumed(state, latest), state
+                verdict, why, best = RACE, _assumed(state, latest), state
                 break
         if verdict == UNEXPLAINED:
             why = _GROUPED if basis.is_grouped else ""
@@ -220,10 +220,10 @@ class Shadow:
             reasons=() if verdict == SAME else _reasons(observed, request, known),
         )
         if self._explained == (kind, compared.namespace, compared.name):
-            request, known = self._asked(fitting)
+            request, known = self._asked(best)
             self.explanation = Explained(
                 compared=compared,
-                clusters=fitting.clusters.version,
+                clusters=best.clusters.version,
                 latest=latest.clusters.version,
                 trigger=request.trigger,
                 replicas=request.replicas,
@@ -300,9 +300,9 @@ def _reasons(
     observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet
 ) -> tuple[observations.ShadowReason, ...]:
     """Return our reasons about the clusters of both results."""
-    ours = schedule.schedule(request, known, explain=True)
-    shown = observed.clusters.keys() | dict(ours.clusters).keys()
-    groups = ours.explanation.groups if ours.explanation is not None else ()
+    computed = schedule.schedule(request, known, explain=True)
+    shown = observed.clusters.keys() | dict(computed.clusters).keys()
+    groups = computed.explanation.groups if computed.explanation is not None else ()
     return tuple(
         observations.ShadowReason(
             cluster=each.name,
@@ -321,12 +321,12 @@ def _difference(observed: observations.ShadowCondition, request: requests.Reques
     """Return the documented difference by which the results differ; empty if there is none."""
     if _NEGATIVE in observed.message:
         return "the reference's 32-bit sum of available replicas wraps around"
-    ours = schedule.schedule(request, known, explain=True)
+    computed = schedule.schedule(request, known, explain=True)
     is_aggregated = compiled.strategy(request.placement.replica_scheduling) == compiled.AGGREGATED
     if (
         observed.reason == placing.SUCCESS
         and is_aggregated
-        and _differs_by_a_tie(observed.clusters, ours, request)
+        and _differs_by_a_tie(observed.clusters, computed, request)
     ):
         return "the reference sorts equal clusters of an Aggregated division unstably"
     return ""
