@@ -35,9 +35,9 @@ def allocatable(
         nodes = np.minimum(models.replicas(resource_requests), fleet.pods[models.positions])
         _replace_modelled(free, nodes, models.positions, candidates)
     for name, count in request.ceilings:
-        place = _place(fleet.positions.get(name), candidates)
-        if place is not None:
-            free[place] = min(free[place], count)
+        index = _place(fleet.positions.get(name), candidates)
+        if index is not None:
+            free[index] = min(free[index], count)
     if fleet.reaches_sentinel:
         np.minimum(free, capacity.FREE_MAX, out=free)
         # Karmada uses this value for "not estimated" and replaces it by the requested replicas, even if it is
@@ -50,9 +50,9 @@ def _place(position: int | None, candidates: filters.Candidates) -> int | None:
     """Return the index of a cluster among the candidates; None for no candidate."""
     if position is None or candidates.whole:
         return position
-    place = int(np.searchsorted(candidates.index, position))
-    is_candidate = place < len(candidates.index) and candidates.index[place] == position
-    return place if is_candidate else None
+    index = int(np.searchsorted(candidates.index, position))
+    is_candidate = index < len(candidates.index) and candidates.index[index] == position
+    return index if is_candidate else None
 
 
 def _replace_modelled(

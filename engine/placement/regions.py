@@ -75,12 +75,12 @@ def _score_few(
         capacities = [available[position] for position in positions]
         are_current = [position in current for position in positions]
         if context.masks.duplicates:
-            fitting = [
+            fits = [
                 is_current
                 for free, is_current in zip(capacities, are_current, strict=True)
                 if free >= context.request.replicas
             ]
-            score = _duplicated_score(len(fitting), sum(fitting))
+            score = _duplicated_score(len(fits), sum(fits))
         else:
             score = _divided_score(capacities, are_current, target, least)
         regions.append(combinations.Region(names[code], len(by_region), len(positions), score))
@@ -119,11 +119,11 @@ def _score(
     starts = np.cumsum(sizes) - sizes
     if context.masks.duplicates:
         takes_all = context.available[by_region] >= context.request.replicas
-        fitting = np.add.reduceat(takes_all, starts, dtype=np.int64).tolist()
+        fits = np.add.reduceat(takes_all, starts, dtype=np.int64).tolist()
         current = np.add.reduceat(takes_all & context.current[by_region], starts, dtype=np.int64).tolist()
         scores = [
             _duplicated_score(clusters_fitting, clusters_current)
-            for clusters_fitting, clusters_current in zip(fitting, current, strict=True)
+            for clusters_fitting, clusters_current in zip(fits, current, strict=True)
         ]
     else:
         least = max(clusters.min_groups, constraint.min_groups, 1)
