@@ -59,8 +59,8 @@ class Latest(Struct):
     def take(self, result: Result, number: int, ended_ms: int) -> None:
         """Add a result to a drill; one from another number begins a new drill."""
         kept = self.results if number == self.number else []
-        place = result.outage.domain, result.outage.name
-        self.results = [*(each for each in kept if (each.outage.domain, each.outage.name) != place), result]
+        domain = result.outage.domain, result.outage.name
+        self.results = [*(each for each in kept if (each.outage.domain, each.outage.name) != domain), result]
         self.number, self.ended_ms = number, ended_ms
 
 

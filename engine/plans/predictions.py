@@ -171,7 +171,7 @@ def changes(
     Replicas in ``failed`` clusters are not ready from the beginning, whatever these reported last.
     """
     lowest = _lowest_ready(before, happened, failed)
-    found: list[WorkloadChange] = []
+    result: list[WorkloadChange] = []
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
         known = new or old
@@ -194,8 +194,8 @@ def changes(
             missing_requests=_multiplied(known.requests, missing),
         )
         if change.before != change.after or change.ready_min < ready or _condition(old) != _condition(new):
-            found.append(change)
-    return found
+            result.append(change)
+    return result
 
 
 def newly_unplaced(before: Mapping[str, Workload], after: Mapping[str, Workload]) -> list[str]:
@@ -253,16 +253,16 @@ def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
 
     All reports are included, since predictions follow from them; of the others the first EVENTS_MAX.
     """
-    found: list[codec.Decoded] = []
+    result: list[codec.Decoded] = []
     omitted = 0
     for record in records:
         if record.headers["ce_type"] == _STEP:
             continue
-        if len(found) >= EVENTS_MAX and record.topic not in _NEEDED:
+        if len(result) >= EVENTS_MAX and record.topic not in _NEEDED:
             omitted += 1
         elif isinstance(event := codec.decode(record), codec.Decoded):
-            found.append(event)
-    return found, omitted
+            result.append(event)
+    return result, omitted
 
 
 def settled_ms(records: Sequence[StoredRecord], began_ms: int) -> int:

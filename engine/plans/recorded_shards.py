@@ -17,7 +17,7 @@ class RecordedShards:
     @property
     def shards(self) -> dict[int, tuple[ShardFold, Facts]]:
         """The shards, each with facts; each shard has seen all of its facts."""
-        return {shard: found for each in self._replays for shard, found in each.shards.items()}
+        return {shard: result for each in self._replays for shard, result in each.shards.items()}
 
     @property
     def folds(self) -> list[ShardFold]:

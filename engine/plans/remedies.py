@@ -41,15 +41,15 @@ def located(
     changes: Iterable[WorkloadChange], folds: Sequence[ShardFold], facts: Facts, failed: Collection[str]
 ) -> list[WorkloadChange]:
     """Return changes with the working clusters in which more capacity would place the missing replicas."""
-    found = list(changes)
-    for index in [index for index, each in enumerate(found) if each.missing][:_WORKLOADS_MAX]:
-        change = found[index]
+    result = list(changes)
+    for index in [index for index, each in enumerate(result) if each.missing][:_WORKLOADS_MAX]:
+        change = result[index]
         fold = next((each for each in folds if change.key in each.state.bindings), None)
         if fold is not None:
             names = _clusters(fold, change.key, facts)
             helpful = [name for name in names if name not in failed]
-            found[index] = structs.replace(change, needed_in=helpful[:_CLUSTERS_MAX])
-    return found
+            result[index] = structs.replace(change, needed_in=helpful[:_CLUSTERS_MAX])
+    return result
 
 
 def cheapest(changes: Iterable[WorkloadChange]) -> list[Remedy]:

@@ -40,12 +40,12 @@ def summary(prediction: Prediction) -> str:
 
 def notes(prediction: Prediction, warnings: Sequence[str]) -> list[str]:
     """Return remarks on a prediction: warnings of its requests, rejections, its horizon, assumptions."""
-    found = [*warnings, *(f"would be rejected: {each}" for each in prediction.refused)]
+    texts = [*warnings, *(f"would be rejected: {each}" for each in prediction.refused)]
     if not prediction.is_settled:
-        found.append(
+        texts.append(
             f"something is still due after {duration(prediction.horizon_ms)}; look further: --horizon"
         )
-    return found + prediction.assumptions
+    return texts + prediction.assumptions
 
 
 def most_disturbed(prediction: Prediction) -> list[WorkloadChange]:
