@@ -262,8 +262,8 @@ async def work(
             if listening is not None:
                 application = monitoring.create_app(working.is_ready, [working.figures, lag], working.reasons)
                 await stack.enter_async_context(_served(application, listening))
-            place = log_places.LogPlace(address=where)
-            await checkpointing.run(checkpoints, lambda: log_places.opened(place), clock_ms, stopping)
+            log_place = log_places.LogPlace(address=where)
+            await checkpointing.run(checkpoints, lambda: log_places.opened(log_place), clock_ms, stopping)
             await stopping.wait()
 
 

@@ -80,14 +80,14 @@ class Observing(Collector):
         source = SOURCE + observed.name
         scheduling = observed.scheduling
         gather_s = GATHER_S if scheduling is None else _SOON_S
-        ours = "" if scheduling is None else scheduling.name
-        self._observer = Observer(self._api, log, source, clock_ms, gather_s=gather_s, ours=ours)
+        name = "" if scheduling is None else scheduling.name
+        self._observer = Observer(self._api, log, source, clock_ms, gather_s=gather_s, ours=name)
         self._scheduler: Scheduler | None = None
         if scheduling is None:
             return
         decider = Decider(scheduling.name)
-        place = election.Place(scheduling.namespace, scheduling.name)
-        self._election = election.Election(self._api, place, identity, clock_ms)
+        lease = election.Place(scheduling.namespace, scheduling.name)
+        self._election = election.Election(self._api, lease, identity, clock_ms)
         self._writer = writer.Writer(
             self._api, decider, self._election.leads, scheduling.name, scheduling.writes_per_second
         )

@@ -67,8 +67,8 @@ class _Kept:
 
         The shards of an engine kept for an earlier number follow the log; for a later number the engine is rebuilt.
         """
-        place, question = _place(ask), ask.question
-        async with log_places.snapshots(place) as snapshots, log_places.opened(place) as log:
+        basis, question = _place(ask), ask.question
+        async with log_places.snapshots(basis) as snapshots, log_places.opened(basis) as log:
             end = log.last_number()
             number = end if question.number is None else min(question.number, end)
             if self._fork is None or self._key != (number, question.simulated):

@@ -97,25 +97,25 @@ class PlanProcesses:
 
     def _faults(self) -> tuple[Failure, ...]:
         """Return the faults of the simulated members, except of those that are down: the log shows these."""
-        found: list[Failure] = []
+        result: list[Failure] = []
         for status in self._statuses() if self._simulated else ():
             if status.slowness > 1:
-                found.append(Failure(member=status.name, kind="slow", amount=status.slowness))
+                result.append(Failure(member=status.name, kind="slow", amount=status.slowness))
             if status.lose_every:
-                found.append(Failure(member=status.name, kind="losing", amount=status.lose_every))
-        return tuple(found)
+                result.append(Failure(member=status.name, kind="losing", amount=status.lose_every))
+        return tuple(result)
 
 
 class Keeper:
     """The process that keeps the engine, and the socket on which it takes questions."""
 
     def __init__(self, idle_s: float) -> None:
-        self._control, theirs = socket.socketpair()
-        with theirs:
+        self._control, child_end = socket.socketpair()
+        with child_end:
             # A session of its own, so that Ctrl-C in the terminal signals only the parent.
             self.process = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of ours
                 [sys.executable, "-m", protocol.MODULE, str(idle_s)],
-                stdin=theirs.fileno(),
+                stdin=child_end.fileno(),
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
                 env={**os.environ, diagnostics.LEVEL_VARIABLE: "warning"},
@@ -123,16 +123,16 @@ class Keeper:
 
     async def ask(self, question: bytes, progress: Callable[[int], None]) -> bytes:
         """Return the answer to a question; raises PlanError, and _EndedError if the process ends before."""
-        ours, theirs = socket.socketpair()
+        own_end, child_end = socket.socketpair()
         try:
-            with theirs:
-                socket.send_fds(self._control, [b"?"], [theirs.fileno()])
-            reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_READ)
+            with child_end:
+                socket.send_fds(self._control, [b"?"], [child_end.fileno()])
+            reader, writer = await asyncio.open_unix_connection(sock=own_end, limit=_READ)
         except OSError:
-            ours.close()
+            own_end.close()
             raise _EndedError from None
         except asyncio.CancelledError:
-            ours.close()
+            own_end.close()
             raise
         try:
             writer.write(question)
