@@ -84,7 +84,7 @@ async def audit(
 ) -> Audit:
     """Decide the steps of these shards again that have numbers from ``first`` to ``last``, and compare."""
     changed = audit_rules.ChangedLog(log, rules)
-    found = Audit()
+    result = Audit()
     groups: dict[str, _Collected] = {}
     overridden = override_audit.OverrideAudit(log, rules)
     replayed = replay.Replay(changed, shards, doubled=True)
@@ -106,10 +106,10 @@ async def audit(
         if number < first:
             continue
         await overridden.take(step.fold, step.facts, recorded)
-        found.steps += 1
-        found.decisions += len(recorded.data)
-        found.differing_steps += bool(differences)
-        found.differing += len(differences)
+        result.steps += 1
+        result.decisions += len(recorded.data)
+        result.differing_steps += bool(differences)
+        result.differing += len(differences)
         for difference in differences:
             group = groups.setdefault(difference.reason, _Collected(keys=set(), examples=[]))
             group.count += 1
@@ -117,15 +117,15 @@ async def audit(
             if len(group.examples) < _EXAMPLES_MAX:
                 group.examples.append(difference)
         if progress is not None:
-            progress(number, found.steps)
+            progress(number, result.steps)
     for fold, facts in replayed.shards.values():
         await overridden.close(fold, facts)
-    found.manifests = overridden.groups
-    found.unreadable = {shard: str(error) for shard, error in replayed.unreadable.items()}
-    found.groups = [
+    result.manifests = overridden.groups
+    result.unreadable = {shard: str(error) for shard, error in replayed.unreadable.items()}
+    result.groups = [
         Group(reason, group.count, len(group.keys), group.examples) for reason, group in groups.items()
     ]
-    return found
+    return result
 
 
 def merged(audits: Iterable[Audit]) -> Audit:
@@ -204,15 +204,15 @@ def _name(struct: type[shapes.Event]) -> str:
 
 def _by_key(events: Iterable[shapes.Event]) -> dict[str, dict[str, Json]]:
     """Return the events about each binding, rebalancer or cluster as JSON by type; a repeated type gets a number."""
-    found: dict[str, dict[str, Json]] = {}
+    result: dict[str, dict[str, Json]] = {}
     for data in events:
         key = data.subject
-        of_key = found.setdefault(key, {})
+        of_key = result.setdefault(key, {})
         name = short = _name(type(data))
         while name in of_key:
             name = f"{short} {len(of_key) + 1}"
         of_key[name] = cast("Json", msgspec.json.decode(codec.encode_data(data)))
-    return found
+    return result
 
 
 def _reason(before: dict[str, Json], after: dict[str, Json], names: Sequence[str]) -> str:

@@ -72,7 +72,7 @@ def read(lines: Iterable[bytes], key: Ed25519PublicKey) -> list[Checkpoint]:
 
     Raises CheckpointError if one is not signed by the key, or if one between two others is missing.
     """
-    found: list[Checkpoint] = []
+    result: list[Checkpoint] = []
     previous = ""
     for index, line in enumerate(filter(None, (line.strip() for line in lines)), 1):
         try:
@@ -82,11 +82,11 @@ def read(lines: Iterable[bytes], key: Ed25519PublicKey) -> list[Checkpoint]:
             raise CheckpointError(f"checkpoint {index}: {error}") from None
         if checkpoint.format != _FORMAT:
             raise CheckpointError(f"checkpoint {index} has the format {checkpoint.format}, not {_FORMAT}")
-        if found and checkpoint.previous != previous:
+        if result and checkpoint.previous != previous:
             raise CheckpointError(f"checkpoint {index} does not continue the one before: some are missing")
-        found.append(checkpoint)
+        result.append(checkpoint)
         previous = digest(content)
-    return found
+    return result
 
 
 def digest(content: bytes) -> str:
@@ -204,7 +204,7 @@ async def _differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -
 
 def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
     of = f"the checkpoint of {checkpoint.time}"
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for head, mine in zip(checkpoint.heads, recomputed.heads, strict=True):
         if (head.step, head.term, head.digest) == (mine.step, mine.term, mine.digest):
             continue
@@ -215,22 +215,22 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
             message = f"the log has this step before number {checkpoint.number}; {of} does not"
         else:
             message = f"it is not the step that {of} has, so the log was rewritten from here on"
-        found.append(Finding(kind="checkpoint", where=f"shard {head.shard} step {step}", message=message))
+        findings.append(Finding(kind="checkpoint", where=f"shard {head.shard} step {step}", message=message))
     if recomputed.number < checkpoint.number:
         message = f"the log ends at number {recomputed.number}; {of} has {checkpoint.number}"
-        found.append(Finding(kind="checkpoint", where=f"number {recomputed.number + 1}", message=message))
-    elif not found and checkpoint.records != recomputed.records:
+        findings.append(Finding(kind="checkpoint", where=f"number {recomputed.number + 1}", message=message))
+    elif not findings and checkpoint.records != recomputed.records:
         message = f"the records up to here are not those of {of}, though no step differs"
-        found.append(Finding(kind="checkpoint", where=f"number {checkpoint.number}", message=message))
-    return found
+        findings.append(Finding(kind="checkpoint", where=f"number {checkpoint.number}", message=message))
+    return findings
 
 
 def _first_differing(head: Head, mine: Head) -> int:
     """Return the number of the first step since the previous checkpoint that differs or is missing."""
-    expected, found = base64.b64decode(head.marks), base64.b64decode(mine.marks)
+    expected, recorded = base64.b64decode(head.marks), base64.b64decode(mine.marks)
     begun = head.step - len(expected) // _MARK_BYTES
-    for at in range(0, max(len(expected), len(found)), _MARK_BYTES):
-        if expected[at : at + _MARK_BYTES] != found[at : at + _MARK_BYTES]:
+    for at in range(0, max(len(expected), len(recorded)), _MARK_BYTES):
+        if expected[at : at + _MARK_BYTES] != recorded[at : at + _MARK_BYTES]:
             return begun + at // _MARK_BYTES + 1
     return head.step
 
@@ -241,7 +241,7 @@ async def _check_end(log: port.NumberedLog, checkpoint: Checkpoint) -> None:
         message = f"the log ends at number {log.last_number()}, the checkpoint of {checkpoint.time} at"
         raise CheckpointError(f"{message} {checkpoint.number}: records are missing")
     for head in checkpoint.heads:
-        found = await log.read(topics.DECISIONS, head.shard, head.offset, 1) if head.step else []
-        if head.step and (not found or chain.step_digest(found[0].value) != head.digest):
+        records = await log.read(topics.DECISIONS, head.shard, head.offset, 1) if head.step else []
+        if head.step and (not records or chain.step_digest(records[0].value) != head.digest):
             message = f"shard {head.shard} step {head.step} is not the one that the checkpoint of {checkpoint.time} has"
             raise CheckpointError(f"{message}: the log was rewritten before it")

@@ -130,8 +130,8 @@ class OverrideAudit:
         return [rules[index].overriders for index in ref.rules]
 
     async def _template(self, wanted: manifests.RenderInput) -> bytes | None:
-        found = await template_loading.read_at(self._log, topics.SPECS, wanted.shard, [wanted.offset])
-        for record in found.values():
+        records = await template_loading.read_at(self._log, topics.SPECS, wanted.shard, [wanted.offset])
+        for record in records.values():
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
                 return bytes(decoded.data.manifest)
