@@ -23,10 +23,10 @@ class ReadAhead:
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         """Return records as ``port.Partitions.read``."""
         slot = topic, partition
-        held = self._held.get(slot)
+        ahead = self._held.get(slot)
         # Offsets may have gaps; if ``start`` is in one, read the batch again from there.
-        if held and 0 <= (index := start - held[0].offset) < len(held) and held[index].offset == start:
-            return held[index : index + limit]
+        if ahead and 0 <= (index := start - ahead[0].offset) < len(ahead) and ahead[index].offset == start:
+            return ahead[index : index + limit]
         if limit >= _AHEAD or slot in self._large:
             return await self._log.read(topic, partition, start, limit)
         try:

@@ -132,8 +132,8 @@ class Replay:
                 self._snapshot = None
         # A group that splits appends the new one.
         for group in self._groups:
-            while found := self._earliest(group):
-                shard, step = found
+            while earliest := self._earliest(group):
+                shard, step = earliest
                 if await self._take_inputs(group, shard, step):
                     yield ReplayedStep(shard.fold, group.facts, step, shard.second)
                     shard.offset = step.record.offset + 1

@@ -155,10 +155,10 @@ class Worker:
         rebuilt, self._rebuilt = self._rebuilt, {}
         if not rebuilt:
             newest = await self._snapshots.newest(shards)
-            for found in await replay.rebuild_all(self._log, shards, newest):
-                for shard, error in found.unreadable.items():
+            for result in await replay.rebuild_all(self._log, shards, newest):
+                for shard, error in result.unreadable.items():
                     await self._quarantine_shard(shard, error)
-                rebuilt |= found.shards
+                rebuilt |= result.shards
         return [rebuilt[shard] for shard in shards if shard in rebuilt]
 
     async def _quarantine_shard(self, shard: int, error: port.LogError) -> None:
