@@ -166,10 +166,10 @@ class Writer:
         """Return the binding as the API has it now; None if it does not answer or the binding is gone."""
         kind, namespace, name = key
         try:
-            found = await self._gate.call(lambda: self._api.get(_RESOURCES[kind], namespace, name))
+            value = await self._gate.call(lambda: self._api.get(_RESOURCES[kind], namespace, name))
         except (KubeconfigError, RefusedError, ThrottledError, UnreachableError):
             return None
-        return None if found is None else read_binding(msgspec.json.encode(found))
+        return None if value is None else read_binding(msgspec.json.encode(value))
 
     def _put_events(self, binding: ObservedBinding, decision: DecisionMade) -> None:
         if not (decision.places or writes.moves_time(decision) or decision.status != writes.TRUE):
