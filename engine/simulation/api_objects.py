@@ -157,7 +157,7 @@ def namespaces(
     """
     used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
     names = (*BUILT_IN_NAMESPACES, *used)
-    found = {name: _namespace(name, created_ms, {}, _uid(state, "namespace", name)) for name in names}
+    by_name = {name: _namespace(name, created_ms, {}, _uid(state, "namespace", name)) for name in names}
     edits: dict[str, Json] = {}
     for value in written:
         metadata = object_at(value, "metadata")
@@ -171,12 +171,12 @@ def namespaces(
             for field in ("labels", "annotations")
         }
         uid = _uid(state, "namespace", name, str(item.created_ms))
-        found[name] = _namespace(name, item.created_ms, merged, uid)
+        by_name[name] = _namespace(name, item.created_ms, merged, uid)
     for value in written:
         name = str(object_at(value, "metadata")["name"])
         if name not in edits:
-            found[name] = value
-    return [found[name] for name in sorted(found)]
+            by_name[name] = value
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> Json:

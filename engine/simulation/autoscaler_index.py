@@ -31,7 +31,7 @@ def forget(state: MemberState, key: str) -> None:
 
 def touch(state: MemberState, target: str) -> None:
     """Queue a workload for a check if an autoscaler scales it; its replicas or load may have changed."""
-    found = state.scaled.get(target)
-    if found:
+    scalers = state.scaled.get(target)
+    if scalers:
         state.to_scale[target] = None
-        state.dirty.update(found)
+        state.dirty.update(scalers)

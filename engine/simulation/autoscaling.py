@@ -25,7 +25,7 @@ _PERCENT: Final = 100
 
 def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]:
     """Return the writes of the autoscalers whose targets have changed: new replicas, and when they were set."""
-    found: list[clusters.MemberObjectApplied] = []
+    result: list[clusters.MemberObjectApplied] = []
     targets, state.to_scale = state.to_scale, {}
     for target in targets:
         key = next(iter(state.scaled.get(target, ())), None)
@@ -35,9 +35,9 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]
         _, scaler = state.scalers[key]
         count = scaler.limited(_wanted(scaler, workload, workload.replicas))
         if count != workload.replicas:
-            found += _written(state, target, replicas=count)
-            found += _written(state, key, status={_SCALED_AT: times.to_seconds_text(at_ms)})
-    return found
+            result += _written(state, target, replicas=count)
+            result += _written(state, key, status={_SCALED_AT: times.to_seconds_text(at_ms)})
+    return result
 
 
 def status(state: MemberState, workload: Workload, scaler: Scaler) -> Json:

@@ -31,13 +31,13 @@ class BudgetIndex(Struct, kw_only=True):
         self.budgets.get(_place(namespace, budget.selector), {}).pop(key, None)
 
     def add_workload(self, key: str, namespace: str, labels: Mapping[str, str]) -> None:
-        for place in _places(namespace, labels):
-            self.workloads.setdefault(place, {})[key] = None
+        for label in _places(namespace, labels):
+            self.workloads.setdefault(label, {})[key] = None
 
     def discard_budget(self, key: str, namespace: str) -> None:
         """Remove a budget of a namespace whose content is unknown, if it is recorded."""
-        for place, budgets in self.budgets.items():
-            if place[0] == namespace:
+        for label, budgets in self.budgets.items():
+            if label[0] == namespace:
                 budgets.pop(key, None)
 
     def budgets_of(self, namespace: str, labels: Mapping[str, str]) -> Iterator[str]:
@@ -47,8 +47,8 @@ class BudgetIndex(Struct, kw_only=True):
 
     def budgets_with(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[str, Budget]]:
         """Yield the budgets that select pods with these labels, with their keys."""
-        for place in _places(namespace, labels):
-            for key, budget in self.budgets.get(place, {}).items():
+        for label in _places(namespace, labels):
+            for key, budget in self.budgets.get(label, {}).items():
                 if budget.selector.matches(labels):
                     yield key, budget
 

@@ -37,9 +37,9 @@ def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
 
 
 def status(workload: Workload) -> Json:
-    found: Json = {}
+    result: Json = {}
     if workload.scheduled_ms > workload.ended_ms:
-        found["active"] = [
+        result["active"] = [
             {
                 "apiVersion": "batch/v1",
                 "kind": "Job",
@@ -48,10 +48,10 @@ def status(workload: Workload) -> Json:
             }
         ]
     if workload.scheduled_ms:
-        found["lastScheduleTime"] = times.to_seconds_text(workload.scheduled_ms)
+        result["lastScheduleTime"] = times.to_seconds_text(workload.scheduled_ms)
     if workload.ended_ms:
-        found["lastSuccessfulTime"] = times.to_seconds_text(workload.ended_ms)
-    return found
+        result["lastSuccessfulTime"] = times.to_seconds_text(workload.ended_ms)
+    return result
 
 
 def job_name(workload: Workload, scheduled_ms: int) -> str:

@@ -25,8 +25,8 @@ def forget(state: MemberState, workload: Workload) -> None:
 def touch(state: MemberState, workload: Workload) -> None:
     """Queue a report of the budgets that select the pods of a workload."""
     if state.budgets is not None and workload.replicas is not None:
-        found = state.budgets.budgets_of(workload.ref.namespace, workload.template.labels)
-        state.dirty.update(dict.fromkeys(found))
+        keys = state.budgets.budgets_of(workload.ref.namespace, workload.template.labels)
+        state.dirty.update(dict.fromkeys(keys))
 
 
 def record_unmanaged(state: MemberState, key: str, namespace: str, budget: Budget | None) -> None:

@@ -42,8 +42,8 @@ def record(state: MemberState, key: str, item: Unmanaged) -> None:
 
 def dependents(state: MemberState, key: str, uid: str) -> list[Unmanaged]:
     """Return the objects that refer to an object as their owner."""
-    found = (state.unmanaged[each] for each in state.owned.get(key, ()))
-    return [item for item in found if any(owner.get("uid") == uid for owner in _owners(_value(item)))]
+    owned = (state.unmanaged[each] for each in state.owned.get(key, ()))
+    return [item for item in owned if any(owner.get("uid") == uid for owner in _owners(_value(item)))]
 
 
 def without(cluster: str, item: Unmanaged, uid: str) -> clusters.MemberObjectApplied:
@@ -53,14 +53,14 @@ def without(cluster: str, item: Unmanaged, uid: str) -> clusters.MemberObjectApp
 
 def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
     """Return the writes for the objects that are to be checked."""
-    found: list[clusters.MemberWrite] = []
-    while state.to_collect and len(found) < _WRITES_MAX:
+    result: list[clusters.MemberWrite] = []
+    while state.to_collect and len(result) < _WRITES_MAX:
         key = next(iter(state.to_collect))
         del state.to_collect[key]
         if (item := state.unmanaged.get(key)) is not None:
-            found += _collected(state, item, at_ms)
-            found += _released(state, key, item)
-    return found
+            result += _collected(state, item, at_ms)
+            result += _released(state, key, item)
+    return result
 
 
 def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clusters.MemberWrite]:
@@ -131,8 +131,8 @@ def _keys(kind: str, namespace: str, name: str) -> tuple[str, str]:
 def _source(state: MemberState, kind: str, namespace: str, name: str) -> str | None:
     """Return the key of the workload from which a pod, a ReplicaSet or a Job is derived."""
     if kind == _POD:
-        found = lists.find_pod(state, namespace, name)
-        return None if found is None else found.workload.object_key
+        found_pod = lists.find_pod(state, namespace, name)
+        return None if found_pod is None else found_pod.workload.object_key
     if kind in _SOURCES:
         return keys.binding_key(_SOURCES[kind], namespace, name.rpartition("-")[0])
     return None
@@ -151,8 +151,8 @@ def _exists(state: MemberState, namespace: str, owner: Json) -> bool:
 
 def _is_derived(state: MemberState, namespace: str, kind: str, name: str, uid: str) -> bool:
     cluster = state.spec.name
-    if kind == _POD and (found := lists.find_pod(state, namespace, name)) is not None:
-        pods = lists.pods_of(cluster, found.workload)
+    if kind == _POD and (found_pod := lists.find_pod(state, namespace, name)) is not None:
+        pods = lists.pods_of(cluster, found_pod.workload)
         return any(uids.of_pod(cluster, pod.name, pod.created_ms) == uid for pod in pods if pod.name == name)
     source = _source(state, kind, namespace, name)
     if kind not in _SOURCES or source is None:

@@ -286,25 +286,25 @@ def _orphan(history: History, key: str, cluster: str) -> None:
         return
     count, replaced = sum(number for number, _ in ages), history.replaced.get(key, {})
     if item.ref.kind == orphans.DEPLOYMENT:
-        found = orphans.replica_sets_of(cluster, key, item, count)
-        last = next(reversed(found))
+        orphaned = orphans.replica_sets_of(cluster, key, item, count)
+        last = next(reversed(orphaned))
         history.ages[last], history.replaced[last] = ages, replaced
     else:
         workload = _workload(key, item, ages, replaced)
-        found = orphans.pods_of(cluster, workload, item.manifest)
-    for each, orphan in found.items():
+        orphaned = orphans.pods_of(cluster, workload, item.manifest)
+    for each, orphan in orphaned.items():
         history.unmanaged[each] = orphan
         orphans.record(history.orphans, each, orphan)
 
 
 def _adopt(history: History, key: str, cluster: str) -> None:
     """Give an object that is created again the replicas that outlived its predecessor."""
-    found = {each: history.unmanaged[each] for each in history.orphans.get(key, ())}
-    if not found:
+    orphaned = {each: history.unmanaged[each] for each in history.orphans.get(key, ())}
+    if not orphaned:
         return
-    last = next(reversed(found))
+    last = next(reversed(orphaned))
     ages, replaced = history.ages.get(last, []), history.replaced.get(last, {})
-    pods = [item for item in found.values() if item.ref.kind == orphans.POD]
+    pods = [item for item in orphaned.values() if item.ref.kind == orphans.POD]
     if pods and (own := history.unmanaged.get(key)) is not None:
         count = unmanaged.replicas_of(own.ref, own.manifest) or 0
         ages, replaced = orphans.adopted(cluster, _workload(key, own, [], {}), count, pods)
@@ -312,7 +312,7 @@ def _adopt(history: History, key: str, cluster: str) -> None:
         # The template of a managed object is unknown here; assume that it equals that of the pods.
         ages, replaced = [(1, created_ms) for created_ms in sorted(pod.created_ms for pod in pods)], {}
     history.ages[key], history.replaced[key] = ages, replaced
-    for each in found:
+    for each in orphaned:
         _forget(history, each)
 
 

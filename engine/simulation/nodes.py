@@ -48,9 +48,9 @@ class Places:
         count = self._nodes.count
         index = pod.slot % rollouts.FORMER_SLOTS % count
         for step in range(count if self._is_bound else 1):
-            found = (index + step) % count
-            if self._takes(found, pod.created_ms):
-                return found
+            result = (index + step) % count
+            if self._takes(result, pod.created_ms):
+                return result
         return index
 
     def _takes(self, index: int, created_ms: int) -> bool:
@@ -110,15 +110,15 @@ def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
     """Return how many nodes refuse new pods of a workload, by kube-scheduler's reasons."""
     if not _is_bound(state, workload):
         return Counter()
-    found, rules = _Nodes(state), workload.template.scheduling
+    nodes, rules = _Nodes(state), workload.template.scheduling
     # Unnamed nodes differ only in their names; check the named ones, and one of the others.
     names = {control_plane(state), *state.nodes, *(value for name, value in rules.selector if name == _HOST)}
-    named = [name for name in names if _index(state, name) in range(found.count)]
+    named = [name for name in names if _index(state, name) in range(nodes.count)]
     numbers = Counter(dict.fromkeys(named, 1))
-    numbers[""] = found.count - len(named)
+    numbers[""] = nodes.count - len(named)
     reasons: Counter[str] = Counter()
     for name, number in numbers.items():
-        node = found.named(name)
+        node = nodes.named(name)
         why_not = rules.why_not(node.labels, is_cordoned=node.is_cordoned, taints=node.taints)
         if why_not and number:
             reasons[why_not] += number

@@ -46,7 +46,7 @@ def forget(index: Index, key: str, item: Unmanaged) -> None:
 def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int) -> dict[str, Unmanaged]:
     """Return the ReplicaSets of a deleted Deployment by key: of earlier revisions first, that of the pods last."""
     value: Json = msgspec.json.decode(deployment.manifest, type=dict[str, object])
-    found: dict[str, Unmanaged] = {}
+    result: dict[str, Unmanaged] = {}
     for each in deployment.revisions:
         count = replicas if each is deployment.revisions[-1] else 0
         template: Json = msgspec.json.decode(each.template, type=dict[str, object])
@@ -57,7 +57,7 @@ def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int
             name=replica_sets.name(deployment.ref.name, each.digest),
             namespace=deployment.ref.namespace,
         )
-        found[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
+        result[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
             ref=ref,
             manifest=msgspec.json.encode(manifest),
             uid=uids.of_replica_set(cluster, key, each.digest),
@@ -66,21 +66,21 @@ def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int
             revisions=(each,),
             origin=Origin(key, each.digest),
         )
-    return found
+    return result
 
 
 def pods_of(cluster: str, workload: Workload, manifest: bytes) -> dict[str, Unmanaged]:
     """Return the pods of a deleted workload by key; those that have ended are deleted with it."""
     template = object_at(msgspec.json.decode(manifest, type=dict[str, object]), "spec", "template")
     metadata = object_at(template, "metadata")
-    found: dict[str, Unmanaged] = {}
+    result: dict[str, Unmanaged] = {}
     for pod in lists.pods_of(cluster, workload):
         if pod.phase == lists.SUCCEEDED:
             continue
         ref = shapes.WorkloadRef(api_version="v1", kind=POD, name=pod.name, namespace=pod.namespace)
         named = {**metadata, "name": pod.name, "namespace": pod.namespace}
         value = {"apiVersion": "v1", "kind": POD, "metadata": named, "spec": object_at(template, "spec")}
-        found[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
+        result[keys.binding_key(ref.kind, ref.namespace, ref.name)] = Unmanaged(
             ref=ref,
             manifest=msgspec.json.encode(value),
             uid=uids.of_pod(cluster, pod.name, pod.created_ms),
@@ -88,7 +88,7 @@ def pods_of(cluster: str, workload: Workload, manifest: bytes) -> dict[str, Unma
             digest="",
             origin=Origin(workload.object_key, workload.template.digest),
         )
-    return found
+    return result
 
 
 def adopted(cluster: str, workload: Workload, count: int, pods: Iterable[Unmanaged]) -> Adoption:
@@ -102,12 +102,12 @@ def adopted(cluster: str, workload: Workload, count: int, pods: Iterable[Unmanag
     if not created:
         return Adoption([], {})
     names = {slot: lists.pod_name(cluster, workload, slot) for slot in range(count)}
-    found = {slot: created[name] for slot, name in names.items() if name in created}
-    order = sorted(found, key=lambda slot: (found[slot], slot))
+    adopted_pods = {slot: created[name] for slot, name in names.items() if name in created}
+    order = sorted(adopted_pods, key=lambda slot: (adopted_pods[slot], slot))
     is_plain = order == list(range(len(order)))
     return Adoption(
-        [(1, found[slot]) for slot in order],
-        {} if is_plain else dict.fromkeys((*order, *(slot for slot in names if slot not in found)), 0),
+        [(1, adopted_pods[slot]) for slot in order],
+        {} if is_plain else dict.fromkeys((*order, *(slot for slot in names if slot not in adopted_pods)), 0),
     )
 
 

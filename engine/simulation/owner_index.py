@@ -24,13 +24,13 @@ def forget(state: MemberState, key: str) -> None:
 
 def touch(state: MemberState, key: str) -> None:
     """Queue the dependents of an object, or of its pods, for a check: the object may have been replaced."""
-    if state.owned and (found := state.owned.get(key)):
-        state.to_collect.update(found)
+    if state.owned and (owned := state.owned.get(key)):
+        state.to_collect.update(owned)
 
 
 def _forget_owners(state: MemberState, key: str) -> None:
     for owner in state.owners.pop(key, {}):
-        found = state.owned[owner]
-        del found[key]
-        if not found:
+        owned = state.owned[owner]
+        del owned[key]
+        if not owned:
             del state.owned[owner]

@@ -39,9 +39,9 @@ def events(cluster: str, pods: Iterable[Json]) -> Iterator[Json]:
     for pod in pods:
         metadata = object_at(pod, "metadata")
         namespace, since = str(metadata.get("namespace")), str(metadata.get("creationTimestamp"))
-        for said in (*_of_owner(metadata), *_of_pod(pod, metadata)):
-            number = f"{zlib.crc32(f'{said.reason} {said.message}'.encode()):08x}"
-            name = f"{said.involved['name']}.{number}{times.from_text(since) & 0xFFFFFFFF:08x}"
+        for event in (*_of_owner(metadata), *_of_pod(pod, metadata)):
+            number = f"{zlib.crc32(f'{event.reason} {event.message}'.encode()):08x}"
+            name = f"{event.involved['name']}.{number}{times.from_text(since) & 0xFFFFFFFF:08x}"
             yield {
                 "apiVersion": "v1",
                 "kind": "Event",
@@ -51,11 +51,11 @@ def events(cluster: str, pods: Iterable[Json]) -> Iterator[Json]:
                     "uid": uid(cluster, namespace, name),
                     "creationTimestamp": since,
                 },
-                "involvedObject": {**said.involved, "namespace": namespace},
-                "type": said.type,
-                "reason": said.reason,
-                "message": said.message,
-                "source": {"component": said.component},
+                "involvedObject": {**event.involved, "namespace": namespace},
+                "type": event.type,
+                "reason": event.reason,
+                "message": event.message,
+                "source": {"component": event.component},
                 "firstTimestamp": since,
                 "lastTimestamp": since,
                 "count": 1,

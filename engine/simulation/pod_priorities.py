@@ -60,13 +60,14 @@ def preempt_pods(state: MemberState, workload: Workload, rank: Rank, at_ms: int)
     amounts = workload.template.amounts
     scarce = _scarce(state, amounts, workload.pending)
     victims = [victim for victim in _victims(state, rank) if _frees(victim.workload, scarce)]
-    fitting = _replicas_without(state, victims, amounts, workload.pending)
+    fitting_count = _replicas_without(state, victims, amounts, workload.pending)
     for victim in victims:
         while (
-            victim.workload.cohorts and capacity.replicas_that_fit(state.capacity, amounts, fitting) < fitting
+            victim.workload.cohorts
+            and capacity.replicas_that_fit(state.capacity, amounts, fitting_count) < fitting_count
         ):
             _displace(state, victim.workload, at_ms)
-    return capacity.replicas_that_fit(state.capacity, amounts, fitting)
+    return capacity.replicas_that_fit(state.capacity, amounts, fitting_count)
 
 
 def _victims(state: MemberState, rank: Rank) -> list[_Victim]:

@@ -125,14 +125,14 @@ def short(state: MemberState) -> Iterator[Workload]:
 
 def freed(state: MemberState) -> list[str]:
     """Return the workloads whose refused pods may be allowed now, in the order in which they were refused."""
-    found: list[str] = []
+    result: list[str] = []
     for namespace, limited in list(state.quotas.items()):
         if limited.is_freed:
             limited.is_freed = False
-            found += limited.short
+            result += limited.short
             if not limited.quotas:
                 del state.quotas[namespace]
-    return found
+    return result
 
 
 def refusal(state: MemberState, namespace: str, template: Template) -> str:

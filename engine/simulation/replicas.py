@@ -257,9 +257,9 @@ def _position(workload: Workload, slot: int) -> int:
     """Return the position of the replica in a slot as clients see it (``rollouts.groups``); -1 if there is none."""
     if slot >= rollouts.FORMER_SLOTS:
         index, own = slot // rollouts.FORMER_SLOTS - 1, slot % rollouts.FORMER_SLOTS
-        found = workload.former_pods[index].slots if index < len(workload.former_pods) else []
+        slots = workload.former_pods[index].slots if index < len(workload.former_pods) else []
         before = sum(len(former.slots) for former in workload.former_pods[:index])
-        return before + found.index(own) if own in found else -1
+        return before + slots.index(own) if own in slots else -1
     if rollouts.is_ordered(workload) and (position := _former_position(workload, slot)) >= 0:
         return position
     order = list(rollouts.current_slots(workload))

@@ -25,17 +25,17 @@ class RestingWorkloads:
 
     async def wake(self, states: Mapping[str, MemberState], called: Iterable[Called], at_ms: int) -> None:
         """Restore the workloads for which works came."""
-        found: dict[str, member_history.History] = {}
+        result: dict[str, member_history.History] = {}
         for member, key in called:
             resting = self._resting.get(member, {}).pop(key, None)
             if resting is not None:
-                history = found.setdefault(member, member_history.History())
+                history = result.setdefault(member, member_history.History())
                 history.workloads[key] = resting.history(member, key)
                 if (report := resting.reported(member, key)) is not None:
                     history.reports[key] = report
-        positions = {name: dict(member_history.positions(history)) for name, history in found.items()}
+        positions = {name: dict(member_history.positions(history)) for name, history in result.items()}
         loaded = await self._loader.load(each for needed in positions.values() for each in needed.values())
-        for name, history in found.items():
+        for name, history in result.items():
             _restore(states[name], history, positions[name], loaded, at_ms)
 
     async def wake_around(
@@ -61,10 +61,10 @@ def running_templates(
     states: Mapping[str, MemberState], called: Iterable[Called]
 ) -> dict[TemplatePosition, Template]:
     """Return templates that the members already run: most works change only the number of replicas."""
-    found = (states[member].workloads.get(key) for member, key in called)
+    running = (states[member].workloads.get(key) for member, key in called)
     return {
         (workload.shard, workload.offset): workload.template
-        for workload in found
+        for workload in running
         if workload is not None and workload.template is not EMPTY and not workload.overrides
     }
 

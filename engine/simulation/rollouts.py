@@ -61,13 +61,13 @@ def template_at(workload: Workload, position: int) -> Template:
 
 def cohorts_at(workload: Workload, position: int, count: int) -> list[Cohort]:
     """Return the cohorts of ``count`` replicas of one pod template from a position on."""
-    found: list[Cohort] = []
+    result: list[Cohort] = []
     before = 0
     for cohort in workload.cohorts:
         if position <= before < position + count:
-            found.append(cohort)
+            result.append(cohort)
         before += cohort.count
-    return found
+    return result
 
 
 def next_step(workload: Workload, strategy: Strategy, replicas: int) -> Step:
@@ -100,12 +100,12 @@ def groups(workload: Workload) -> list[Workload]:
     """Return a workload's replicas by pod template as workloads of their own, the current one last."""
     if not workload.former_pods:
         return [workload]
-    found: list[Workload] = []
+    result: list[Workload] = []
     rest = [structs.replace(cohort) for cohort in workload.cohorts]
     for index, former in enumerate(workload.former_pods):
         base = 0 if is_ordered(workload) else (index + 1) * FORMER_SLOTS
         source = former.source
-        found.append(
+        result.append(
             structs.replace(
                 workload,
                 template=former.template,
@@ -123,12 +123,12 @@ def groups(workload: Workload) -> list[Workload]:
             )
         )
     current = sum(cohort.count for cohort in rest) + workload.pending
-    found.append(
+    result.append(
         structs.replace(
             workload, replicas=current, cohorts=rest, former_pods=[], slots=list(current_slots(workload))
         )
     )
-    return found
+    return result
 
 
 def _take(cohorts: list[Cohort], count: int) -> list[Cohort]:

@@ -291,12 +291,12 @@ def _orphan(state: MemberState, key: str, at_ms: int) -> None:
     if item is None or workload is None:
         return
     if item.ref.kind == orphans.DEPLOYMENT:
-        found = orphans.replica_sets_of(state.spec.name, key, item, workload.replicas or 0)
-        last = next(reversed(found))
-        _hand_over(state, workload, workload_of(last, found[last]))
+        orphaned = orphans.replica_sets_of(state.spec.name, key, item, workload.replicas or 0)
+        last = next(reversed(orphaned))
+        _hand_over(state, workload, workload_of(last, orphaned[last]))
     else:
-        found = orphans.pods_of(state.spec.name, workload, item.manifest)
-    for each, orphan in found.items():
+        orphaned = orphans.pods_of(state.spec.name, workload, item.manifest)
+    for each, orphan in orphaned.items():
         state.unmanaged[each] = orphan
         orphans.record(state.orphans, each, orphan)
         _count_pod(state, orphan, 1)
@@ -310,11 +310,11 @@ def orphans_of(state: MemberState, key: str) -> list[Unmanaged]:
 
 def take_orphans(state: MemberState, owner: Workload) -> None:
     """Delete the objects that outlived a workload, which is created again and adopts the newest ReplicaSet's pods."""
-    found = list(state.orphans.get(owner.object_key, ()))
-    workload = running(state, found[-1]) if found else None
+    orphaned = list(state.orphans.get(owner.object_key, ()))
+    workload = running(state, orphaned[-1]) if orphaned else None
     if workload is not None:
         _hand_over(state, workload, owner)
-    for key in found:
+    for key in orphaned:
         _forget(state, key)
 
 

@@ -57,12 +57,12 @@ def single_pod_usage(state: MemberState, pod: Json, now_ms: int) -> Iterator[Jso
 
 def node_usage(state: MemberState, now_ms: int) -> Iterator[Json]:
     """Yield the usage of a member's nodes: the total in equal parts."""
-    found = list(nodes.objects(state, now_ms))
+    all_nodes = list(nodes.objects(state, now_ms))
     usage = {
-        name: quantity.of_nano(name, state.capacity.running.get(name, 0) // max(len(found), 1))
+        name: quantity.of_nano(name, state.capacity.running.get(name, 0) // max(len(all_nodes), 1))
         for name in _RESOURCES
     }
-    for node in found:
+    for node in all_nodes:
         metadata = object_at(node, "metadata")
         base = _metrics_object(state, "NodeMetrics", str(metadata["name"]), now_ms)
         labelled = {**object_at(base, "metadata"), "labels": metadata["labels"]}
