@@ -109,11 +109,13 @@ def load_in(text: str) -> dict[str, int] | None:
 
 def _metric(value: Json) -> Metric:
     source = str(value.get("type", ""))
-    found = object_at(value, *_SOURCES.get(source, ("",)))
+    source_fields = object_at(value, *_SOURCES.get(source, ("",)))
     target = object_at(value, *_SOURCES.get(source, ("",))[:1], "target")
     share = target.get("averageUtilization")
     average = quantity.nano_units_of(target.get("averageValue"))
-    return Metric(source, str(found.get("name", "")), share if isinstance(share, int) else None, average)
+    return Metric(
+        source, str(source_fields.get("name", "")), share if isinstance(share, int) else None, average
+    )
 
 
 def _wanted(count: int, load: int, target: int) -> int:
