@@ -115,10 +115,10 @@ def _plain(error: Exception) -> str:
 
 def _place(message: str) -> tuple[str, str]:
     """Return the field path and the reason in a decoder's error message."""
-    found = _MESSAGE.fullmatch(message)
-    if found is None:
+    match = _MESSAGE.fullmatch(message)
+    if match is None:
         return "data", message
-    path = (found["path"] or "").replace("[...]", "[]")
-    if found["missing"]:
-        return f"{path}.{found['missing']}".removeprefix("."), "required"
-    return path or "data", found["reason"]
+    path = (match["path"] or "").replace("[...]", "[]")
+    if match["missing"]:
+        return f"{path}.{match['missing']}".removeprefix("."), "required"
+    return path or "data", match["reason"]

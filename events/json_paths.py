@@ -42,10 +42,10 @@ class _Step(Struct, frozen=True, kw_only=True):
 def found(value: object, path: str) -> list[object]:
     """Return all values at a path; empty if there are none or the path cannot be read."""
     steps = _steps(path)
-    held = [] if steps is None else [value]
+    values = [] if steps is None else [value]
     for step in steps or ():
-        held = [below for each in held for below in _below(each, step)]
-    return held
+        values = [below for each in values for below in _below(each, step)]
+    return values
 
 
 def is_readable(path: str) -> bool:
@@ -56,8 +56,8 @@ def is_readable(path: str) -> bool:
 def names(path: str) -> tuple[str, ...]:
     """Return the field names of a path; empty if it goes through lists or cannot be read."""
     steps = _steps(path) or ()
-    found = tuple(step.name for step in steps if step.name is not None)
-    return found if len(found) == len(steps) else ()
+    field_names = tuple(step.name for step in steps if step.name is not None)
+    return field_names if len(field_names) == len(steps) else ()
 
 
 def text(value: object, path: str) -> str | None:
@@ -65,8 +65,8 @@ def text(value: object, path: str) -> str | None:
 
     None if all values are absent or ``null``.
     """
-    held = [each for each in found(value, path) if each is not None]
-    return " ".join(each if isinstance(each, str) else _json(each) for each in held) if held else None
+    values = [each for each in found(value, path) if each is not None]
+    return " ".join(each if isinstance(each, str) else _json(each) for each in values) if values else None
 
 
 def _json(value: object) -> str:
@@ -80,9 +80,9 @@ def _steps(path: str) -> tuple[_Step, ...] | None:
     bare = path.strip().removeprefix("{").removesuffix("}").strip().removeprefix("$")
     bare = bare if bare.startswith((".", "[")) else f".{bare}"
     steps: list[_Step] = []
-    place = 0
-    while place < len(bare):
-        step = _STEP.match(bare, place)
+    position = 0
+    while position < len(bare):
+        step = _STEP.match(bare, position)
         if step is None:
             return None
         name = step["name"] if step["name"] is not None else step["quoted"]
@@ -92,14 +92,14 @@ def _steps(path: str) -> tuple[_Step, ...] | None:
             steps.append(_Step(place=int(step["place"])))
         else:
             steps.append(_Step(field=step["field"] or "", value=step["value"] or ""))
-        place = step.end()
+        position = step.end()
     return tuple(steps)
 
 
 def _below(value: object, step: _Step) -> list[object]:
     if step.name is not None:
-        held = as_object(value)
-        return [held[step.name]] if held is not None and step.name in held else []
+        content = as_object(value)
+        return [content[step.name]] if content is not None and step.name in content else []
     items = as_list(value)
     if step.place is not None:
         inside = items is not None and -len(items) <= step.place < len(items)

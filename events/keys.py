@@ -85,13 +85,13 @@ def shard_of(key: str) -> int:
 
 def _capacity_keys() -> dict[int, str]:
     """For each shard, the first of the keys ``room:0``, ``room:1``, … that hashes to it."""
-    found: dict[int, str] = {}
+    result: dict[int, str] = {}
     number = 0
-    while len(found) < topics.SHARDS:
+    while len(result) < topics.SHARDS:
         key = f"{_ROOM_PREFIX}{number}"
-        found.setdefault(shard_of(key), key)
+        result.setdefault(shard_of(key), key)
         number += 1
-    return found
+    return result
 
 
 _ROOM_KEYS = _capacity_keys()

@@ -45,13 +45,13 @@ class Outputs:
         """Expect the outputs of the shard's last counted step in these topics; return their ids."""
         chain = self._chains[shard]
         start = f"{shard}-{chain.term}-{chain.number}-"
-        found: list[str] = []
+        result: list[str] = []
         for at in range(0, len(chain.declared), MARK_CHARS):
             if chain.declared[at] in self._initials:
                 output = f"{start}{at // MARK_CHARS + 1}"
                 self.awaited[output] = chain.declared[at : at + MARK_CHARS]
-                found.append(output)
-        return found
+                result.append(output)
+        return result
 
     def judge(self, record: StoredRecord) -> Judgement:
         """Judge the next record; one that counts is no longer expected, so its repetition does not count."""
@@ -91,10 +91,10 @@ class Outputs:
         if step not in self._named:
             return []
         self._named.discard(step)
-        found = [each for each in self.early if _step_of(each) == step]
+        result = [each for each in self.early if _step_of(each) == step]
         self.early = [each for each in self.early if _step_of(each) != step]
-        self._early_bytes -= sum(len(each.value) for each in found)
-        return found
+        self._early_bytes -= sum(len(each.value) for each in result)
+        return result
 
 
 def _step_of(record: StoredRecord) -> tuple[int, int]:

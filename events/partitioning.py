@@ -19,9 +19,9 @@ def murmur2(data: bytes) -> int:
     value = (_SEED ^ length) & _MASK
     whole = length - length % 4
     for start in range(0, whole, 4):
-        word = int.from_bytes(data[start : start + 4], "little") * _MIX & _MASK
-        word = (word ^ word >> 24) * _MIX & _MASK
-        value = value * _MIX & _MASK ^ word
+        block = int.from_bytes(data[start : start + 4], "little") * _MIX & _MASK
+        block = (block ^ block >> 24) * _MIX & _MASK
+        value = value * _MIX & _MASK ^ block
     if whole < length:
         value = (value ^ int.from_bytes(data[whole:], "little")) * _MIX & _MASK
     value = (value ^ value >> 13) * _MIX & _MASK

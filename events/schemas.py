@@ -17,16 +17,16 @@ REF: Final = "#/components/schemas/{name}"
 
 def json_schemas() -> dict[str, Json]:
     """Return a self-contained JSON Schema (2020-12) of each event's data, by CloudEvents type."""
-    found: dict[str, Json] = {}
+    result: dict[str, Json] = {}
     for entry in catalogue.EVENT_TYPES:
         (root,), definitions = msgspec.json.schema_components([entry.struct], ref_template="#/$defs/{name}")
-        found[entry.type] = {
+        result[entry.type] = {
             "$schema": _DIALECT,
             "$id": f"urn:reballast:{entry.type}",
             **root,
             "$defs": definitions,
         }
-    return found
+    return result
 
 
 def asyncapi(version: str) -> Json:

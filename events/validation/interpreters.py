@@ -22,16 +22,16 @@ def rules(value: object) -> Iterator[Fault]:
         if len(items) > limits.STATUS_RULES_MAX:
             yield Fault(f"spec.{name}", f"has {len(items)} items, more than {limits.STATUS_RULES_MAX}")
     seen: set[str] = set()
-    for place, item in enumerate(list_at(spec, "statusFields")):
-        field = f"spec.statusFields[{place}].jsonPath"
+    for index, item in enumerate(list_at(spec, "statusFields")):
+        field = f"spec.statusFields[{index}].jsonPath"
         path = str(object_at(item).get("jsonPath", ""))
         yield from policies.path_rules(path, field)
         if path in seen:
             yield Fault(field, f"{path[:80]!r} stands twice")
         seen.add(path)
-    for place, item in enumerate(list_at(spec, "dependencies")):
+    for index, item in enumerate(list_at(spec, "dependencies")):
         needed = object_at(item)
-        field = f"spec.dependencies[{place}]"
+        field = f"spec.dependencies[{index}]"
         yield from policies.path_rules(str(needed.get("namesPath", "")), f"{field}.namesPath")
         named = str(needed.get("apiVersion", "")), str(needed.get("kind", ""))
         known = kinds.known(*named)
@@ -39,11 +39,11 @@ def rules(value: object) -> Iterator[Fault]:
             known is not None and (known.route != "template" or not known.namespaced)
         ):
             yield Fault(f"{field}.kind", f"objects of the kind {named[1][:63]} don't go along with others")
-    for place, item in enumerate(list_at(spec, "retainedFields")):
+    for index, item in enumerate(list_at(spec, "retainedFields")):
         first = str(item).removeprefix(".").partition(".")[0]
         if first in _NOT_RETAINED:
             yield Fault(
-                f"spec.retainedFields[{place}]", f"{first} is never the member's", "name a field below spec"
+                f"spec.retainedFields[{index}]", f"{first} is never the member's", "name a field below spec"
             )
 
 

@@ -62,7 +62,9 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
 @cache
 def types() -> Mapping[str, Json]:
     """Return the schemas of all types but Kubernetes' own, by name, each with the fields of its ``allOf``."""
-    return {name: _merged(name) for file, held in _files().items() if file != _KUBERNETES for name in held}
+    return {
+        name: _merged(name) for file, schemas in _files().items() if file != _KUBERNETES for name in schemas
+    }
 
 
 @cache

@@ -150,21 +150,21 @@ def known(api_version: str, kind: str) -> Kind | None:
 
 def route_of(api_version: str, kind: str) -> Route:
     """Return the route of an object of this kind; unlisted kinds are templates."""
-    found = _BY_NAME.get((api_version, kind))
-    return found.route if found else "template"
+    known_kind = _BY_NAME.get((api_version, kind))
+    return known_kind.route if known_kind else "template"
 
 
 def is_namespaced(api_version: str, kind: str) -> bool:
     """Return whether objects of this kind are namespaced; unlisted kinds are."""
-    found = _BY_NAME.get((api_version, kind))
-    return found.namespaced if found else True
+    known_kind = _BY_NAME.get((api_version, kind))
+    return known_kind.namespaced if known_kind else True
 
 
 def plural_of(api_version: str, kind: str) -> str:
     """Return the plural name of a kind; that of an unlisted kind follows Kubernetes' rule for English words."""
-    found = _BY_NAME.get((api_version, kind))
-    if found is not None:
-        return found.plural
+    known_kind = _BY_NAME.get((api_version, kind))
+    if known_kind is not None:
+        return known_kind.plural
     name = kind.lower()
     if name.endswith("endpoints"):
         return name

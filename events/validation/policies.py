@@ -26,26 +26,26 @@ def placement_rules(spec: dict[str, object]) -> Iterator[Fault]:
     """Yield the faults of the placement in a policy's spec."""
     placement = object_at(spec, "placement")
     yield from _affinities(placement)
-    for place, item in enumerate(list_at(placement, "clusterTolerations")):
-        yield from toleration_rules(object_at(item), f"spec.placement.clusterTolerations[{place}]")
+    for index, item in enumerate(list_at(placement, "clusterTolerations")):
+        yield from toleration_rules(object_at(item), f"spec.placement.clusterTolerations[{index}]")
     yield from _spread(list_at(placement, "spreadConstraints"))
     preference = object_at(placement, "replicaScheduling", "weightPreference")
-    for place, item in enumerate(list_at(preference, "staticWeightList")):
+    for index, item in enumerate(list_at(preference, "staticWeightList")):
         target = object_at(item).get("targetCluster")
-        path = f"spec.placement.replicaScheduling.weightPreference.staticWeightList[{place}].targetCluster"
+        path = f"spec.placement.replicaScheduling.weightPreference.staticWeightList[{index}].targetCluster"
         yield from affinity_rules(target, path)
 
 
 def override_rules(value: object) -> Iterator[Fault]:
     """Yield the faults in the selectors of the spec of an OverridePolicy or ClusterOverridePolicy."""
     spec = object_at(value)
-    for place, item in enumerate(list_at(spec, "resourceSelectors")):
-        path = f"spec.resourceSelectors[{place}].labelSelector"
+    for index, item in enumerate(list_at(spec, "resourceSelectors")):
+        path = f"spec.resourceSelectors[{index}].labelSelector"
         yield from selectors.label_rules(object_at(item).get("labelSelector"), path)
     yield from affinity_rules(spec.get("targetCluster"), "spec.targetCluster")
-    for place, item in enumerate(list_at(spec, "overrideRules")):
+    for index, item in enumerate(list_at(spec, "overrideRules")):
         target = object_at(item).get("targetCluster")
-        yield from affinity_rules(target, f"spec.overrideRules[{place}].targetCluster")
+        yield from affinity_rules(target, f"spec.overrideRules[{index}].targetCluster")
 
 
 def taint_rules(value: object) -> Iterator[Fault]:
@@ -68,9 +68,9 @@ def toleration_rules(toleration: dict[str, object], path: str) -> Iterator[Fault
 
 
 def _selection(spec: dict[str, object]) -> Iterator[Fault]:
-    for place, item in enumerate(list_at(spec, "resourceSelectors")):
+    for index, item in enumerate(list_at(spec, "resourceSelectors")):
         selector = object_at(item)
-        path = f"spec.resourceSelectors[{place}]"
+        path = f"spec.resourceSelectors[{index}]"
         yield from selectors.label_rules(selector.get("labelSelector"), f"{path}.labelSelector")
         if spec.get("preemption") == "Always" and not selector.get("name"):
             reason = (
@@ -92,20 +92,20 @@ def _suspension(suspension: dict[str, object]) -> Iterator[Fault]:
 def _preservation(failover: dict[str, object]) -> Iterator[Fault]:
     for part in ("application", "cluster"):
         behaviour = object_at(failover, part)
-        said = list_at(behaviour, "statePreservation", "rules")
+        rules = list_at(behaviour, "statePreservation", "rules")
         path = f"spec.failover.{part}.statePreservation.rules"
-        if len(said) > limits.STATUS_RULES_MAX:
-            yield Fault(path, f"has {len(said)} rules, more than {limits.STATUS_RULES_MAX}")
+        if len(rules) > limits.STATUS_RULES_MAX:
+            yield Fault(path, f"has {len(rules)} rules, more than {limits.STATUS_RULES_MAX}")
         seen: set[str] = set()
-        for place, item in enumerate(said):
+        for index, item in enumerate(rules):
             rule = object_at(item)
             alias, json_path = str(rule.get("aliasLabelName", "")), str(rule.get("jsonPath", ""))
             if not names.is_label_name(alias):
-                yield Fault(f"{path}[{place}].aliasLabelName", f"{alias[:80]!r} can't be the name of a label")
+                yield Fault(f"{path}[{index}].aliasLabelName", f"{alias[:80]!r} can't be the name of a label")
             if alias in seen:
-                yield Fault(f"{path}[{place}].aliasLabelName", f"{alias[:80]!r} stands twice")
+                yield Fault(f"{path}[{index}].aliasLabelName", f"{alias[:80]!r} stands twice")
             seen.add(alias)
-            yield from path_rules(json_path, f"{path}[{place}].jsonPath")
+            yield from path_rules(json_path, f"{path}[{index}].jsonPath")
 
 
 def path_rules(json_path: str, field: str) -> Iterator[Fault]:
@@ -124,9 +124,9 @@ def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
         yield Fault("spec.placement.clusterAffinities", reason, "keep one of them")
     yield from affinity_rules(placement.get("clusterAffinity"), "spec.placement.clusterAffinity")
     seen: set[str] = set()
-    for place, item in enumerate(terms):
+    for index, item in enumerate(terms):
         term = object_at(item)
-        path = f"spec.placement.clusterAffinities[{place}]"
+        path = f"spec.placement.clusterAffinities[{index}]"
         name = str(term.get("affinityName", ""))
         if not names.is_label_name(name):
             yield Fault(
@@ -149,9 +149,9 @@ def affinity_rules(value: object, path: str) -> Iterator[Fault]:
 
 def _spread(constraints: list[object]) -> Iterator[Fault]:
     fields: list[str] = []
-    for place, item in enumerate(constraints):
+    for index, item in enumerate(constraints):
         constraint = object_at(item)
-        path = f"spec.placement.spreadConstraints[{place}]"
+        path = f"spec.placement.spreadConstraints[{index}]"
         field, label = str(constraint.get("spreadByField", "")), str(constraint.get("spreadByLabel", ""))
         if field and label:
             yield Fault(path, "spreadByField and spreadByLabel can't stand together", "keep one of them")

@@ -35,13 +35,13 @@ class RecentIds(Struct):
         entries = self.entries.get(first)
         if entries is None:
             entries = self.entries[first] = bytearray()
-        place = entries.find(digest)
+        index = entries.find(digest)
         # A match that does not start at a multiple of the entry size is a coincidence across entries.
-        while place > 0 and place % _ENTRY_BYTES:
-            place = entries.find(digest, place + 1)
+        while index > 0 and index % _ENTRY_BYTES:
+            index = entries.find(digest, index + 1)
         entries += digest + offset.to_bytes(_OFFSET_BYTES)
         self.order.append(first)
-        return place >= 0
+        return index >= 0
 
     def __len__(self) -> int:
         return len(self.order)

@@ -106,8 +106,8 @@ def unknown(form: Form, value: object, path: str) -> Iterator[str]:
                 else:
                     yield from unknown(form.known[name], item, join(path, name))
         case Many():
-            for place, item in enumerate(list_at(value)):
-                yield from unknown(form.of, item, f"{path}[{place}]")
+            for index, item in enumerate(list_at(value)):
+                yield from unknown(form.of, item, f"{path}[{index}]")
         case Table():
             for name, item in object_at(value).items():
                 yield from unknown(form.of, item, join(path, name))
@@ -122,17 +122,17 @@ def canonical(form: Form, value: object, path: str, notes: list[str], *, prune: 
     correction. With ``prune`` unknown fields are removed too.
     """
     match form:
-        case Fields() if (held := as_object(value)) is not None:
-            return _canonical_fields(form, held, path, notes, prune=prune)
+        case Fields() if (fields := as_object(value)) is not None:
+            return _canonical_fields(form, fields, path, notes, prune=prune)
         case Many() if (items := as_list(value)) is not None:
             return [
-                canonical(form.of, item, f"{path}[{place}]", notes, prune=prune)
-                for place, item in enumerate(items)
+                canonical(form.of, item, f"{path}[{index}]", notes, prune=prune)
+                for index, item in enumerate(items)
             ]
-        case Table() if (held := as_object(value)) is not None:
+        case Table() if (fields := as_object(value)) is not None:
             return {
                 name: canonical(form.of, item, join(path, name), notes, prune=prune)
-                for name, item in held.items()
+                for name, item in fields.items()
                 if item is not None
             }
         case _:
@@ -151,23 +151,23 @@ def shown(value: object) -> str:
 
 
 def _table_faults(form: Table, value: object, path: str) -> Iterator[Fault]:
-    held = as_object(value)
-    if held is None:
+    fields = as_object(value)
+    if fields is None:
         yield _wrong(path, value, "an object")
         return
-    for name, item in held.items():
+    for name, item in fields.items():
         yield from faults(form.of, item, join(path, name))
 
 
 def _fields_faults(form: Fields, value: object, path: str) -> Iterator[Fault]:
-    held = as_object(value)
-    if held is None:
+    fields = as_object(value)
+    if fields is None:
         yield _wrong(path, value, "an object")
         return
     for name in form.required:
-        if name not in held:
+        if name not in fields:
             yield Fault(join(path, name), "required")
-    for name, item in held.items():
+    for name, item in fields.items():
         if name in form.known:
             yield from faults(form.known[name], item, join(path, name))
 
@@ -179,8 +179,8 @@ def _many_faults(form: Many, value: object, path: str) -> Iterator[Fault]:
         return
     if len(items) < form.least:
         yield Fault(path, f"has {len(items)} items", f"give at least {form.least}")
-    for place, item in enumerate(items):
-        yield from faults(form.of, item, f"{path}[{place}]")
+    for index, item in enumerate(items):
+        yield from faults(form.of, item, f"{path}[{index}]")
 
 
 def _text_faults(form: Text, value: object, path: str) -> Iterator[Fault]:
@@ -189,8 +189,8 @@ def _text_faults(form: Text, value: object, path: str) -> Iterator[Fault]:
     if not isinstance(value, str):
         yield _wrong(path, value, "text")
     elif form.choices and value not in form.choices:
-        words = ", ".join(repr(choice) for choice in form.choices if choice)
-        yield Fault(path, f"is {shown(value)}", f"write one of {words}")
+        choices = ", ".join(repr(choice) for choice in form.choices if choice)
+        yield Fault(path, f"is {shown(value)}", f"write one of {choices}")
     elif form.filled and not value:
         yield Fault(path, "is empty", "give a value")
     elif form.pattern and not form.pattern.fullmatch(value):
@@ -231,17 +231,17 @@ def _canonical_fields(
     form: Fields, held: dict[str, object], path: str, notes: list[str], *, prune: bool
 ) -> dict[str, object]:
     spellings = {name.lower(): name for name in form.known}
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     for name, item in held.items():
         meant = name if name in form.known else spellings.get(name.lower(), "")
         if not meant or (meant != name and meant in held):
             if prune:
                 notes.append(f'unknown field "{join(path, name)}" was left out')
             else:
-                found[name] = item
+                result[name] = item
             continue
         if meant != name:
             notes.append(f'field "{join(path, name)}" was read as "{meant}"')
         if item is not None:
-            found[meant] = canonical(form.known[meant], item, join(path, meant), notes, prune=prune)
-    return found
+            result[meant] = canonical(form.known[meant], item, join(path, meant), notes, prune=prune)
+    return result

@@ -31,7 +31,7 @@ def faults(value: dict[str, object]) -> Iterator[Fault]:
             if len(items) > allowed:
                 yield Fault(path, f"has {len(items)} entries, more than {allowed}", _SPLIT)
                 return
-            waiting += ((f"{path}[{place}]", item) for place, item in enumerate(items))
+            waiting += ((f"{path}[{index}]", item) for index, item in enumerate(items))
         elif fields is not None:
             waiting += ((join(path, name), item) for name, item in fields.items())
     if count > limits.SPEC_VALUES_MAX:

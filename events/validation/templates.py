@@ -82,8 +82,8 @@ def template_faults(api_version: str, kind: str, raw: msgspec.Raw) -> Iterator[F
         return
     path = "spec.template.spec"
     for name, containers in (("containers", pod.containers), ("initContainers", pod.init_containers)):
-        for place, container in enumerate(containers):
-            where = f"{path}.{name}[{place}].resources"
+        for index, container in enumerate(containers):
+            where = f"{path}.{name}[{index}].resources"
             yield from _quantities(container.resources.requests, f"{where}.requests")
             yield from _quantities(container.resources.limits, f"{where}.limits")
     yield from _quantities(pod.overhead, f"{path}.overhead")
