@@ -92,9 +92,9 @@ def namespaces_of(rows: Rows, name: str) -> list[PropagatedNamespace]:
         FROM objects o JOIN keys c ON c.key = ? JOIN works w ON w.id = o.id AND w.cluster = c.id
         WHERE o.api_version = ? AND o.kind = ? ORDER BY o.name
     """
-    found: list[PropagatedNamespace] = []
+    result: list[PropagatedNamespace] = []
     for body, *row in rows.select(statement, (keys.cluster_key(name), *namespaces.KIND)):
         work = works.decode(body)
         manifest = object_in_cluster(name, work, ObjectRow(*row))
-        found.append(PropagatedNamespace(manifest, work.created_ms))
-    return found
+        result.append(PropagatedNamespace(manifest, work.created_ms))
+    return result

@@ -71,14 +71,14 @@ class Template(Struct, frozen=True, kw_only=True):
 def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
     """Return the targets of autoscalers that a policy propagates, by key id; of those changed in a span, or of all."""
     within = f" AND o.id IN ({_IN_RANGE})" if span else ""
-    found: dict[int, ScaleTarget] = {}
+    result: dict[int, ScaleTarget] = {}
     for key_id, api_version, namespace, uid, manifest, body in rows.select(
         _SCALERS + within, span.places if span else ()
     ):
         binding = bindings.decode(body)
         if _group(api_version) == _GROUP and binding.claim is not None and binding.template_uid == uid:
-            found[key_id] = scaled(manifest, namespace)
-    return found
+            result[key_id] = scaled(manifest, namespace)
+    return result
 
 
 def scaled(manifest: bytes, namespace: str) -> ScaleTarget:

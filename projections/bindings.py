@@ -131,8 +131,8 @@ def dependents(rows: Rows, binding: Binding) -> dict[str, Binding]:
     """Return the bindings that depend on a binding's template, by their keys."""
     if not binding.required:
         return {}
-    found = rows.select(_BODIES, (_encode(list(binding.required)).decode(),))
-    return {key: decode(body) for key, body in found}
+    selected = rows.select(_BODIES, (_encode(list(binding.required)).decode(),))
+    return {key: decode(body) for key, body in selected}
 
 
 class Bindings:

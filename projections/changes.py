@@ -105,8 +105,8 @@ def between(rows: Rows, after: int, end: int, kind: str = "") -> list[Change]:
     if kind:
         statement += " AND kind = ?"
         where.append(STORED.get(kind, kind))
-    found = rows.select(f"{statement} ORDER BY place", where)
-    return [Change(number, _kind(stored), *rest) for number, stored, *rest in found]
+    selected = rows.select(f"{statement} ORDER BY place", where)
+    return [Change(number, _kind(stored), *rest) for number, stored, *rest in selected]
 
 
 def _kind(stored: str) -> str:

@@ -101,14 +101,14 @@ class ClientEvents:
         if key in self._changed:
             entry = self._changed[key]
             return None if entry is None else entry[0]
-        found = _events(self._rows, number, "key = ?", [key])
-        return found[0] if found else None
+        events = _events(self._rows, number, "key = ?", [key])
+        return events[0] if events else None
 
 
 def named(rows: Rows, namespace: str, name: str, number: int) -> ClientEvent | None:
     """Return a client's Event, as of a number of the log; None if it does not exist or is too old."""
-    found = _events(rows, number, "key = ?", [keys.object_key("Event", namespace, name)])
-    return found[0] if found else None
+    events = _events(rows, number, "key = ?", [keys.object_key("Event", namespace, name)])
+    return events[0] if events else None
 
 
 def listed(rows: Rows, number: int, *, namespace: str = "", involved: str = "") -> list[ClientEvent]:
@@ -123,8 +123,8 @@ def listed(rows: Rows, number: int, *, namespace: str = "", involved: str = "") 
 
 def written(rows: Rows, record_key: str, number: int) -> ClientEvent | None:
     """Return the Event whose last write is a record; None if it was written again or deleted since."""
-    found = _events(rows, number, "key = ?", [record_key])
-    return found[0] if found and found[0].number == number else None
+    events = _events(rows, number, "key = ?", [record_key])
+    return events[0] if events and events[0].number == number else None
 
 
 def _events(rows: Rows, number: int, condition: str, values: list[str]) -> list[ClientEvent]:

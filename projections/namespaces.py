@@ -39,8 +39,8 @@ class NamespaceWorks:
     def __init__(self, rows: Rows, works: Works, changed_objects: ChangedObjects) -> None:
         self._works = works
         self._changed_objects = changed_objects
-        found = ((key_id, clusters.decode(body)) for key_id, body in rows.select(_CLUSTERS))
-        self._clusters = {key_id: cluster.name for key_id, cluster in found if not cluster.leaving_ms}
+        selected = ((key_id, clusters.decode(body)) for key_id, body in rows.select(_CLUSTERS))
+        self._clusters = {key_id: cluster.name for key_id, cluster in selected if not cluster.leaving_ms}
         self._namespaces: dict[int, Namespace] = {}
         for key_id, name, uid, labels in rows.select(_NAMESPACES):
             self._note(key_id, Namespace(name, uid), _LABELS.decode(labels) if labels else {})

@@ -107,10 +107,10 @@ def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page
     """Return a page of the selected objects, ordered by namespace and name; ``limit`` 0 means all."""
     items: list[Json] = []
     mark = ""
-    for found in _scan(rows, wanted, after):
+    for result in _scan(rows, wanted, after):
         if limit and len(items) == limit:
             return Page(items, mark, 0 if after else _left(rows, wanted, mark))
-        mark, item = found
+        mark, item = result
         if item is not None and (wanted.fits is None or wanted.fits(item)):
             items.append(item)
     return Page(items)
@@ -119,10 +119,10 @@ def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page
 def by_keys(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, Json]:
     """Return the objects with these keys that exist."""
     items: dict[Place, Json] = {}
-    for place in places:
-        item = _at(rows, kind, place)
+    for where in places:
+        item = _at(rows, kind, where)
         if item is not None:
-            items[place] = item
+            items[where] = item
     return items
 
 

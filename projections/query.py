@@ -145,8 +145,8 @@ def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
 
 def get_cluster(rows: Rows, name: str) -> Json | None:
     statement = "SELECT body FROM keys JOIN clusters USING (id) WHERE key = ?"
-    found = rows.select(statement, (keys.cluster_key(name),))
-    return cluster_document(clusters.decode(found[0][0])) if found else None
+    selected = rows.select(statement, (keys.cluster_key(name),))
+    return cluster_document(clusters.decode(selected[0][0])) if selected else None
 
 
 def list_works(rows: Rows, cluster: str = "", key: str = "", *, limit: int = 100, after: str = "") -> Page:

@@ -108,10 +108,10 @@ class Projector:
             return self._fold
         fold, checkpoint = await self._in_thread(self._load)
         if checkpoint.number:
-            found = await self._log.read_all(checkpoint.number - 1, 1)
+            records = await self._log.read_all(checkpoint.number - 1, 1)
             # Numbers alone do not identify a log: the data directory may have been combined with another log
             # file.
-            if not found or found[0].checksum != checkpoint.checksum:
+            if not records or records[0].checksum != checkpoint.checksum:
                 raise ProjectionError(
                     f"the views end at number {checkpoint.number} of another log; rebuild them"
                 )
@@ -132,11 +132,11 @@ class Projector:
             recent: list[StoredRecord] = []
             # A read may return fewer records than requested, and offsets have gaps.
             while start < first.offset:
-                found = await self._log.read(first.topic, first.partition, start, first.offset - start)
-                if not found:
+                records = await self._log.read(first.topic, first.partition, start, first.offset - start)
+                if not records:
                     break
-                recent += found
-                start = found[-1].offset + 1
+                recent += records
+                start = records[-1].offset + 1
             await self._in_thread(fold.inputs.remember, first, recent)
 
     def _write(self, fold: Fold, batch: Sequence[StoredRecord]) -> None:

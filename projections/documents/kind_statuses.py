@@ -126,5 +126,5 @@ def _containers(reported: Sequence[dict[str, str]]) -> Json:
 def _split(values: dict[str, str], path: str) -> list[str]:
     """Split a value into words; drops the last word of a value of maximal length, since it may have been cut."""
     text = values.get(path, "")
-    words = text.split()
-    return words[:-1] if len(text) >= limits.STATUS_VALUE_CHARS_MAX else words
+    parts = text.split()
+    return parts[:-1] if len(text) >= limits.STATUS_VALUE_CHARS_MAX else parts
