@@ -8,6 +8,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
 from events import limits
 from events.json_values import Json, list_at, object_at
+from events.validation import names
 
 _PORT_NAME_CHARS_MAX: Final = 15
 _ANNOTATIONS_BYTES_MAX: Final = 262_144
@@ -138,8 +139,9 @@ def key_causes(path: str, key: str) -> Iterator[Cause]:
 def labels(value: object, path: str) -> Iterator[Cause]:
     """Yield the errors of labels; all are reported at the path of the map, as Kubernetes does."""
     for key, text in sorted(object_at(value).items()):
-        yield from each_invalid(path, key, qualified_faults(key))
-        if isinstance(text, str):
+        if not names.is_label_name(key):
+            yield from each_invalid(path, key, qualified_faults(key))
+        if isinstance(text, str) and not names.is_label_value(text):
             yield from each_invalid(path, text, value_faults(text))
 
 
