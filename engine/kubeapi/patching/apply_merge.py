@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.kubeapi.patching import field_sets
-from engine.kubeapi.patching.field_paths import is_whole, schema_below, step_of
+from engine.kubeapi.patching.field_paths import schema_below, step_of
 from engine.kubeapi.patching.field_sets import FieldSet, Path
 from engine.kubeapi.schema.schemas import ListOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved
@@ -23,7 +23,7 @@ def merged(live: object, wanted: object, schema: Schema) -> object:
     """
     schema = resolved(schema)
     old, new = as_object(live), as_object(wanted)
-    if is_whole(schema):
+    if schema.atomic:
         return wanted
     if old is not None and new is not None:
         result = dict(old)

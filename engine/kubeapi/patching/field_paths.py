@@ -140,19 +140,6 @@ def schema_below(schema: Schema, name: str) -> Schema:
             return UNTYPED
 
 
-def is_whole(schema: Schema) -> bool:
-    """Whether apply treats a value of this schema as one unit (scalars, atomic objects and lists)."""
-    match schema:
-        case Fields() | MapOf():
-            return schema.atomic
-        case ListOf():
-            return schema.relation == "atomic"
-        case Scalar():
-            return True
-        case _:
-            return False
-
-
 def same(one: object, other: object) -> bool:
     """JSON equality: unlike in Python, true does not equal 1."""
     first, second = as_object(one), as_object(other)
@@ -184,7 +171,7 @@ def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingErro
 
 def _collect(found: dict[Path, object], value: object, schema: Schema, path: Path) -> None:
     fields, items = as_object(value), as_list(value)
-    if is_whole(schema) or (fields is None and items is None):
+    if schema.atomic or (fields is None and items is None):
         found[path] = value
     elif fields is not None:
         _collect_object(found, fields, schema, path)
@@ -224,41 +211,43 @@ def _add_beyond(found: FieldsV1, held: Json, schema: Schema, before: Json) -> No
     """Add the fields of an object that ``before``, a part of ``blank``, does not have."""
     for name in sorted(held):
         item, step = held[name], f"f:{name}"
+        own: FieldsV1 = {}
         if name not in before:
-            found[step] = own = {}
+            found[step] = own
             if has_parts(item):
                 _add(own, item, schema_below(schema, name))
             continue
         below = schema_below(schema, name)
-        own: FieldsV1 = {}
         was, is_changed = as_object(before[name]), False
-        if was and not is_whole(below):
+        if was and not below.atomic:
             _add_beyond(own, as_object(item) or {}, below, was)
         else:
             _add(own, item, below)
             # The structure itself existed before, so only its content is owned. An empty keyed list has no
             # content.
             own.pop(field_sets.ITSELF, None)
-            is_merged = isinstance(below, ListOf) and not is_whole(below)
-            is_changed = not same(before[name], item) and not (is_merged and item == [])
+            is_merged = isinstance(below, ListOf) and not below.atomic
+            is_changed = before[name] != item and not (is_merged and item == [])
         if own or is_changed:
             found[step] = own
 
 
 def _add(found: FieldsV1, value: object, schema: Schema) -> None:
     """Add the fields below a new one to its FieldsV1, which stays empty for a leaf."""
-    fields, items = as_object(value), as_list(value)
-    if is_whole(schema) or not (fields or items):
+    if not value or schema.atomic:
         return
+    fields = as_object(value)
     if fields is not None:
         found[field_sets.ITSELF] = {}
         for name in sorted(fields):
-            own = found.setdefault(f"f:{name}", {})
+            own: FieldsV1 = {}
+            found[f"f:{name}"] = own
             if has_parts(fields[name]):
                 _add(own, fields[name], schema_below(schema, name))
-    elif items is not None and isinstance(schema, ListOf):
+    elif isinstance(schema, ListOf):
+        items = as_list(value) or []
         steps = [step_of(item, schema) for item in items]
-        if None in steps:
+        if not items or None in steps:
             return
         found[field_sets.ITSELF] = {}
         below = resolved(schema.item)

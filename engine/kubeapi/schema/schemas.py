@@ -1,10 +1,12 @@
 """Structural schemas of objects, as far as merging, apply, protobuf and field validation need them.
 
-They do not validate values; each kind has its own rules for that (``admission.rules``).
+They do not validate values; each kind has its own rules for that (``admission.rules``). Apply treats a value of an
+``atomic`` schema as one unit.
 """
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from functools import cached_property
+from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -17,6 +19,7 @@ class Scalar(Struct, frozen=True, kw_only=True, gc=False):
     ``bits`` is the width of an integer; 0 if the type does not name one.
     """
 
+    atomic: ClassVar[bool] = True
     form: ScalarForm
     bits: Literal[0, 32, 64] = 0
 
@@ -24,8 +27,10 @@ class Scalar(Struct, frozen=True, kw_only=True, gc=False):
 class Untyped(Struct, frozen=True):
     """Any value: objects are merged field by field, lists are replaced whole."""
 
+    atomic: ClassVar[bool] = False
 
-class ListOf(Struct, frozen=True, kw_only=True):
+
+class ListOf(Struct, frozen=True, kw_only=True, dict=True):
     """A list; ``relation`` controls server-side apply, ``patch_key`` strategic merge patches.
 
     Relation ``map`` identifies items by the fields in ``keys``, ``set`` by their value; ``atomic`` lists are
@@ -38,6 +43,10 @@ class ListOf(Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
     patch_key: str = ""
 
+    @cached_property
+    def atomic(self) -> bool:
+        return self.relation == "atomic"
+
 
 class MapOf(Struct, frozen=True, kw_only=True):
     """An object with arbitrary keys, such as labels; apply replaces an ``atomic`` one whole."""
@@ -49,9 +58,11 @@ class MapOf(Struct, frozen=True, kw_only=True):
 class Named(Struct, frozen=True, kw_only=True):
     """A reference to a built-in type such as ``core.PodSpec``.
 
-    ``granular``: here apply merges an object of an atomic type field by field.
+    ``granular``: here apply merges an object of an atomic type field by field. Whether the type is atomic, it says
+    itself (``types.parsing.resolved``).
     """
 
+    atomic: ClassVar[bool] = False
     name: str
     granular: bool = False
 
