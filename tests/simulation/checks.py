@@ -326,7 +326,10 @@ def _is_alive(records: list[StoredRecord], uid: str) -> bool:
 
 
 def _members_run_what_was_decided(played: world.World) -> list[str]:
-    """At rest each member runs exactly what the bindings assign to it."""
+    """At rest each member runs exactly what the bindings assign to it.
+
+    A rollout that waits for capacity runs former pods beside the new ones; then what its work demands counts.
+    """
     wanted: dict[tuple[str, str], int] = {}
     held_back: set[tuple[str, str]] = set()
     for fold in played.worker.folds:
@@ -339,6 +342,10 @@ def _members_run_what_was_decided(played: world.World) -> list[str]:
                 if work.suspended or work.overrides
             }
     running = {(each.cluster, each.key): each.replicas or 0 for each in played.members.workloads()}
+    for name, key in running:
+        workload = played.members.state_of(name).workloads.get(key)
+        if workload is not None and workload.outdated:
+            running[name, key] = workload.desired or 0
     for where in held_back:
         wanted.pop(where)
         running.pop(where, None)

@@ -15,7 +15,7 @@ from engine.domain.bindings import Claim
 from engine.reconcilers import worker
 from events import specs, times, topics
 from events.validation import manifests, verdicts
-from projections import clusters, query
+from projections import bindings, clusters, query
 from projections.port import Found, Rows
 from projections.runner import Projector
 from projections.store import Store
@@ -127,6 +127,10 @@ def _numbers_grow(before: Dump, now: Dump, end: int) -> Iterator[str]:
 
 def _shown(table: str, row: Found) -> object:
     """Return the part of a row that clients see, without the time of a cluster's last report."""
+    if table == "bindings":
+        binding = bindings.decode(row[4])
+        # Clients see the generation of the last success. It is stored at the end of a step.
+        return row[:4], msgspec.structs.replace(binding, observed_generation=binding.scheduled_generation)
     if table != "clusters":
         return row
     cluster = clusters.decode(row[2])
