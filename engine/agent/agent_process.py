@@ -17,8 +17,8 @@ from engine.agent.configuration import Configuration
 from engine.agent.kubeconfigs import Access
 from engine.agent.member import MemberAgent, Settings
 
-_AGAIN_FIRST_S: Final = 1.0
-_AGAIN_LAST_S: Final = 60.0
+_RESTART_FIRST_S: Final = 1.0
+_RESTART_LAST_S: Final = 60.0
 _log = diagnostics.logger("agent")
 
 
@@ -48,14 +48,14 @@ async def _serve(
     configuration: Configuration, reached: Access, kept: Checkpoint, settings: Settings, counts: Counts
 ) -> None:
     """Serve one cluster; an unexpected exception restarts only its agent, with growing delays."""
-    backoff = Backoff(_AGAIN_FIRST_S, _AGAIN_LAST_S)
+    backoff = Backoff(_RESTART_FIRST_S, _RESTART_LAST_S)
     while True:
         _log.info("agent started", cluster=configuration.cluster, api=reached.server)
         try:
             await MemberAgent(configuration, reached, kept, settings, counts).run()
         except Exception:  # noqa: BLE001  # a fault in one cluster's agent must not stop the others
             _log.exception("agent failed; restarting", cluster=configuration.cluster)
-            await anyio.sleep(backoff.again_s())
+            await anyio.sleep(backoff.next_delay_s())
         else:
             return
 

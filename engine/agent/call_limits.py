@@ -30,7 +30,7 @@ class Backoff:
         self._last_s = last_s
         self._next_s = first_s
 
-    def again_s(self) -> float:
+    def next_delay_s(self) -> float:
         """The next delay in seconds."""
         wait_s, self._next_s = self._next_s, min(self._next_s * 2, self._last_s)
         # Jitter does not need a cryptographic generator.
@@ -84,7 +84,7 @@ class Gate:
         """Delay later calls. If concurrent calls fail together, only the first failure increases the delay."""
         now_s = anyio.current_time()
         if now_s >= self._closed_until_s:
-            self._closed_until_s = now_s + self._backoff.again_s()
+            self._closed_until_s = now_s + self._backoff.next_delay_s()
         self._closed_until_s = max(self._closed_until_s, now_s + at_least_s)
 
     def _set(self, *, is_reachable: bool) -> None:

@@ -13,7 +13,7 @@ class Waiting:
     def __init__(self) -> None:
         self._ready: dict[str, None] = {}
         self._running: set[str] = set()
-        self._again: set[str] = set()
+        self._requeued: set[str] = set()
         self._later: list[tuple[float, int, str]] = []
         self._due: dict[str, float] = {}
         self._order = itertools.count()
@@ -21,7 +21,7 @@ class Waiting:
 
     def put(self, key: str) -> None:
         if key in self._running:
-            self._again.add(key)
+            self._requeued.add(key)
         else:
             self._ready[key] = None
         self._more.set()
@@ -57,6 +57,6 @@ class Waiting:
     def done(self, key: str) -> None:
         """Mark a key as processed."""
         self._running.discard(key)
-        if key in self._again:
-            self._again.discard(key)
+        if key in self._requeued:
+            self._requeued.discard(key)
             self.put(key)

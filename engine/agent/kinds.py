@@ -11,7 +11,7 @@ from engine.agent.discovery import Resource
 from engine.agent.member_api import MemberApi
 from events import clusters
 
-_AGAIN_S: Final = 10.0
+_REDISCOVER_S: Final = 10.0
 """Minimum interval between discoveries for a missing kind."""
 
 NAMESPACES: Final = ("v1", "Namespace")
@@ -28,7 +28,7 @@ class Kinds:
         self._gate = gate
         self._on_known = on_known
         self._found: dict[tuple[str, str], Resource] = {}
-        self._requested_s = -_AGAIN_S
+        self._requested_s = -_REDISCOVER_S
         self._reported: messages.ApisReport | None = None
         self._lock = anyio.Lock()
 
@@ -38,7 +38,7 @@ class Kinds:
         if resource is None:
             # The lock lets concurrent lookups of a missing kind share one discovery.
             async with self._lock:
-                if anyio.current_time() >= self._requested_s + _AGAIN_S:
+                if anyio.current_time() >= self._requested_s + _REDISCOVER_S:
                     await self.refresh()
             resource = self._found.get((api_version, kind))
         return resource

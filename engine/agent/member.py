@@ -149,7 +149,7 @@ class MemberAgent:
                 await self._control.aclose()
                 await self._api.aclose()
 
-    async def _patiently(self, task: Callable[[], Awaitable[None]]) -> None:
+    async def _repeat_forever(self, task: Callable[[], Awaitable[None]]) -> None:
         """Repeat a task forever, with growing delays after errors."""
         backoff = Backoff()
         while True:
@@ -158,7 +158,7 @@ class MemberAgent:
                 backoff.reset()
             except (ApiError, KubeconfigError) as error:
                 _log.warning("agent task failed; retrying", cluster=self._name, error=str(error))
-            await anyio.sleep(backoff.again_s())
+            await anyio.sleep(backoff.next_delay_s())
 
     async def _follow_works(self) -> None:
         """Read works from the stored position, or from a full list."""
@@ -274,7 +274,7 @@ class MemberAgent:
     def _pace(self, key: str) -> float:
         pace = self._paces.setdefault(key, _Pace(Backoff(_FAULT_FIRST_S, _FAULT_LAST_S), 0.0))
         pace.used_s = anyio.current_time()
-        return pace.backoff.again_s()
+        return pace.backoff.next_delay_s()
 
     def _rescaled(self, identity: Place) -> None:
         """Reapply an object that an autoscaler starts or stops scaling, as the owner of its replicas changes."""
@@ -317,7 +317,7 @@ class MemberAgent:
 
     def _start(self, task: Callable[[], Awaitable[None]]) -> None:
         if self._tasks is not None:
-            self._tasks.start_soon(self._patiently, task)
+            self._tasks.start_soon(self._repeat_forever, task)
 
     def _on_capacity_change(self) -> None:
         self._capacity_changed_event.set()

@@ -19,7 +19,7 @@ from engine.agent.member_api import MemberApi
 from engine.domain import marks
 from events.json_values import Json, as_text, at, object_at
 
-_AGAIN_S: Final = 60.0
+_COMPARE_S: Final = 60.0
 """Interval at which namespaces are compared without a change, because other clients of the member change them too."""
 
 _log = diagnostics.logger("agent")
@@ -77,7 +77,7 @@ class NamespaceSync:
         while True:
             self._change = anyio.Event()
             await self._sync()
-            with anyio.move_on_after(_AGAIN_S):
+            with anyio.move_on_after(_COMPARE_S):
                 await self._change.wait()
 
     async def create(self, name: str) -> None:

@@ -107,30 +107,30 @@ async def follow(
                 if change.type != "BOOKMARK":
                     follower.changed(change.object, is_gone=change.type == "DELETED")
             # Pause also after a watch that ended normally: some servers end every watch at once.
-            await anyio.sleep(backoff.again_s())
+            await anyio.sleep(backoff.next_delay_s())
         except ExpiredError:
             version = ""
             # A server that forgets each version at once is not asked in a loop.
-            await anyio.sleep(backoff.again_s())
+            await anyio.sleep(backoff.next_delay_s())
         except UnreachableError as error:
             failed += 1
             _report_outage(resource, failed, error)
-            await anyio.sleep(backoff.again_s())
+            await anyio.sleep(backoff.next_delay_s())
         except ThrottledError as error:
-            await anyio.sleep(max(error.after_s, backoff.again_s()))
+            await anyio.sleep(max(error.after_s, backoff.next_delay_s()))
         except KubeconfigError as error:
             # A token file that is being replaced, or a plugin that failed.
             _log.warning("watch failed; retrying", resource=resource.plural, error=str(error))
-            await anyio.sleep(backoff.again_s())
+            await anyio.sleep(backoff.next_delay_s())
         except RefusedError as error:
             _log.warning("watch failed; retrying", resource=resource.plural, error=str(error))
             if error.code == HTTPStatus.UNAUTHORIZED:
                 # The token expired. A list would skip the intermediate changes, so resume the watch.
-                await anyio.sleep(backoff.again_s())
+                await anyio.sleep(backoff.next_delay_s())
                 continue
             if error.code != HTTPStatus.FORBIDDEN:
                 version = ""
-            await anyio.sleep(refused.again_s())
+            await anyio.sleep(refused.next_delay_s())
 
 
 def _report_outage(resource: Resource, failed: int, error: UnreachableError) -> None:

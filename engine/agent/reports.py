@@ -27,14 +27,14 @@ ClusterReport = messages.CapacityReport | messages.HealthReport | messages.ApisR
 
 
 class Reporter:
-    """Report one cluster. ``on_told`` gets the gateway's answer to each batch."""
+    """Report one cluster. ``on_answer`` gets the gateway's answer to each batch."""
 
     def __init__(
-        self, control: Control, ledger: Ledger, on_told: Callable[[messages.Cluster], None], counts: Counts
+        self, control: Control, ledger: Ledger, on_answer: Callable[[messages.Cluster], None], counts: Counts
     ) -> None:
         self._control = control
         self._ledger = ledger
-        self._on_answer = on_told
+        self._on_answer = on_answer
         self._counts = counts
         self._keys: dict[str, None] = {}
         self._own: dict[type[ClusterReport], ClusterReport] = {}
@@ -86,11 +86,11 @@ class Reporter:
                 self._on_answer(await self._control.report(batch_id, batch))
             except (UnreachableError, ThrottledError) as error:
                 _log.warning("gateway unreachable; retrying reports", error=str(error))
-                await anyio.sleep(backoff.again_s())
+                await anyio.sleep(backoff.next_delay_s())
             except RefusedError as error:
                 if error.code not in _WRONG:
                     _log.warning("reports refused; retrying", error=str(error))
-                    await anyio.sleep(backoff.again_s())
+                    await anyio.sleep(backoff.next_delay_s())
                 elif len(batch) == 1:
                     _log.error("report refused and dropped", error=str(error))
                     return

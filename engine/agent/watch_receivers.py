@@ -16,11 +16,11 @@ class Objects:
     """Track the objects of one kind with our label; ``on_seen`` gets the keys whose objects changed."""
 
     def __init__(
-        self, kind: tuple[str, str], ledger: Ledger, hands: ActionExecutor, on_seen: Callable[[str], None]
+        self, kind: tuple[str, str], ledger: Ledger, executor: ActionExecutor, on_seen: Callable[[str], None]
     ) -> None:
         self._kind = kind
         self._ledger = ledger
-        self._executor = hands
+        self._executor = executor
         self._on_seen = on_seen
         self._before: dict[str, Observed | None] = {}
 
