@@ -13,13 +13,13 @@ from events.records import Record
 from events.times import to_text
 
 _SOURCE = "/reballast/bench"
-_ROOM = specs.NodeGroup(count=100_000, allocatable={"cpu": "32", "memory": "128Gi", "pods": "1100"})
+_AMPLE_NODES = specs.NodeGroup(count=100_000, allocatable={"cpu": "32", "memory": "128Gi", "pods": "1100"})
 
 
 def members(count: int = 3) -> list[specs.MemberSpec]:
     """Member specs with enough capacity for everything and no start-up time."""
     return [
-        msgspec.structs.replace(member, nodes=(_ROOM,), startup_ms=0)
+        msgspec.structs.replace(member, nodes=(_AMPLE_NODES,), startup_ms=0)
         for member in (defaults.three_members(0) if count == 3 else defaults.many_members(count))  # noqa: PLR2004  # the tutorial's
     ]
 

@@ -227,7 +227,7 @@ async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
 
         version = kube_bodies.version_of(await only.get(kube_bodies.MAPS))
 
-        async def tell() -> None:
+        async def post_and_watch() -> None:
             async with asyncio.TaskGroup() as tasks:
                 for connection_ in watching:
                     tasks.create_task(watch(connection_, version))
@@ -236,7 +236,7 @@ async def _fanned_out(server: Server, sizes: Sizes) -> Figures:
                     await asyncio.sleep(max(start + index * 2 * _PACE_S - time.perf_counter(), 0))
                     await only.post(kube_bodies.MAPS, kube_bodies.stamped(index, time.perf_counter()))
 
-        took_s, used_s = await server.timed(tell)
+        took_s, used_s = await server.timed(post_and_watch)
     count = sizes.watchers * sizes.events
     return {
         "watchers": sizes.watchers,
