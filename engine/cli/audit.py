@@ -150,18 +150,27 @@ def _show_example(example: audits.Difference) -> None:
         ("decided", example.decided, example.decided_explanation),
     ):
         for name, data in events.items():
-            output.print_line(output.clean(f"    {side}: {name} {_brief(data)}".rstrip()))
+            output.print_line(output.clean(f"    {side}: {name} {_important_fields(data)}".rstrip()))
         if explained is not None:
-            output.print_line(output.clean(f"      {_why(explained)}"))
+            output.print_line(output.clean(f"      {_explanation_text(explained)}"))
 
 
-def _brief(data: Json) -> str:
+def _important_fields(data: Json) -> str:
     """The most important fields of a decision."""
-    fields = [f"{name}={_text(data[name])}" for name in _TELLING if data.get(name)]
+    fields = [f"{name}={_text(data[name])}" for name in _IMPORTANT_FIELDS if data.get(name)]
     return " ".join(fields)
 
 
-_TELLING: Final = ("clusters", "cluster", "policy", "reason", "message", "purgeMode", "replicas", "result")
+_IMPORTANT_FIELDS: Final = (
+    "clusters",
+    "cluster",
+    "policy",
+    "reason",
+    "message",
+    "purgeMode",
+    "replicas",
+    "result",
+)
 
 
 def _text(value: object) -> str:
@@ -173,7 +182,7 @@ def _text(value: object) -> str:
     return f"{named['name']}:{named['replicas']}" if "replicas" in named else str(named["name"])
 
 
-def _why(explained: Explained) -> str:
+def _explanation_text(explained: Explained) -> str:
     """An explanation in one line; --json has all of it."""
     placed = ", ".join(f"{name}: {count}" for name, count in explained.clusters.items()) or "nowhere"
     reason = f" ({explained.condition}: {explained.message})" if explained.message else ""

@@ -25,7 +25,7 @@ from events.json_values import Json, object_at
 from events.validation import known_kinds as kinds
 
 _WHOLE: Final = frozenset({"yaml", "json", "name"})
-_LOOK_SECONDS: Final = 0.25
+_REFRESH_SECONDS: Final = 0.25
 """Delay before a refresh in watch mode; changes within it are shown together."""
 
 All = Annotated[bool, Parameter(name=["--all-namespaces", "-A"], negative=(), help="All namespaces.")]
@@ -112,15 +112,15 @@ def _watch(client: Client, selections: list[_Selection]) -> None:
     number = live_feed.last_number(client)
     tables = _tables(client, selections)
     _show(selections, tables)
-    shown = [_ageless(table) for table in tables]
+    shown = [_rows_without_age(table) for table in tables]
     for event in live_feed.events(client, number):
         if event.number <= number:
             continue  # the tables included this change already
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_REFRESH_SECONDS)
         number = live_feed.last_number(client)
         tables = _tables(client, selections)
         for index, table in enumerate(tables):
-            known, shown[index] = shown[index], _ageless(table)
+            known, shown[index] = shown[index], _rows_without_age(table)
             changed = [at for at, text in enumerate(shown[index]) if text not in known]
             columns = (*table.columns, *table.wide) if wide else table.columns
             cli_output.rows(columns, [row[: len(columns)] for row in table.rows], changed)
@@ -131,7 +131,7 @@ def _tables(client: Client, selections: list[_Selection]) -> list[Listing]:
     return [_found(client, selection, is_awaited=True).table for selection in selections]
 
 
-def _ageless(table: Listing) -> list[tuple[str, ...]]:
+def _rows_without_age(table: Listing) -> list[tuple[str, ...]]:
     """The rows without the column AGE, which changes all the time."""
     indexes = [index for index, column in enumerate((*table.columns, *table.wide)) if column != "AGE"]
     return [tuple(str(row[index]) for index in indexes if index < len(row)) for row in table.rows]

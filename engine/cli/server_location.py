@@ -43,7 +43,7 @@ def find_local(directory: Path) -> Endpoint:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Endpoint)
     except FileNotFoundError:
-        raise _nobody(directory) from None
+        raise _no_server(directory) from None
     except (OSError, msgspec.MsgspecError) as error:
         raise failures.Failure(
             f"{path} can't be read: {error}",
@@ -67,7 +67,7 @@ def _authority() -> str:
     return text
 
 
-def _nobody(directory: Path) -> failures.Failure:
+def _no_server(directory: Path) -> failures.Failure:
     return failures.Failure(
         f"no server runs on {directory}",
         f"start one with: reballast up --data {directory}",

@@ -68,7 +68,7 @@ def tour(
     say = _print_nothing if as_json else output.print_line
     with _stage(data) as stage, Client(stage.directory) as client:
         say(stage.words)
-        tourist = _Tourist(client, say)
+        tourist = _Tour(client, say)
         tourist.refuse_if_used()
         try:
             tourist.play()
@@ -140,8 +140,8 @@ def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
     if is_kept:
         name = _quoted(directory)
         text = f"Playing on a server of {directory} that was started for it, {ready}."
-        look = f"reballast up --data {name}, then: reballast timeline deploy foo --data {name}"
-        return _Stage(directory, text, f"The server is stopped again. See what happened: {look}")
+        hint = f"reballast up --data {name}, then: reballast timeline deploy foo --data {name}"
+        return _Stage(directory, text, f"The server is stopped again. See what happened: {hint}")
     usual = server_location.default_directory()
     text = f"Playing on a private server {ready}; it is removed at the end."
     if is_served(usual):
@@ -170,7 +170,7 @@ def is_served(directory: Path) -> bool:
     return True
 
 
-class _Tourist:
+class _Tour:
     """Run the steps and record the checks."""
 
     def __init__(self, client: Client, say: Callable[[str], None]) -> None:

@@ -14,7 +14,7 @@ from engine.http.query.response_types import Listing
 from events.json_values import Json, object_at
 
 WAIT_SECONDS: Final = 60.0
-_LOOK_SECONDS: Final = 0.25
+_POLL_SECONDS: Final = 0.25
 _COUNTED_MAX: Final = 1_000
 Wait = Annotated[
     float,
@@ -80,7 +80,7 @@ def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
         if left != printed:
             output.warn(f"cluster/{name} is leaving: {left}")
             printed = left
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     return True
 
 
