@@ -13,11 +13,11 @@ from engine.deciders import eviction_rules, group_ledgers, needs, quota_ledgers
 from engine.deciders.sharing import NOTHING
 from engine.deciders.state import (
     Binding,
+    CapacityRequest,
     Declared,
     Dispatched,
     ShardState,
     Terms,
-    Want,
 )
 from engine.domain import bindings, rebalancers
 from engine.objects import priorities
@@ -192,7 +192,7 @@ def _apply_capacity_request(
 ) -> None:
     match data:
         case decisions.CapacityWanted():
-            shard.wants[data.key] = Want(data.number, data.again_ms, data.attempt)
+            shard.wants[data.key] = CapacityRequest(data.number, data.again_ms, data.attempt)
         case decisions.PreemptionDecided():
             want = shard.wants[data.key]
             want.is_decided = True

@@ -46,7 +46,7 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
         case specs.RebalancerApplied(manifest=raw) if taken.manifest and taken.head:
             _apply_rebalancer(shard, taken, taken.manifest, taken.head, raw)
         case specs.TemplateStatusWritten() | specs.DeletionAllowed() | specs.SuspensionWritten():
-            _take_words(shard, taken)
+            _take_client_write(shard, taken)
         case specs.RebalancerDeleted():
             shard.rebalancers.pop(taken.record.key, None)
         case health.WorkloadReported() as report:
@@ -140,7 +140,7 @@ def _apply_rebalancer(
     touch(shard, key, states.SPEC, taken)
 
 
-def _take_words(shard: ShardState, taken: verdicts.Taken) -> None:
+def _take_client_write(shard: ShardState, taken: verdicts.Taken) -> None:
     """Fold client writes about a template or its binding other than the template itself."""
     match taken.data:
         case specs.DeletionAllowed(cluster=cluster):

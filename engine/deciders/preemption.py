@@ -11,7 +11,7 @@ from typing import Final
 from engine.deciders import scheduling, step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
-from engine.deciders.state import Binding, Want
+from engine.deciders.state import Binding, CapacityRequest
 from engine.objects import priorities
 from engine.placement import missing_capacity, requests
 from events import decisions, links, shapes, times, topics
@@ -87,7 +87,10 @@ def _victim(occupant: shapes.Occupant) -> missing_capacity.Victim:
 
 
 def _request_capacity(
-    binding: Binding, want: Want | None, shortage: missing_capacity.Shortage, emit: step_outputs.Emitter
+    binding: Binding,
+    want: CapacityRequest | None,
+    shortage: missing_capacity.Shortage,
+    emit: step_outputs.Emitter,
 ) -> None:
     clusters = shortage.clusters[:CLUSTERS_MAX]
     if not clusters:
@@ -111,7 +114,7 @@ def _request_capacity(
 
 
 def _choose(
-    binding: Binding, want: Want, shortage: missing_capacity.Shortage, emit: step_outputs.Emitter
+    binding: Binding, want: CapacityRequest, shortage: missing_capacity.Shortage, emit: step_outputs.Emitter
 ) -> None:
     chosen: tuple[shapes.Occupant, ...] = ()
     reason = CAPACITY_APPEARED

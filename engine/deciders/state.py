@@ -220,7 +220,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
         return claim is not None and claim.deletes_last_copy
 
 
-class Want(Struct, gc=False):
+class CapacityRequest(Struct, gc=False):
     """A capacity request to all shards, sent by a binding that lacks capacity, in the step with this ``number``.
 
     ``offers`` holds the answers by shard. When ``is_decided``, the victims are chosen (``has_victims``: there
@@ -362,7 +362,7 @@ class ShardState(Struct):
     reported: dict[str, Waiting] = {}
     counters: Counters = msgspec.field(default_factory=Counters)
     needs: dict[str, dict[str, Need]] = {}
-    wants: dict[str, Want] = {}
+    wants: dict[str, CapacityRequest] = {}
     questions: dict[str, CapacityRequested] = {}
     preemptions: dict[str, list[PreemptionRequested]] = {}
     removals: dict[str, dict[str, tuple[int, int]]] = {}
