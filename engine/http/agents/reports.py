@@ -24,8 +24,8 @@ SOURCE: Final = "/reballast/agents/"
 class Reporting:
     """Append agents' reports to the log."""
 
-    def __init__(self, door: WriteApi) -> None:
-        self._write_api = door
+    def __init__(self, api: WriteApi) -> None:
+        self._write_api = api
 
     async def report(self, cluster: str, message: messages.Reports, *, is_member: bool) -> None:
         """Append the reports of one request; for a cluster that is not a member, only those on workloads.

@@ -185,9 +185,9 @@ class BootstrapObjects:
         return metadata
 
     async def _read(self, query: Callable[[Rows], _Answer]) -> _Answer:
-        return await anyio.to_thread.run_sync(self._within, query)
+        return await anyio.to_thread.run_sync(self._query_views, query)
 
-    def _within(self, query: Callable[[Rows], _Answer]) -> _Answer:
+    def _query_views(self, query: Callable[[Rows], _Answer]) -> _Answer:
         with self._services.views.store.reading() as rows:
             return query(rows)
 

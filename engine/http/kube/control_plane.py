@@ -14,7 +14,7 @@ import msgspec
 from engine.http.kube.bootstrap_objects import BootstrapObjects, has_bootstrap_objects
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.kubernetes_events.lists import Events
-from engine.http.kube.list_filters import Fitting
+from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.requests import Query
 from engine.http.services import Services
@@ -32,7 +32,7 @@ SELECT count(*), coalesce(max(number), 0) FROM objects WHERE kind = 'CustomResou
 _DEFINITIONS: Final = "SELECT manifest FROM objects WHERE kind = 'CustomResourceDefinition' ORDER BY name"
 _EVENT: Final = "Event"
 METRICS: Final = "metrics.k8s.io"
-Figures = Callable[[Resource, str, Fitting], Awaitable[list[Json]]]
+Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[Json]]]
 """Resource metrics of the members' nodes or pods: (metrics kind, namespace, filter) to objects."""
 
 
@@ -92,7 +92,7 @@ class ControlPlane:
 
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views in a worker thread, without waiting."""
-        return await anyio.to_thread.run_sync(self._within, query)
+        return await anyio.to_thread.run_sync(self._query_views, query)
 
     async def newest(self) -> int:
         """The newest sequence number of the log, requested from the log; afterwards ``last_number`` includes it."""
@@ -109,7 +109,7 @@ class ControlPlane:
         if resource.kind == _EVENT:
             return await self.events.named(resource, namespace, name)
         if resource.group == METRICS:
-            fits = Fitting(resource, Query(), name)
+            fits = ObjectFilter(resource, Query(), name)
             used = await self.figures(resource, namespace, fits) if self.figures is not None else []
             return used[0] if used else None
         if is_empty(resource):
@@ -135,7 +135,7 @@ class ControlPlane:
         self,
         resource: Resource,
         namespace: str,
-        fits: Fitting,
+        fits: ObjectFilter,
         *,
         limit: int = 0,
         after: str = "",
@@ -194,7 +194,7 @@ class ControlPlane:
 
     def _at_once(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views on the event loop, without waiting; only for queries that take less than a millisecond."""
-        return self._within(query)
+        return self._query_views(query)
 
     async def _known_kinds(self, number: int) -> Catalogue:
         """The kinds in views that have folded this number."""
@@ -213,7 +213,7 @@ class ControlPlane:
             self._catalogue = control_plane().with_custom(custom)
             self._signature = signature
 
-    def _within(self, query: Callable[[Rows], _Answer]) -> _Answer:
+    def _query_views(self, query: Callable[[Rows], _Answer]) -> _Answer:
         with self._services.views.store.reading() as rows:
             return query(rows)
 

@@ -7,7 +7,7 @@ from engine.kubeapi.schema.resources import Resource
 from events.json_values import Json, object_at
 
 
-class Fitting:
+class ObjectFilter:
     """Predicate on objects, from selectors and a name; raises StatusError if a selector is invalid."""
 
     def __init__(self, resource: Resource, query: Query, name: str = "") -> None:

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from engine.http.kube import api_metadata, paths, rendering, requests
 from engine.http.kube.control_plane import Listed
-from engine.http.kube.list_filters import Fitting
+from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.paths import ApiPath
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import status_objects
@@ -47,7 +47,7 @@ class Plane(Protocol):
         self,
         resource: Resource,
         namespace: str,
-        fits: Fitting,
+        fits: ObjectFilter,
         *,
         limit: int = 0,
         after: str = "",
@@ -70,7 +70,7 @@ class Watches(Protocol):
         api_path: ApiPath,
         query: requests.Query,
         form: rendering.Form,
-        fits: Fitting,
+        fits: ObjectFilter,
     ) -> Response:
         """The response to a watch; raises StatusError."""
         ...
@@ -146,10 +146,10 @@ class KubeApi:
             if response is not None:
                 return response
         if api_path is None:
-            return await self._nothing(steps)
+            return await self._not_found(steps)
         resource = await self._plane.resource(api_path)
         if resource is None:
-            return await self._nothing(steps)
+            return await self._not_found(steps)
         if api_path.namespace and not resource.namespaced:
             raise status_objects.no_such_path()
         if api_path.part:
@@ -162,7 +162,7 @@ class KubeApi:
             served.name == group for served in (await self._plane.catalogue()).groups
         )
 
-    async def _nothing(self, steps: list[str]) -> Response:
+    async def _not_found(self, steps: list[str]) -> Response:
         """The response for an unknown path: a Status if its API group exists, else plain text, as in Kubernetes."""
         match steps:
             case ["api", _, *_]:
@@ -192,7 +192,7 @@ class KubeApi:
             case "DELETE" if api_path.name and "delete" in resource.verbs:
                 return await self._writing().delete(request, resource, api_path)
             case "DELETE" if "deletecollection" in resource.verbs:
-                fits = Fitting(resource, requests.query(request))
+                fits = ObjectFilter(resource, requests.query(request))
                 listed = await self._plane.listed(resource, api_path.namespace, fits)
                 return await self._writing().delete_all(request, resource, api_path, listed.items)
             case _:
@@ -229,7 +229,7 @@ class KubeApi:
         if is_watch:
             _check_options(options.of_watch(query.match, query.after, initial_events=query.initial_events))
             return await self._watches.answer(
-                resource, api_path, query, form, Fitting(resource, query, api_path.name)
+                resource, api_path, query, form, ObjectFilter(resource, query, api_path.name)
             )
         if api_path.name:
             value = await self._object(resource, api_path, is_fresh=query.resource_version != "0")
@@ -241,7 +241,7 @@ class KubeApi:
     ) -> Response:
         _check_listing(query)
         start = _position(query.after)
-        fits = Fitting(resource, query)
+        fits = ObjectFilter(resource, query)
         try:
             listed = await self._plane.listed(
                 resource,

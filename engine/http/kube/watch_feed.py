@@ -58,18 +58,18 @@ class ObjectChange:
 class Batch(NamedTuple):
     """Changes of one kind up to a number.
 
-    ``untold`` are objects that were created up to this number but not reported, because they changed again after
+    ``unreported`` are objects that were created up to this number but not reported, because they changed again after
     it; their next report must be ADDED.
     """
 
     changes: list[ObjectChange]
-    untold: frozenset[object_tables.Place]
+    unreported: frozenset[object_tables.Place]
 
 
 class Subscriber:
     """The queue of one watch; ``position`` is the number up to which changes have been queued.
 
-    ``_untold`` are objects that this watch has not seen although they exist: their creation was left out
+    ``_unreported`` are objects that this watch has not seen although they exist: their creation was left out
     because they changed again. Their next change is reported as ADDED, or dropped if it is the deletion.
     """
 
@@ -84,7 +84,7 @@ class Subscriber:
         self.is_cut = False
         self.more = asyncio.Event()
         self._queue: deque[ObjectChange] = deque()
-        self._untold: set[object_tables.Place] = set()
+        self._unreported: set[object_tables.Place] = set()
 
     def restart(self, since: int) -> int:
         """Drop the queued changes and queue changes after ``since`` only.
@@ -93,20 +93,20 @@ class Subscriber:
         position, and earlier changes are not in it.
         """
         self._queue.clear()
-        self._untold.clear()
+        self._unreported.clear()
         if not self.is_cut:
             self.more.clear()
         self.floor = since
         return max(self.position, since)
 
-    def owe(self, keys: set[object_tables.Place]) -> None:
+    def mark_unreported(self, keys: set[object_tables.Place]) -> None:
         """Mark objects that were created before everything in the queue, but not reported.
 
         Rewrites the queue: a first MODIFIED of such an object becomes ADDED.
         """
         owed = set(keys)
         self._queue = deque(_first_seen(self._queue, owed))
-        self._untold |= owed
+        self._unreported |= owed
 
     def give(self, batch: "Batch", position: int) -> None:
         """Queue a batch, or end a watch whose queue is too long or has waited too long."""
@@ -114,8 +114,8 @@ class Subscriber:
         is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
         if not self._queue:
             self._waits_since = now
-        self._queue.extend(_first_seen(batch.changes, self._untold))
-        self._untold |= batch.untold
+        self._queue.extend(_first_seen(batch.changes, self._unreported))
+        self._unreported |= batch.unreported
         self.position = position
         if is_late or len(self._queue) > self._limits.queue:
             self._queue.clear()
@@ -245,17 +245,17 @@ def _batch(
 
 
 def _first_seen(
-    happenings: Iterable[ObjectChange], untold: set[object_tables.Place]
+    happenings: Iterable[ObjectChange], unreported: set[object_tables.Place]
 ) -> Iterator[ObjectChange]:
-    """Report the first change of each object in ``untold`` as ADDED, and remove the object from ``untold``.
+    """Report the first change of each object in ``unreported`` as ADDED, and remove the object from ``unreported``.
 
     If that change is a deletion, nothing is reported.
     """
     for happening in happenings:
-        if happening.key not in untold:
+        if happening.key not in unreported:
             yield happening
             continue
-        untold.discard(happening.key)
+        unreported.discard(happening.key)
         if happening.change_type != _WORDS[changes.DELETED]:
             yield ObjectChange(happening.number, _WORDS[changes.ADDED], happening.key, happening.value)
 
@@ -289,7 +289,7 @@ def _happened(
             value = plane.bootstrap.of_namespace(kind, change.value)
             batch.changes.append(ObjectChange(change.number, change.change_type, change.key, value))
     batch.changes.sort(key=lambda each: (each.number, each.key))
-    return Batch(batch.changes, batch.untold | of_namespaces.untold)
+    return Batch(batch.changes, batch.unreported | of_namespaces.unreported)
 
 
 def _of_kind(
@@ -299,7 +299,7 @@ def _of_kind(
     merged = _merged(changed)
     current = object_tables.by_keys(rows, kind, merged)
     reported: list[ObjectChange] = []
-    untold: set[object_tables.Place] = set()
+    unreported: set[object_tables.Place] = set()
     for key, history in merged.items():
         happened = list(_object_changes(resource, key, history, current.get(key), plane))
         # An object that changed again after ``end`` is reported later with that change: its current state
@@ -308,9 +308,9 @@ def _of_kind(
         reported += up_to
         last_type = up_to[-1].change_type if up_to else ""
         if history[-1].verb == changes.ADDED and last_type != _WORDS[changes.ADDED]:
-            untold.add(key)
+            unreported.add(key)
     reported.sort(key=lambda each: (each.number, each.key))
-    return Batch(reported, frozenset(untold))
+    return Batch(reported, frozenset(unreported))
 
 
 def _merged(changed: Iterable[Change]) -> dict[object_tables.Place, list[Change]]:

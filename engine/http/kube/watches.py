@@ -13,7 +13,7 @@ from starlette.responses import Response
 from engine.http.kube import rendering
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
-from engine.http.kube.list_filters import Fitting
+from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.rate_limits import Limits
 from engine.http.kube.requests import Query, version_fault
@@ -47,7 +47,7 @@ class Watching:
         api_path: ApiPath,
         query: Query,
         form: rendering.Form,
-        fits: Fitting,
+        fits: ObjectFilter,
     ) -> Response:
         """The response to a watch; raises StatusError: 429 for too many watches, 410 for an old resourceVersion."""
         if resource.kind == "Event":
@@ -122,7 +122,7 @@ class Watching:
             behind = await self._feed.backlog(watch.resource, since, start)
             # The backlog omits objects that were created within it but changed again later: make their next
             # change an ADDED.
-            subscriber.owe(set(behind.untold))
+            subscriber.mark_unreported(set(behind.unreported))
             for happening in behind.changes:
                 for line in watch.lines_of(happening):
                     yield line
@@ -150,7 +150,7 @@ class _Watch:
         resource: Resource,
         namespace: str,
         form: rendering.Form,
-        fits: Fitting,
+        fits: ObjectFilter,
         clock_ms: Callable[[], int],
     ) -> None:
         self.resource = resource

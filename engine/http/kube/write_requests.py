@@ -48,7 +48,7 @@ from projections.documents import field_owners
 _PLAIN: Final = rendering.Form()
 _EVENT: Final = "Event"
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
-_TOLD_WHOLE: Final = frozenset(
+_DELETES_RETURN_OBJECT: Final = frozenset(
     {
         "persistentvolumeclaims",
         "persistentvolumes",
@@ -171,7 +171,7 @@ class WriteRequests:
         removed = written.mutated.value
         metadata = object_at(removed, "metadata")
         is_gone = is_namespace_gone or written.mutated.action == Action.DELETED
-        if is_gone and resource.qualified not in _TOLD_WHOLE:
+        if is_gone and resource.qualified not in _DELETES_RETURN_OBJECT:
             return status_objects.deleted(resource, target.name, str(metadata.get("uid", "")))
         if is_gone and written.resource_version:
             metadata = {**metadata, "resourceVersion": str(written.resource_version)}

@@ -185,11 +185,11 @@ class _Pages:
     async def _list(
         self, list_page: Callable[..., query.Page], options: PageQuery, state: ShownState
     ) -> query.Page:
-        def look(rows: Rows) -> query.Page:
+        def select(rows: Rows) -> query.Page:
             return list_page(rows, limit=_PAGE_ITEMS, after=options.continue_)
 
         try:
-            return await self._reader.read(state.number, look)
+            return await self._reader.read(state.number, select)
         except ValueError as error:
             raise RefusalError(
                 400, "continue", str(error), "use the value of continue in the previous page"

@@ -144,7 +144,7 @@ ROUTES: Final = (STATUSES, PODS, WORKLOADS, FAULT, HEAL)
 def routes(members: SimulatedMembers | None) -> list[Route]:
     """The routes of the simulated members; all return 404 if ``members`` is None."""
     if members is None:
-        return [_route(route, _nobody) for route in ROUTES]
+        return [_route(route, _no_members) for route in ROUTES]
 
     async def statuses(request: Request) -> Response:
         _read(request, parameters.Query)
@@ -179,7 +179,7 @@ def _route(route: MemberRoute, answer: _Answer) -> Route:
     return Route(PREFIX + route.path, answer, methods=[route.method])
 
 
-async def _nobody(_request: Request) -> Response:
+async def _no_members(_request: Request) -> Response:
     raise RefusalError(
         404, "members", "no members are simulated here", "start the server without --no-members"
     )

@@ -99,11 +99,11 @@ async def _page(
 ) -> response_types.Listing:
     number = await request.reader.resolve(options.as_of)
 
-    def look(rows: Rows) -> query.Page:
+    def select(rows: Rows) -> query.Page:
         return list_page(rows, limit=options.limit, after=options.continue_)
 
     try:
-        page = await request.reader.read(number, look)
+        page = await request.reader.read(number, select)
     except ValueError as error:
         raise RefusalError(
             400, "continue", str(error), "use the value of continue in the previous page"

@@ -10,7 +10,7 @@ from engine.http.query.record_json import Entry, entry
 from engine.log.port import LogCutError, NumberedLog
 from events import topics, tracing
 from events.records import StoredRecord
-from projections.query import LOOKED_AT_MAX
+from projections.query import ROWS_READ_MAX
 
 _BATCH_RECORDS: Final = 512
 _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -62,7 +62,7 @@ async def behind(log: NumberedLog, query: parameters.LogQuery) -> response_types
             if fits(record, query.topic, query.key) and _is_of(record, query.plan):
                 items.append(entry(record))
                 size += len(record.value)
-            if len(items) == query.limit or size > _PAGE_BYTES_MAX or looked_at == LOOKED_AT_MAX:
+            if len(items) == query.limit or size > _PAGE_BYTES_MAX or looked_at == ROWS_READ_MAX:
                 return response_types.Entries(items=items, after=after if after < log.last_number() else 0)
     return response_types.Entries(items=items)
 

@@ -79,13 +79,13 @@ class Reader:
             await self._services.catch_up()
             return await self.peek(query)
         async with self._services.as_of_views.at(number) as store:
-            return await anyio.to_thread.run_sync(_within, store, query)
+            return await anyio.to_thread.run_sync(_query_store, store, query)
 
     async def peek(self, query: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as they are, without catching up."""
-        return await anyio.to_thread.run_sync(_within, self._services.views.store, query)
+        return await anyio.to_thread.run_sync(_query_store, self._services.views.store, query)
 
 
-def _within(store: Tables, query: Callable[[Rows], _Answer]) -> _Answer:
+def _query_store(store: Tables, query: Callable[[Rows], _Answer]) -> _Answer:
     with store.reading() as rows:
         return query(rows)

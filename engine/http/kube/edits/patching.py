@@ -50,7 +50,8 @@ def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
         raise status_objects.bad_request("Invalid JSON Patch")
     changes = as_object(patch)
     if changes is None:
-        message = f"json: cannot unmarshal {type_errors.sort_of(patch)} into Go value of type map[string]interface {{}}"
+        json_type = type_errors.json_type_of(patch)
+        message = f"json: cannot unmarshal {json_type} into Go value of type map[string]interface {{}}"
         raise status_objects.undecodable_patch(message)
     if kind == MERGE_PATCH:
         return object_at(patches.merge_patched(live, changes))
@@ -63,7 +64,8 @@ def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
 def json_patched(value: Json, patch: object) -> Json:
     """The object after a JSON patch; raises StatusError."""
     if as_list(patch) is None:
-        message = f"json: cannot unmarshal {type_errors.sort_of(patch)} into Go value of type []handlers.jsonPatchOp"
+        json_type = type_errors.json_type_of(patch)
+        message = f"json: cannot unmarshal {json_type} into Go value of type []handlers.jsonPatchOp"
         raise status_objects.undecodable_patch(message)
     try:
         patched = as_object(patches.json_patched(value, patch))

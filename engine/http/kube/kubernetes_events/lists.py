@@ -12,7 +12,7 @@ from engine.http.kube import rendering
 from engine.http.kube.kubernetes_events import merging
 from engine.http.kube.kubernetes_events.subjects import Subjects
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
-from engine.http.kube.list_filters import Fitting
+from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.requests import Query
 from engine.http.services import Services
 from engine.kubeapi.conversion import kubernetes_events
@@ -44,7 +44,7 @@ class Events:
         self._services = services
         self._watchers = 0
 
-    async def listed(self, resource: Resource, namespace: str, fits: Fitting) -> tuple[list[Json], int]:
+    async def listed(self, resource: Resource, namespace: str, fits: ObjectFilter) -> tuple[list[Json], int]:
         """The matching Events, and the sequence number up to which the log was searched."""
         number = await self._services.catch_up()
         records = await self._records(namespace, fits, number)
@@ -63,7 +63,7 @@ class Events:
         event = await anyio.to_thread.run_sync(read)
         if event is not None:
             return kubernetes_events.shown(event.document, resource.api_version)
-        events, _number = await self.listed(resource, namespace, Fitting(resource, Query(), name))
+        events, _number = await self.listed(resource, namespace, ObjectFilter(resource, Query(), name))
         return events[0] if events else None
 
     def watched(
@@ -72,7 +72,7 @@ class Events:
         """The response to a watch; raises StatusError."""
         if self._watchers >= _WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"{_WATCHERS_MAX} watches of events are open")
-        fits = Fitting(resource, query_)
+        fits = ObjectFilter(resource, query_)
         lines = self._lines(resource, namespace, query_, form, fits, now_ms)
         return Lines(lines, min(query_.timeout_s or SECONDS, SECONDS_MAX))
 
@@ -82,7 +82,7 @@ class Events:
         namespace: str,
         asked: Query,
         form: rendering.Form,
-        fits: Fitting,
+        fits: ObjectFilter,
         now_ms: int,
     ) -> AsyncGenerator[bytes]:
         def line(value: Json, change: str = "ADDED") -> bytes:
@@ -110,7 +110,7 @@ class Events:
         finally:
             self._watchers -= 1
 
-    async def _records(self, namespace: str, fits: Fitting, number: int) -> list[StoredRecord]:
+    async def _records(self, namespace: str, fits: ObjectFilter, number: int) -> list[StoredRecord]:
         numbers = await anyio.to_thread.run_sync(self._timeline, namespace, fits)
         if numbers is None:
             start = max(number - client_events.SHOWN_RECORDS, 0)
@@ -121,14 +121,16 @@ class Events:
             records.extend(await self._services.log.read_all(each - 1, 1))
         return records
 
-    def _timeline(self, namespace: str, fits: Fitting) -> list[int] | None:
+    def _timeline(self, namespace: str, fits: ObjectFilter) -> list[int] | None:
         """The newest records about the object of a field selector; None if the selector names no single object."""
         with self._services.views.store.reading() as rows:
             timelines = _keys(rows, namespace, fits)
             numbers = {each for key in timelines for each in query.newest(rows, key, limit=_OF_ONE_MAX)}
             return sorted(numbers)[-_OF_ONE_MAX:] if timelines else None
 
-    async def _of_clients(self, resource: Resource, namespace: str, fits: Fitting, number: int) -> list[Json]:
+    async def _of_clients(
+        self, resource: Resource, namespace: str, fits: ObjectFilter, number: int
+    ) -> list[Json]:
         """The Events of clients; only those about one object if a field selector names it."""
         involved = next((name for prefix in _ABOUT if (name := fits.fields.exact(f"{prefix}.name"))), "")
 
@@ -144,9 +146,9 @@ class Events:
     ) -> list[tuple[str, Json]]:
         shown = list(records)
         written = [each for each in shown if of_clients and each.topic == topics.OBSERVATIONS]
-        return await anyio.to_thread.run_sync(self._within, resource.api_version, shown, written)
+        return await anyio.to_thread.run_sync(self._events_of, resource.api_version, shown, written)
 
-    def _within(
+    def _events_of(
         self, api_version: str, records: list[StoredRecord], written: list[StoredRecord]
     ) -> list[tuple[str, Json]]:
         """Return the Events of records, each with the kind of its change.
@@ -180,7 +182,7 @@ def _version(value: Json) -> int:
     return int(str(object_at(value, "metadata").get("resourceVersion", 0)))
 
 
-def _keys(rows: Rows, namespace: str, fits: Fitting) -> list[str]:
+def _keys(rows: Rows, namespace: str, fits: ObjectFilter) -> list[str]:
     """The keys of the timelines of the object of a field selector; none if the selector names no single object."""
     for prefix in _ABOUT:
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")

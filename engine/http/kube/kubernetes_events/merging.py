@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from engine.http.kube.kubernetes_events import of_bindings, of_clusters, of_quotas, of_works
-from engine.http.kube.kubernetes_events.message import Message, Said
+from engine.http.kube.kubernetes_events.message import Message, ObjectMessage
 from engine.http.kube.kubernetes_events.subjects import Subjects
 from engine.kubeapi.conversion import kubernetes_events
 from events import codec, times
@@ -29,7 +29,7 @@ class Occurrence(Struct, frozen=True, kw_only=True):
 def occurred(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurrence]:
     """Derive Events from records, merging repeated ones; ordered by their last occurrence."""
     merged: dict[tuple[str, str, str, str], Occurrence] = {}
-    for record, occurrence in _said(records, subjects):
+    for record, occurrence in _object_messages(records, subjects):
         message, involved = occurrence
         time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
         identity = (str(involved["kind"]), str(involved["uid"]), message.reason, message.message)
@@ -77,7 +77,9 @@ def event(occurrence: Occurrence, api_version: str) -> Json:
     return kubernetes_events.shown(value, api_version)
 
 
-def _said(records: Iterable[StoredRecord], subjects: Subjects) -> Iterator[tuple[StoredRecord, Said]]:
+def _object_messages(
+    records: Iterable[StoredRecord], subjects: Subjects
+) -> Iterator[tuple[StoredRecord, ObjectMessage]]:
     sources = (
         of_bindings.Bindings(subjects),
         of_works.Works(subjects),

@@ -19,7 +19,7 @@ class Message(Struct, frozen=True, kw_only=True):
     type: str = NORMAL
 
 
-class Said(NamedTuple):
+class ObjectMessage(NamedTuple):
     """A message with the object that it is about; ``involved`` is the reference to the object."""
 
     message: Message

@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.domain import bindings as domain
 from engine.http import summaries
 from engine.http.kube.kubernetes_events import override_outcomes, subjects
-from engine.http.kube.kubernetes_events.message import NORMAL, WARNING, Message, Said
+from engine.http.kube.kubernetes_events.message import NORMAL, WARNING, Message, ObjectMessage
 from engine.http.kube.kubernetes_events.subjects import Subjects, of_binding, of_template
 from events import decisions, keys, shapes
 from events.records import StoredRecord
@@ -24,7 +24,7 @@ _EVICTORS: Final = {"TaintManager": "taint-manager"}
 """Reporters of evictions by the task's producer, where their names differ."""
 
 
-class _Saying(Struct, frozen=True):
+class _BindingMessage(Struct, frozen=True):
     """A message, and which of binding and template it is about."""
 
     message: Message
@@ -40,27 +40,27 @@ class Bindings:
         self._overrides = override_outcomes.Overrides()
         self._required: dict[str, dict[str, decisions.RequiredBy]] = {}
 
-    def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[Said]:
+    def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[ObjectMessage]:
         """Yield the Events of the next record."""
         if isinstance(data, decisions.ClaimRefused):
-            yield Said(_refused(data), subjects.of_ref(data.template, data.uid))
+            yield ObjectMessage(_refused(data), subjects.of_ref(data.template, data.uid))
             return
         key: object = getattr(data, "key", None)
         binding = self._subjects.binding(key, record) if isinstance(key, str) else None
         if binding is None:
             return
         for saying in (
-            *_sayings(data, binding),
+            *_messages(data, binding),
             *_ranked(data),
             *_overridden(data, self._overrides),
             *self._conflicts(data),
         ):
             if saying.of_binding:
-                yield Said(saying.message, of_binding(binding))
+                yield ObjectMessage(saying.message, of_binding(binding))
             if saying.of_template:
-                yield Said(saying.message, of_template(binding))
+                yield ObjectMessage(saying.message, of_template(binding))
 
-    def _conflicts(self, data: shapes.Event) -> Iterator[_Saying]:
+    def _conflicts(self, data: shapes.Event) -> Iterator[_BindingMessage]:
         """Yield an Event if the bindings that need an object differ in conflict resolution or preservation."""
         if isinstance(data, decisions.BindingWithdrawn):
             self._required.pop(data.key, None)
@@ -83,10 +83,10 @@ class Bindings:
             message = Message(
                 reason="DependencyPolicyConflict", message=text, reporter=_DISTRIBUTOR, type=WARNING
             )
-            yield _Saying(message, of_template=False)
+            yield _BindingMessage(message, of_template=False)
 
 
-def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> Iterator[_Saying]:
+def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> Iterator[_BindingMessage]:
     """Events of override policies; as in Karmada, success is reported on the template only."""
     for done, text in overrides.take(data):
         message = Message(
@@ -95,10 +95,10 @@ def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> I
             reporter="override-manager",
             type=NORMAL if done else WARNING,
         )
-        yield _Saying(message, of_binding=not done)
+        yield _BindingMessage(message, of_binding=not done)
 
 
-def _ranked(data: shapes.Event) -> Iterator[_Saying]:
+def _ranked(data: shapes.Event) -> Iterator[_BindingMessage]:
     """Events about priorities and preemption."""
     match data:
         case decisions.PriorityResolved(fault=fault) if fault:  # releases before 0.5 decided this
@@ -126,7 +126,7 @@ def _ranked(data: shapes.Event) -> Iterator[_Saying]:
 
 def _scheduled(
     data: decisions.ScheduleDecided | decisions.ScheduleFailed, binding: str, *, is_namespaced: bool
-) -> Iterator[_Saying]:
+) -> Iterator[_BindingMessage]:
     """An Event for each affinity group that was tried and failed, in the words of the reference, and the result."""
     for group in data.failed:
         text = f"failed to schedule {binding} with clusterAffiliates index({group.index}): {group.message}"
@@ -140,7 +140,7 @@ def _scheduled(
         yield _warning("ScheduleBindingFailed", data.message, _SCHEDULER)
 
 
-def _sayings(data: shapes.Event, binding: Binding) -> Iterator[_Saying]:
+def _messages(data: shapes.Event, binding: Binding) -> Iterator[_BindingMessage]:
     ref = binding.template
     name = keys.binding_name(ref.kind, ref.name)
     kind, full_name = (
@@ -177,7 +177,7 @@ def _sayings(data: shapes.Event, binding: Binding) -> Iterator[_Saying]:
             return
 
 
-def _preempted(by: shapes.PolicyRef, policy: shapes.PolicyRef) -> _Saying:
+def _preempted(by: shapes.PolicyRef, policy: shapes.PolicyRef) -> _BindingMessage:
     winner = f"{'Propagation' if by.namespace else 'Cluster propagation'} policy({_full_name(by)})"
     loser = f"{'propagation' if policy.namespace else 'cluster propagation'} policy({_full_name(policy)})"
     text = f"{winner} preempted {loser} successfully"
@@ -189,7 +189,7 @@ def _refused(data: decisions.ClaimRefused) -> Message:
     return Message(reason="ApplyPolicyFailed", message=text, reporter=_DETECTOR, type=WARNING)
 
 
-def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> Iterator[_Saying]:
+def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> Iterator[_BindingMessage]:
     refs = " ".join(
         f"{{APIVersion:{ref.api_version} Kind:{ref.kind} Namespace:{ref.namespace} Name:{ref.name} "
         "LabelSelector:<nil>}"
@@ -201,7 +201,7 @@ def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> Iterator[_Saying
     yield _normal("SyncScheduleResultToDependenciesSucceed", text, _DISTRIBUTOR, of_template=False)
 
 
-def _aggregated(kind: str, full_name: str, namespace: str) -> Iterator[_Saying]:
+def _aggregated(kind: str, full_name: str, namespace: str) -> Iterator[_BindingMessage]:
     reporter = (
         "resource-binding-status-controller" if namespace else "cluster-resource-binding-status-controller"
     )
@@ -218,9 +218,9 @@ def _full_name(ref: shapes.WorkloadRef | shapes.PolicyRef) -> str:
 
 def _normal(
     reason: str, text: str, reporter: str, *, of_binding: bool = True, of_template: bool = True
-) -> _Saying:
-    return _Saying(Message(reason=reason, message=text, reporter=reporter), of_binding, of_template)
+) -> _BindingMessage:
+    return _BindingMessage(Message(reason=reason, message=text, reporter=reporter), of_binding, of_template)
 
 
-def _warning(reason: str, text: str, reporter: str) -> _Saying:
-    return _Saying(Message(reason=reason, message=text, reporter=reporter, type=WARNING))
+def _warning(reason: str, text: str, reporter: str) -> _BindingMessage:
+    return _BindingMessage(Message(reason=reason, message=text, reporter=reporter, type=WARNING))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from engine.http.kube.kubernetes_events.message import Message, Said
+from engine.http.kube.kubernetes_events.message import Message, ObjectMessage
 from engine.http.kube.kubernetes_events.subjects import Subjects, of_cluster
 from events import cluster_decisions, clusters, shapes, times, vocabulary
 from events.records import StoredRecord
@@ -22,7 +22,7 @@ class Clusters:
     def __init__(self, subjects: Subjects) -> None:
         self._subjects = subjects
 
-    def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[Said]:
+    def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[ObjectMessage]:
         """Yield the Events of the next record."""
         match data:
             case clusters.ClusterJoined(name=name):
@@ -32,12 +32,12 @@ class Clusters:
                     cluster is not None
                     and times.from_text(record.headers["ce_time"]) == cluster.head.created_ms
                 ):
-                    yield Said(_joined(name), of_cluster(cluster))
-                    yield Said(_NO_ACCESS_NEEDED, of_cluster(cluster))
+                    yield ObjectMessage(_joined(name), of_cluster(cluster))
+                    yield ObjectMessage(_NO_ACCESS_NEEDED, of_cluster(cluster))
             case cluster_decisions.ClusterJudged(name=name) if data.added or data.removed:
                 cluster = self._subjects.cluster(name, record)
                 if cluster is not None:
-                    yield Said(_tainted(data), of_cluster(cluster))
+                    yield ObjectMessage(_tainted(data), of_cluster(cluster))
             case _:
                 return
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from engine.http.kube.kubernetes_events.message import WARNING, Message, Said
+from engine.http.kube.kubernetes_events.message import WARNING, Message, ObjectMessage
 from engine.http.kube.kubernetes_events.subjects import Subjects, of_template, of_work
 from engine.objects import interpreters
 from events import health, shapes, vocabulary, works
@@ -32,7 +32,7 @@ class Works:
         self._awaited: set[_Version] = set()
         self._is_dispatching: dict[tuple[str, str], bool] = {}
 
-    def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[Said]:
+    def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[ObjectMessage]:
         """Yield the Events of the next record."""
         match data:
             case works.WorkApplied():
@@ -53,7 +53,7 @@ class Works:
         data: works.WorkApplied | works.WorkSuspended,
         *,
         is_dispatching: bool,
-    ) -> Iterator[Said]:
+    ) -> Iterator[ObjectMessage]:
         """An Event if dispatching started or was suspended."""
         where = (data.cluster, data.key)
         if self._is_dispatching.get(where) == is_dispatching:
@@ -62,28 +62,28 @@ class Works:
         work = self._subjects.work(*where, record)
         if work is not None:
             message = documents.dispatching_message(is_suspended=not is_dispatching)
-            yield Said(
+            yield ObjectMessage(
                 Message(reason="WorkDispatching", message=message, reporter=_EXECUTION),
                 of_work(data.cluster, work),
             )
 
-    def _reported(self, record: StoredRecord, data: health.WorkloadReported) -> Iterator[Said]:
+    def _reported(self, record: StoredRecord, data: health.WorkloadReported) -> Iterator[ObjectMessage]:
         cluster = data.cluster
         version = _Version(data.key, cluster, data.term, data.step)
         work = self._subjects.work(cluster, data.key, record)
         if version in self._awaited:
             self._awaited.discard(version)
             if work is not None:
-                yield Said(_synced(cluster, work, data.fault), of_work(cluster, work))
+                yield ObjectMessage(_synced(cluster, work, data.fault), of_work(cluster, work))
             binding = self._subjects.binding(data.key, record)
             if binding is not None:
-                yield Said(_applied(cluster, binding.template, data.fault), of_template(binding))
+                yield ObjectMessage(_applied(cluster, binding.template, data.fault), of_template(binding))
         if work is None or data.fault:
             return
-        yield Said(_reflected(work), of_work(cluster, work))
+        yield ObjectMessage(_reflected(work), of_work(cluster, work))
         is_judged = (work.template.api_version, work.template.kind) in interpreters.JUDGED_KINDS
         if is_judged or work.replicas is not None or data.values:
-            yield Said(_interpreted(work, is_healthy=data.healthy), of_work(cluster, work))
+            yield ObjectMessage(_interpreted(work, is_healthy=data.healthy), of_work(cluster, work))
 
 
 def _synced(cluster: str, work: Work, fault: str) -> Message:

@@ -17,7 +17,7 @@ from engine.http.kube import authentication, paths, requests
 from engine.http.kube.account_tokens import AccountTokens
 from engine.http.kube.authorizer import act_at
 from engine.http.kube.derived_fields import Showing
-from engine.http.kube.list_filters import Fitting
+from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.plane import MemberPlane, Members
 from engine.http.kube.members.rights import rights_in, rights_of
 from engine.http.kube.members.watches import MemberWatches
@@ -198,7 +198,7 @@ class MemberApis:
             if unmanaged.fills(members.state_of(member), ref):
                 await members.write(member, clusters.MemberObjectDeleted(name=member, object=ref))
 
-    async def figures(self, resource: Resource, namespace: str, fits: Fitting) -> list[Json]:
+    async def figures(self, resource: Resource, namespace: str, fits: ObjectFilter) -> list[Json]:
         """Resource use in all members of this process that respond; a cluster that has left is no member."""
         result: list[Json] = []
         members = self._members

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from engine.http.kube import paths, rendering, requests
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.list_filters import Fitting
+from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.apis import MemberApis
 from engine.http.kube.members.registries import Registries
 from engine.http.kube.paths import ApiPath
@@ -45,7 +45,7 @@ class Search:
         if kind is None:
             raise status_objects.no_such_path()
         query = requests.query(request)
-        hits = await registries.found(self._members, inner, Fitting(kind, query, inner.name))
+        hits = await registries.found(self._members, inner, ObjectFilter(kind, query, inner.name))
         form = rendering.form(request.headers.get("accept", ""), query.include)
         metadata: Json = {"resourceVersion": str(self._plane.last_number())}
         items = [value for _, value in hits]

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from engine.http.kube import rendering
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
-from engine.http.kube.list_filters import Fitting
+from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.snapshots import Snapshot, SnapshotPlane
 from engine.http.kube.paths import ApiPath
 from engine.http.kube.requests import Query
@@ -18,7 +18,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from events.json_values import Json, at, object_at
 
-_LOOK_SECONDS: Final = 0.25
+_POLL_SECONDS: Final = 0.25
 _WATCHERS_MAX: Final = 256
 
 
@@ -32,7 +32,7 @@ class MemberWatches:
         self._open = 0
 
     async def answer(
-        self, resource: Resource, api_path: ApiPath, query: Query, form: rendering.Form, fits: Fitting
+        self, resource: Resource, api_path: ApiPath, query: Query, form: rendering.Form, fits: ObjectFilter
     ) -> Response:
         """The response to a watch; raises StatusError."""
         if self._open >= _WATCHERS_MAX:
@@ -85,7 +85,7 @@ class MemberWatches:
                 if query.initial_events:
                     yield line("BOOKMARK", _bookmark(resource, number))
                     query = msgspec.structs.replace(query, initial_events=False)
-                await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
         except status_objects.StatusError as error:
             yield rendering.encode({"type": "ERROR", "object": error.body}) + b"\n"
         finally:
