@@ -72,7 +72,7 @@ def _stateful_set(spec: Json) -> Json:
     strategy = _strategy(spec.get("updateStrategy"), {"partition": 0})
     result = {**head, **spec, "updateStrategy": strategy}
     if "volumeClaimTemplates" in spec:
-        result["volumeClaimTemplates"] = _each(spec["volumeClaimTemplates"], _claim_template)
+        result["volumeClaimTemplates"] = _map_items(spec["volumeClaimTemplates"], _claim_template)
     return _with_template(result)
 
 
@@ -125,7 +125,7 @@ def _service(spec: Json) -> Json:
         head["externalTrafficPolicy"] = "Cluster"
     result = {**head, **spec}
     if as_list(spec.get("ports")) is not None:
-        result["ports"] = _each(
+        result["ports"] = _map_items(
             spec["ports"],
             lambda port: {
                 "protocol": "TCP",
@@ -157,7 +157,11 @@ def _network_policy(spec: Json) -> Json:
 
 
 def _limit_range(spec: Json) -> Json:
-    return spec if as_list(spec.get("limits")) is None else {**spec, "limits": _each(spec["limits"], _limit)}
+    return (
+        spec
+        if as_list(spec.get("limits")) is None
+        else {**spec, "limits": _map_items(spec["limits"], _limit)}
+    )
 
 
 def _limit(limit: Json) -> Json:
@@ -195,7 +199,7 @@ def _replication_controller(spec: Json) -> Json:
 def _endpoints(value: Json) -> Json:
     if as_list(value.get("subsets")) is None:
         return value
-    return {**value, "subsets": _each(value["subsets"], _with_protocols)}
+    return {**value, "subsets": _map_items(value["subsets"], _with_protocols)}
 
 
 def _with_protocols(subset: Json) -> Json:
@@ -203,11 +207,11 @@ def _with_protocols(subset: Json) -> Json:
     return (
         subset
         if ports is None
-        else {**subset, "ports": _each(ports, lambda port: {"protocol": "TCP", **port})}
+        else {**subset, "ports": _map_items(ports, lambda port: {"protocol": "TCP", **port})}
     )
 
 
-def _nothing(spec: Json) -> Json:
+def _no_spec_defaults(spec: Json) -> Json:
     return spec
 
 
@@ -216,7 +220,7 @@ def _binding(value: Json) -> Json:
     subjects = as_list(value.get("subjects"))
     if subjects is None:
         return value
-    return {**value, "subjects": _each(subjects, _subject)}
+    return {**value, "subjects": _map_items(subjects, _subject)}
 
 
 def _subject(subject: Json) -> Json:
@@ -246,22 +250,22 @@ def _pod(spec: Json) -> Json:
         result.setdefault("serviceAccount", name)
     for field in ("containers", "initContainers"):
         if field in spec:
-            result[field] = _each(spec[field], _container)
+            result[field] = _map_items(spec[field], _container)
     if "volumes" in spec:
-        result["volumes"] = _each(spec["volumes"], _volume)
+        result["volumes"] = _map_items(spec["volumes"], _volume)
     return result
 
 
 def _container(value: Json) -> Json:
     result = {**_CONTAINER, "imagePullPolicy": _pull_policy(value.get("image")), **value}
     if "ports" in value:
-        result["ports"] = _each(value["ports"], lambda port: {"protocol": "TCP", **port})
+        result["ports"] = _map_items(value["ports"], lambda port: {"protocol": "TCP", **port})
     for name in _PROBES:
         probe = as_object(value.get(name))
         if probe is not None:
             result[name] = _probe(probe)
     if "env" in value:
-        result["env"] = _each(value["env"], _variable)
+        result["env"] = _map_items(value["env"], _variable)
     resources = as_object(value.get("resources"))
     limits = as_object((resources or {}).get("limits"))
     if resources is not None and limits is not None:
@@ -314,7 +318,7 @@ def _pull_policy(image: object) -> str:
     return "Always" if not colon or tag == _LATEST else "IfNotPresent"
 
 
-def _each(value: object, fill: Callable[[Json], Json]) -> object:
+def _map_items(value: object, fill: Callable[[Json], Json]) -> object:
     items = as_list(value)
     if items is None:
         return value
@@ -345,15 +349,15 @@ _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("v1", "PersistentVolume"): _volume_of_cluster,
     ("v1", "LimitRange"): _limit_range,
     ("v1", "ReplicationController"): _replication_controller,
-    ("v1", "Endpoints"): _nothing,
-    ("v1", "PodTemplate"): _nothing,
-    ("v1", "Secret"): _nothing,
+    ("v1", "Endpoints"): _no_spec_defaults,
+    ("v1", "PodTemplate"): _no_spec_defaults,
+    ("v1", "Secret"): _no_spec_defaults,
     ("networking.k8s.io/v1", "NetworkPolicy"): _network_policy,
     ("storage.k8s.io/v1", "CSIDriver"): _driver,
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _nothing,
-    ("rbac.authorization.k8s.io/v1", "RoleBinding"): _nothing,
-    ("scheduling.k8s.io/v1", "PriorityClass"): _nothing,
-    ("storage.k8s.io/v1", "StorageClass"): _nothing,
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _no_spec_defaults,
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"): _no_spec_defaults,
+    ("scheduling.k8s.io/v1", "PriorityClass"): _no_spec_defaults,
+    ("storage.k8s.io/v1", "StorageClass"): _no_spec_defaults,
     ("autoscaling/v1", "HorizontalPodAutoscaler"): lambda spec: {"minReplicas": 1, **spec},
     ("autoscaling/v2", "HorizontalPodAutoscaler"): _autoscaler,
 }

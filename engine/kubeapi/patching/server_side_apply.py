@@ -30,7 +30,7 @@ from engine.kubeapi.schema.schemas import Schema
 from events.json_values import Json, as_object, at, object_at
 
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
-_NOBODYS: Final[FieldSet] = frozenset(
+_UNOWNED: Final[FieldSet] = frozenset(
     {("f:apiVersion",), ("f:kind",), ("f:metadata",)}
     | {
         ("f:metadata", f"f:{name}")
@@ -120,13 +120,13 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     current = managed_fields.replaced(live or {}, None) if live is not None else {}
     owners = managed_fields.read(managed_fields.in_object(live or {}))
     if live is not None and not owners:
-        fields = field_sets.beyond(owned(current, schema), write.untouched) - _NOBODYS
+        fields = field_sets.beyond(owned(current, schema), write.untouched) - _UNOWNED
         # Fields written before the first apply get an owner, so that the apply conflicts with them instead of
         # silently taking them over.
         before_it = structs.replace(BEFORE_FIRST_APPLY, subresource=write.manager.subresource)
         owners = {before_it: Owned(fields=fields, api_version=write.api_version, time=write.time)}
     before = owners.get(write.manager)
-    claimed = field_sets.beyond(owned(wanted, schema), write.untouched) - _NOBODYS
+    claimed = field_sets.beyond(owned(wanted, schema), write.untouched) - _UNOWNED
     now = Owned(fields=claimed, api_version=write.api_version, time=write.time)
     after = {**owners, write.manager: now}
     result = _merge(current, _touchable(wanted, write), schema)
@@ -167,7 +167,7 @@ def owners_after_update(live: Json | None, new: Json, schema: Schema, write: Wri
     after_it = survey(managed_fields.replaced(new, None), schema)
     changes = _filtered(_differences(before_it, after_it), write)
     owners = _taken(owners, write.manager, changes, force=True)
-    touched = (changes.added | changes.modified) - _NOBODYS
+    touched = (changes.added | changes.modified) - _UNOWNED
     before = owners.get(write.manager)
     kept = before.fields - changes.removed if before else EMPTY
     if touched:
@@ -183,10 +183,10 @@ def _first_owner(value: Json, schema: Schema, write: Write) -> list[Json]:
     written = {
         name: item
         for name, item in value.items()
-        if (path := (f"f:{name}",)) not in _NOBODYS and path not in write.untouched
+        if (path := (f"f:{name}",)) not in _UNOWNED and path not in write.untouched
     }
     written["metadata"] = {
-        name: item for name, item in metadata.items() if ("f:metadata", f"f:{name}") not in _NOBODYS
+        name: item for name, item in metadata.items() if ("f:metadata", f"f:{name}") not in _UNOWNED
     }
     fields = of_first_write(written, schema)
     of_metadata = fields.pop("f:metadata", {})
@@ -232,7 +232,7 @@ def _without_unowned(result: Json, schema: Schema, before: FieldSet, owners: Own
     """
     former = field_sets.with_parents(before)
     everybody: FieldSet = EMPTY.union(*(each.fields for each in owners.values()))
-    gone = former - field_sets.with_parents(everybody) - _NOBODYS
+    gone = former - field_sets.with_parents(everybody) - _UNOWNED
     if not gone:
         return result
     left = field_sets.with_parents(owned(without(result, schema, gone), schema))

@@ -75,7 +75,7 @@ class TypeMismatch(Struct, kw_only=True):
     def message(self) -> str:
         """The message of the API server's JSON decoder."""
         field = ".".join((self.owner, *self.path))
-        json_type = sort_of(self.value, self.go_type)
+        json_type = json_type_of(self.value, self.go_type)
         return (
             self.found
             or f"json: cannot unmarshal {json_type} into Go struct field {field} of type {self.go_type}"
@@ -184,7 +184,7 @@ def _wrong(value: object, schema: Schema, sort: str) -> TypeMismatch:
     return TypeMismatch(value=value, go_type=_go_type(schema), expected=text)
 
 
-def sort_of(value: object, word: str = "") -> str:
+def json_type_of(value: object, word: str = "") -> str:
     """Return the JSON type of a value; if ``word`` is an integer type, a number includes its value."""
     match value:
         case bool():

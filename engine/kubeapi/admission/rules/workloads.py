@@ -32,7 +32,7 @@ _SET_WORDS: Final = (
 def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
     spec = object_at(value, "spec")
     yield from words.not_negative(spec, "replicas", "spec")
-    yield from _selected(spec, "deployment", told_twice=": invalid label selector")
+    yield from _selected(spec, "deployment", second_error=": invalid label selector")
     yield from _strategy(object_at(spec, "strategy"))
     yield from words.not_negative(spec, "minReadySeconds", "spec")
     yield from words.not_negative(spec, "revisionHistoryLimit", "spec")
@@ -88,7 +88,7 @@ def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
     yield from words.not_negative(spec, "replicas", "spec")
     yield from words.not_negative(spec, "minReadySeconds", "spec")
     yield from words.not_negative(object_at(spec, "ordinals"), "start", "spec.ordinals")
-    yield from _selected(spec, "statefulset", told_twice="")
+    yield from _selected(spec, "statefulset", second_error="")
     if live is not None:
         old = object_at(live, "spec")
         if any(old.get(name) != spec.get(name) for name in {*old, *spec} if name not in _SET_FIELDS):
@@ -148,10 +148,10 @@ def _job_spec(spec: Json, path: str) -> Iterator[Cause]:
         yield causes.unsupported(where, restart, _JOB_RESTARTS)
 
 
-def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[Cause]:
+def _selected(spec: Json, kind: str, second_error: str | None = None) -> Iterator[Cause]:
     """Validate selector and template, and that they match.
 
-    Some kinds report an invalid selector twice; ``told_twice`` is the text appended to the second error (empty:
+    Some kinds report an invalid selector twice; ``second_error`` is the text appended to the second error (empty:
     one error).
     """
     selector = as_object(spec.get("selector"))
@@ -167,9 +167,9 @@ def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[
         is_readable = not wrong
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
             yield causes.invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
-    if not is_readable and told_twice is not None:
+    if not is_readable and second_error is not None:
         error = causes.invalid("spec.selector", selector, "")
-        message = error.message.removesuffix(": ") + told_twice
+        message = error.message.removesuffix(": ") + second_error
         yield Cause(field="spec.selector", reason="FieldValueInvalid", message=message)
         return
     if not is_readable:
