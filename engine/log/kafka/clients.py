@@ -143,7 +143,7 @@ async def stopped(producer: Producer) -> None:
         accumulator.fail_all(KafkaTimeoutError())
         for batches in (*accumulator._batches.values(), accumulator._pending_batches):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             for batch in batches:
-                _unheard(batch)
+                _retrieve_failure(batch)
         stopping = asyncio.ensure_future(producer.stop())
         await asyncio.wait([stopping], timeout=_STOP_S)
         if not stopping.done():
@@ -164,7 +164,7 @@ async def closed(consumer: Consumer) -> None:
         raise error
 
 
-def _unheard(batch: MessageBatch) -> None:
+def _retrieve_failure(batch: MessageBatch) -> None:
     """Retrieve the exception of a batch that will not be delivered; otherwise asyncio logs it."""
     waiter = batch._drain_waiter  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     if waiter.done() and not waiter.cancelled():

@@ -66,13 +66,13 @@ class ExtentFile:
         try:
             self._connection, self.state = _loaded(path)
         except sqlite3.DatabaseError:
-            self._connection, self.state = _begun(path)
+            self._connection, self.state = _new_file(path)
 
     def clear(self) -> None:
         """Delete all content; raises UnwritableError."""
         with self._lock:
             self._connection.close()
-            self._connection, self.state = _begun(self._path)
+            self._connection, self.state = _new_file(self._path)
 
     def put(self, state: State, rows: Iterable[Row]) -> None:
         """Add extents and set the state, atomically. Raises UnwritableError."""
@@ -114,7 +114,7 @@ class ExtentFile:
             self._connection.close()
 
 
-def _begun(path: Path | None) -> tuple[sqlite3.Connection, State]:
+def _new_file(path: Path | None) -> tuple[sqlite3.Connection, State]:
     """Replace the file, if it exists, by an empty one."""
     try:
         if path is not None:

@@ -33,7 +33,7 @@ _READ: Final = 1_000
 _MARK: Final = 1
 """Number of offsets that the control record at the end of a transaction takes."""
 
-_LOOK_S: Final = 1.0
+_CHECK_S: Final = 1.0
 """Interval in seconds of the check for foreign writes; the owner's commits detect them earlier."""
 
 _HIDDEN_S: Final = 0.02
@@ -146,7 +146,7 @@ class Shards:
     async def check(self) -> None:
         """Raise OwnershipLostError if a foreign step counts; looks at the brokers at most once per second."""
         now_s = asyncio.get_running_loop().time()
-        if now_s - self._checked_s < _LOOK_S or not self._owned or self._is_committing:
+        if now_s - self._checked_s < _CHECK_S or not self._owned or self._is_committing:
             return
         self._checked_s = now_s
         lost: list[int] = []
