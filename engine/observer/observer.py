@@ -153,7 +153,7 @@ class Observer:
                 served = await self._gate.call(self._api.discover)
             except (KubeconfigError, RefusedError, ThrottledError, UnreachableError) as error:
                 _log.warning("control plane not read; retrying", reason=str(error))
-                await asyncio.sleep(backoff.again_s())
+                await asyncio.sleep(backoff.next_delay_s())
             else:
                 self._served = preferred(served)
                 self._discovered_s = asyncio.get_running_loop().time()
