@@ -42,7 +42,7 @@ ANSWER_SECONDS: Final = 3.0
 """How long to wait for the keys. A replica that has them answers within half a second."""
 
 _POLL_SECONDS: Final = 0.1
-_LOOK_SECONDS: Final = 0.25
+_REQUESTS_SECONDS: Final = 0.25
 _ID_BYTES: Final = 8
 _MAPS: Final = object_tables.Kind("v1", "ConfigMap")
 _log: Final = diagnostics.logger(__name__)
@@ -101,7 +101,7 @@ async def answer(services: Services, directory: Path) -> None:
         except (StatusError, LogError, ProjectionError) as error:
             _log.warning("key request not answered", error=str(error))
             after = 0
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_REQUESTS_SECONDS)
 
 
 async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:

@@ -36,12 +36,12 @@ def main(directory: Path) -> None:
         signal.signal(kind, signal.SIG_IGN)
     interpreter_settings.tune()
     where = os.environ.get(line_protocol.LOG_VARIABLE)
-    with _alone(directory):
+    with _only_child(directory):
         asyncio.run(_follow(directory) if where is None else _follow_kafka(directory, address.parse(where)))
 
 
 @contextlib.contextmanager
-def _alone(directory: Path) -> Generator[None]:
+def _only_child(directory: Path) -> Generator[None]:
     """Wait for the exit of another child, whose parent was killed and which may still write its last batch."""
     with private_files.opened(directory / _LOCK_FILE) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
