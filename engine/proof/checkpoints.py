@@ -205,12 +205,12 @@ async def _differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -
 def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
     of = f"the checkpoint of {checkpoint.time}"
     findings: list[Finding] = []
-    for head, mine in zip(checkpoint.heads, recomputed.heads, strict=True):
-        if (head.step, head.term, head.digest) == (mine.step, mine.term, mine.digest):
+    for head, own in zip(checkpoint.heads, recomputed.heads, strict=True):
+        if (head.step, head.term, head.digest) == (own.step, own.term, own.digest):
             continue
-        step = _first_differing(head, mine)
-        if step > mine.step:
-            message = f"the log ends at step {mine.step} of this shard; {of} has {head.step}"
+        step = _first_differing(head, own)
+        if step > own.step:
+            message = f"the log ends at step {own.step} of this shard; {of} has {head.step}"
         elif step > head.step:
             message = f"the log has this step before number {checkpoint.number}; {of} does not"
         else:
@@ -225,9 +225,9 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
     return findings
 
 
-def _first_differing(head: Head, mine: Head) -> int:
+def _first_differing(head: Head, own: Head) -> int:
     """Return the number of the first step since the previous checkpoint that differs or is missing."""
-    expected, recorded = base64.b64decode(head.marks), base64.b64decode(mine.marks)
+    expected, recorded = base64.b64decode(head.marks), base64.b64decode(own.marks)
     begun = head.step - len(expected) // _MARK_BYTES
     for at in range(0, max(len(expected), len(recorded)), _MARK_BYTES):
         if expected[at : at + _MARK_BYTES] != recorded[at : at + _MARK_BYTES]:
