@@ -89,7 +89,7 @@ async def follow_facts(
     """Fold at most ``most`` facts of a topic up to an end and pass the changes to each shard."""
     share = loop_share.LoopShare()
     while facts.ends[topic] < end and most > 0:
-        batch = await _up_to(log, topic, 0, facts.ends[topic], end, most)
+        batch = await _read_up_to(log, topic, 0, facts.ends[topic], end, most)
         most -= len(batch)
         for record in batch:
             changes = await loop_share.apart(len(record.value), facts.take, record)
@@ -105,7 +105,7 @@ async def take_own(
     """Fold at most ``most`` own inputs of a shard from a topic, up to an end."""
     share = loop_share.LoopShare()
     while fold.ends[topic] < end and most > 0:
-        batch = await _up_to(log, topic, fold.state.shard, fold.ends[topic], end, most)
+        batch = await _read_up_to(log, topic, fold.state.shard, fold.ends[topic], end, most)
         most -= len(batch)
         for record in batch:
             # Awaiting costs as much as taking a small record.
@@ -149,7 +149,7 @@ async def align_facts(
     return readable, unreadable
 
 
-async def _up_to(
+async def _read_up_to(
     log: port.Partitions, topic: str, partition: int, start: int, end: int, most: int
 ) -> list[StoredRecord]:
     batch = await log.read(topic, partition, start, min(_READ, end - start, most))
