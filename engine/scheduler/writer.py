@@ -27,7 +27,7 @@ WORKERS: Final = 16
 WRITES_PER_SECOND: Final = 200
 """By default; Karmada's own scheduler has 40."""
 
-_TOLD_MAX: Final = 20_000
+_EVENTS_MAX: Final = 20_000
 """Written decisions whose Kubernetes Events may wait.
 
 Beyond it Events are dropped, since the log has the decisions.
@@ -83,7 +83,7 @@ class Writer:
         self._gate = Gate(lambda: None)
         self._waiting: asyncio.Queue[Key] = asyncio.Queue()
         self._busy: set[Key] = set()
-        self._told: asyncio.Queue[tuple[ObservedBinding, DecisionMade]] = asyncio.Queue(_TOLD_MAX)
+        self._events: asyncio.Queue[tuple[ObservedBinding, DecisionMade]] = asyncio.Queue(_EVENTS_MAX)
         self._idle = asyncio.Event()
         self.counts = Counts()
 
@@ -135,7 +135,7 @@ class Writer:
                 newest = await self._send(key, write)
             except (KubeconfigError, ThrottledError, UnreachableError) as error:
                 _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
-                await asyncio.sleep(backoff.again_s())
+                await asyncio.sleep(backoff.next_delay_s())
                 newest = await self._read(key) or newest
             except RefusedError as error:
                 if error.code == HTTPStatus.NOT_FOUND:
@@ -145,7 +145,7 @@ class Writer:
                 else:
                     self.counts.refused += 1
                     _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
-                    await asyncio.sleep(backoff.again_s())
+                    await asyncio.sleep(backoff.next_delay_s())
                 newest = await self._read(key) or newest
 
     async def _send(self, key: Key, write: writes.Write) -> ObservedBinding:
@@ -174,15 +174,15 @@ class Writer:
     def _put_events(self, binding: ObservedBinding, decision: DecisionMade) -> None:
         if not (decision.places or writes.moves_time(decision) or decision.status != writes.TRUE):
             return
-        if self._told.full():
+        if self._events.full():
             self.counts.events_dropped += 1
         else:
-            self._told.put_nowait((binding, decision))
+            self._events.put_nowait((binding, decision))
 
     async def _send_events(self) -> None:
         """Create Events, each once; they have lower priority than the writes of bindings."""
         while True:
-            binding, decision = await self._told.get()
+            binding, decision = await self._events.get()
             for event in kubernetes_events.events_of(binding, decision, self._component):
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_EVENTS_PAUSE_S):
