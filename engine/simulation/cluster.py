@@ -301,7 +301,7 @@ def _admit(state: MemberState, at_ms: int) -> list[Workload]:
             state.dirty[key] = None
         if workload.pending:
             state.waiting[key] = None
-            if replicas.make_room(state, workload, at_ms):
+            if replicas.remove_former_replica(state, workload, at_ms):
                 rolling.append(workload)
         else:
             state.waiting.pop(key, None)

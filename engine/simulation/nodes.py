@@ -119,9 +119,9 @@ def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
     reasons: Counter[str] = Counter()
     for name, number in numbers.items():
         node = nodes.named(name)
-        why_not = rules.why_not(node.labels, is_cordoned=node.is_cordoned, taints=node.taints)
-        if why_not and number:
-            reasons[why_not] += number
+        first_refusal = rules.first_refusal(node.labels, is_cordoned=node.is_cordoned, taints=node.taints)
+        if first_refusal and number:
+            reasons[first_refusal] += number
     return reasons
 
 

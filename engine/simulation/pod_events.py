@@ -26,7 +26,7 @@ _CREATED: Final = {
 """By the kind of the owner: the controller, and its message about a new pod."""
 
 
-class _Said(NamedTuple):
+class _PodMessage(NamedTuple):
     reason: str
     message: str
     component: str
@@ -62,16 +62,16 @@ def events(cluster: str, pods: Iterable[Json]) -> Iterator[Json]:
             }
 
 
-def _of_owner(metadata: Json) -> Iterator[_Said]:
+def _of_owner(metadata: Json) -> Iterator[_PodMessage]:
     for owner in objects_at(metadata, "ownerReferences"):
         component, message = _CREATED.get(str(owner.get("kind")), ("", ""))
         if component:
             involved = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
             text = message.format(pod=metadata.get("name"), owner=owner["name"])
-            yield _Said("SuccessfulCreate", text, component, involved)
+            yield _PodMessage("SuccessfulCreate", text, component, involved)
 
 
-def _of_pod(pod: Json, metadata: Json) -> Iterator[_Said]:
+def _of_pod(pod: Json, metadata: Json) -> Iterator[_PodMessage]:
     """The Events about a pod: its scheduling, and for each container its image and its start."""
     name, spec, status = str(metadata.get("name")), object_at(pod, "spec"), object_at(pod, "status")
     about: Json = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": metadata.get("uid")}
@@ -80,17 +80,17 @@ def _of_pod(pod: Json, metadata: Json) -> Iterator[_Said]:
     ]
     unscheduled = condition(pod, "PodScheduled")
     if unscheduled.get("status") == "False":
-        yield _Said("FailedScheduling", str(unscheduled["message"]), _SCHEDULER, about, "Warning")
+        yield _PodMessage("FailedScheduling", str(unscheduled["message"]), _SCHEDULER, about, "Warning")
         return
     if node := spec.get("nodeName"):
         text = f"Successfully assigned {metadata.get('namespace')}/{name} to {node}"
-        yield _Said("Scheduled", text, _SCHEDULER, about)
+        yield _PodMessage("Scheduled", text, _SCHEDULER, about)
     for container in objects_at(spec, "containers"):
         image, named = container.get("image"), container.get("name")
         if any(waiting):
-            yield _Said("BackOff", f'Back-off pulling image "{image}"', _KUBELET, about, "Warning")
+            yield _PodMessage("BackOff", f'Back-off pulling image "{image}"', _KUBELET, about, "Warning")
         elif node:
             text = f'Container image "{image}" already present on machine'
-            yield _Said("Pulled", text, _KUBELET, about)
-            yield _Said("Created", f"Created container: {named}", _KUBELET, about)
-            yield _Said("Started", f"Started container {named}", _KUBELET, about)
+            yield _PodMessage("Pulled", text, _KUBELET, about)
+            yield _PodMessage("Created", f"Created container: {named}", _KUBELET, about)
+            yield _PodMessage("Started", f"Started container {named}", _KUBELET, about)

@@ -129,7 +129,7 @@ def _proceed_in_order(
         _replace_slot(state, workload, slot, at_ms)
 
 
-def make_room(state: MemberState, workload: Workload, at_ms: int) -> bool:
+def remove_former_replica(state: MemberState, workload: Workload, at_ms: int) -> bool:
     """Remove a replica of a former pod template if none of the current one gets capacity; return whether it did.
 
     Kubernetes would wait until capacity is freed; a member that is rebuilt from the log has ended its rollouts.
