@@ -35,7 +35,9 @@ class NodeRules(Struct, frozen=True, gc=False):
                 return _UNTOLERATED.format(key, value)
         return ""
 
-    def why_not(self, labels: Mapping[str, object], *, is_cordoned: bool, taints: Iterable[Json]) -> str:
+    def first_refusal(
+        self, labels: Mapping[str, object], *, is_cordoned: bool, taints: Iterable[Json]
+    ) -> str:
         """Return the first reason why a node does not take the pods; empty if it does."""
         refusal = self.refusal(is_cordoned=is_cordoned, taints=taints)
         return refusal or ("" if self.selects(labels) else _UNSELECTED)
