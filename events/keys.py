@@ -7,7 +7,7 @@ The key determines the partition and so the shard that decides. A binding is nam
 from events import partitioning, topics
 
 _REBALANCER_PREFIX = "workloadrebalancer:"
-_ROOM_PREFIX = "room:"
+_CAPACITY_PREFIX = "room:"
 _QUOTA_PREFIX = "overallquota:"
 _GROUP_PREFIX = "workloadgroup:"
 _PRIORITY_CLASS_SUFFIX = "-priorityclass"
@@ -56,7 +56,7 @@ def capacity_key(shard: int) -> str:
 
     The key hashes to that shard.
     """
-    return _ROOM_KEYS.get(shard, "")
+    return _CAPACITY_KEYS.get(shard, "")
 
 
 def quota_key(namespace: str) -> str:
@@ -88,10 +88,10 @@ def _capacity_keys() -> dict[int, str]:
     result: dict[int, str] = {}
     number = 0
     while len(result) < topics.SHARDS:
-        key = f"{_ROOM_PREFIX}{number}"
+        key = f"{_CAPACITY_PREFIX}{number}"
         result.setdefault(shard_of(key), key)
         number += 1
     return result
 
 
-_ROOM_KEYS = _capacity_keys()
+_CAPACITY_KEYS = _capacity_keys()

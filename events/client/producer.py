@@ -122,7 +122,7 @@ class Producer:
             **security.options(),
             **(options or {}),
         }
-        self._room = _Room(pending_bytes_max)
+        self._buffer = _ByteBudget(pending_bytes_max)
         self._turn = asyncio.Lock()
         self._client: AIOKafkaProducer | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -191,7 +191,7 @@ class Producer:
         headers = [(name, text.encode()) for name, text in record.headers.items()]
         # One at a time, so that events that wait for buffer space keep their order.
         async with self._turn:
-            await self._room.take(size)
+            await self._buffer.take(size)
             try:
                 client = await self._usable()
                 await self._check_topic(client, record.topic)
@@ -204,7 +204,7 @@ class Producer:
                 )
             # BaseException: a cancelled call must release its buffer space too.
             except BaseException as error:
-                self._room.give(size)
+                self._buffer.give(size)
                 if isinstance(error, KafkaError):
                     raise self._meaning(error, record) from error
                 raise
@@ -223,7 +223,7 @@ class Producer:
 
         def settle(done: asyncio.Future[RecordMetadata]) -> None:
             del self._pending[appended]
-            self._room.give(size)
+            self._buffer.give(size)
             error = done.exception()
             if error is not None:
                 self._failed = True
@@ -315,7 +315,7 @@ def _accumulator(client: AIOKafkaProducer) -> MessageAccumulator:
     return client._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
-class _Room:
+class _ByteBudget:
     """Limit on pending bytes: ``take`` waits until there is space.
 
     One record larger than the limit is accepted when nothing else is pending.

@@ -120,7 +120,7 @@ _DELETIONS: Final = (
     policies.ConfigurationDeleted,
     clusters.ClusterLeft,
 )
-_SAID_OF_OBJECTS: Final = (
+_ABOUT_OBJECTS: Final = (
     specs.TemplateStatusWritten,
     policies.ConfigurationStatusWritten,
     specs.DeletionAllowed,
@@ -229,10 +229,10 @@ class PartitionFold:
                 return Refused(record, "refused", "name", f"{key} does not exist", envelope)
             del self.state.heads[key]
             return Taken(record, envelope, data, at_ms, head)
-        if isinstance(data, _SAID_OF_OBJECTS):
+        if isinstance(data, _ABOUT_OBJECTS):
             if head is None or head_named(data, head) != head:
                 raise objects.Refusal("name", f"{key} does not exist")
-            return self._take_word(record, envelope, data, at_ms, head)
+            return self._take_about_object(record, envelope, data, at_ms, head)
         if manifest is not None and isinstance(data, _MANIFESTS):
             self._check(manifest, data.manifest)
             digest = objects.spec_digest(data.manifest)
@@ -249,7 +249,7 @@ class PartitionFold:
                 head = self._advance(record, envelope, at_ms, str(record.offset))
         return Taken(record, envelope, data, at_ms, head, manifest, is_new)
 
-    def _take_word(
+    def _take_about_object(
         self,
         record: records.StoredRecord,
         envelope: Envelope,
