@@ -22,7 +22,7 @@ from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value
 
 LIMIT_MAX: Final = 1_000
-LOOKED_AT_MAX: Final = 20_000
+ROWS_READ_MAX: Final = 20_000
 """Most rows read for one page, for filters that few rows match."""
 
 _OBJECT_FIELDS: Final = """
@@ -237,7 +237,7 @@ def _page(
     items: list[Json] = []
     mark = ""
     for rows_read, row in enumerate(rows.scan(statement, where)):
-        if len(items) == limit or rows_read == LOOKED_AT_MAX:
+        if len(items) == limit or rows_read == ROWS_READ_MAX:
             return Page(items, mark)
         mark, item = show(row)
         if item is not None:
@@ -254,16 +254,16 @@ def _mark(after: str) -> list[Value]:
     if not after:
         return ["", "", "", 0]
     kind, namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, str, int])
-    return [kind, namespace, name, _within(key_id)]
+    return [kind, namespace, name, _checked_int64(key_id)]
 
 
 def _numbers(after: str) -> tuple[int, int]:
     """Decode the numbers of a continuation mark; raises ValueError for text that is not one."""
     first, _, second = (after or "0").partition(".")
-    return _within(int(first)), _within(int(second or "0"))
+    return _checked_int64(int(first)), _checked_int64(int(second or "0"))
 
 
-def _within(number: int) -> int:
+def _checked_int64(number: int) -> int:
     if not -(2**63) <= number < 2**63:
         message = f"{number} has more than 64 bits"
         raise ValueError(message)

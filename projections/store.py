@@ -98,7 +98,7 @@ class Reader:
             with connection.transaction():
                 yield connection
         finally:
-            self._give_back(connection)
+            self._return_connection(connection)
 
     def close(self) -> None:
         """Close the file once all reads are finished."""
@@ -113,7 +113,7 @@ class Reader:
             self._read_by += 1
             return connection
 
-    def _give_back(self, connection: Connection) -> None:
+    def _return_connection(self, connection: Connection) -> None:
         with self._turn:
             self._free.append(connection)
             self._read_by -= 1
