@@ -48,10 +48,10 @@ async def test_every_worker_takes_a_key() -> None:
 
 def test_backoff_doubles_up_to_a_limit_with_jitter() -> None:
     backoff = Backoff(1.0, 4.0)
-    waits = [backoff.again_s() for _ in range(4)]
+    waits = [backoff.next_delay_s() for _ in range(4)]
     assert all(least / 2 <= wait <= least for wait, least in zip(waits, (1, 2, 4, 4), strict=True))
     backoff.reset()
-    assert backoff.again_s() <= 1.0
+    assert backoff.next_delay_s() <= 1.0
 
 
 async def test_throttled_api_is_paused_for_its_retry_time() -> None:

@@ -43,7 +43,7 @@ async def test_first_change_of_an_unseen_object_is_reported_as_added() -> None:
         assert changes_of(behind.changes) == [], "as it stands now is told later"
 
         subscriber = Subscriber(maps(), came, Limits())
-        subscriber.owe(set(behind.untold))
+        subscriber.mark_unreported(set(behind.unreported))
         subscriber.give(await looked_at(services, came, number), number)
         assert changes_of(subscriber.take()) == [("ADDED", number)]
         again = await changed(client, "c")
@@ -60,7 +60,7 @@ async def test_object_deleted_before_it_was_reported_causes_no_event() -> None:
 
         subscriber = Subscriber(maps(), came, Limits())
         subscriber.give(await looked_at(services, came, end), end)
-        subscriber.owe(set(behind.untold))
+        subscriber.mark_unreported(set(behind.unreported))
         assert changes_of(behind.changes) == changes_of(subscriber.take()) == []
 
 
@@ -72,7 +72,7 @@ async def test_reported_object_is_not_added_again(before: int) -> None:
         number = await changed(client, "b")
 
         subscriber = Subscriber(maps(), came, Limits())
-        subscriber.owe(set(behind.untold))
+        subscriber.mark_unreported(set(behind.unreported))
         subscriber.give(await looked_at(services, came, number), number)
         assert changes_of(subscriber.take()) == [("MODIFIED", number)]
 
