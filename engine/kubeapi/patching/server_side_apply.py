@@ -30,24 +30,24 @@ from engine.kubeapi.schema.schemas import Schema
 from events.json_values import Json, as_object, at, object_at
 
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
-_UNOWNED: Final[FieldSet] = frozenset(
-    {("f:apiVersion",), ("f:kind",), ("f:metadata",)}
-    | {
-        ("f:metadata", f"f:{name}")
-        for name in (
-            "creationTimestamp",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "generation",
-            "managedFields",
-            "name",
-            "namespace",
-            "resourceVersion",
-            "selfLink",
-            "uid",
-        )
+_MAINTAINED: Final = frozenset({"apiVersion", "kind", "metadata"})
+_MAINTAINED_METADATA: Final = frozenset(
+    {
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "resourceVersion",
+        "selfLink",
+        "uid",
     }
 )
+_UNOWNED: Final[FieldSet] = frozenset((f"f:{name}",) for name in _MAINTAINED) | {
+    ("f:metadata", f"f:{name}") for name in _MAINTAINED_METADATA
+}
 """Fields that the server maintains; no manager owns them."""
 
 
@@ -183,11 +183,9 @@ def _first_owner(value: Json, schema: Schema, write: Write) -> list[Json]:
     written = {
         name: item
         for name, item in value.items()
-        if (path := (f"f:{name}",)) not in _UNOWNED and path not in write.untouched
+        if name not in _MAINTAINED and (f"f:{name}",) not in write.untouched
     }
-    written["metadata"] = {
-        name: item for name, item in metadata.items() if ("f:metadata", f"f:{name}") not in _UNOWNED
-    }
+    written["metadata"] = {name: item for name, item in metadata.items() if name not in _MAINTAINED_METADATA}
     fields = of_first_write(written, schema)
     of_metadata = fields.pop("f:metadata", {})
     of_metadata.pop(field_sets.ITSELF, None)
