@@ -45,6 +45,10 @@ class Tables(Protocol):
         """Hold one consistent read of all tables; may block while another thread reads."""
         ...
 
+    def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
+        """Return all rows of one query, which is consistent without a transaction; may block like ``reading``."""
+        ...
+
 
 class Views(Protocol):
     """Projections that follow a log, in this process or another."""

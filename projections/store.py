@@ -100,6 +100,14 @@ class Reader:
         finally:
             self._return_connection(connection)
 
+    def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
+        """Return all rows of one query; never blocks other readers."""
+        connection = self._taken()
+        try:
+            return connection.select(statement, where)
+        finally:
+            self._return_connection(connection)
+
     def close(self) -> None:
         """Close the file once all reads are finished."""
         with self._turn:
@@ -145,6 +153,11 @@ class Store:
         """Hold one consistent read of all tables; blocks while another thread reads."""
         with self._reading, self._reader.transaction():
             yield self._reader
+
+    def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
+        """Return all rows of one query; blocks while another thread reads."""
+        with self._reading:
+            return self._reader.select(statement, where)
 
     @contextmanager
     def writing(self) -> Generator[Connection]:

@@ -75,8 +75,7 @@ class StoredViews:
 
     def _objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
         statement = _OBJECTS.format(", ".join("?" * len(object_keys)))
-        with self._views.store.reading() as rows:
-            matches = rows.select(statement, object_keys)
+        matches = self._views.store.select(statement, object_keys)
         return {
             key: StoredObject(
                 number=number, head=Head(*head), manifest=manifest, status=status, owners=owners
@@ -85,7 +84,6 @@ class StoredViews:
         }
 
     def _cluster(self, name: str) -> clusters.Cluster | None:
-        with self._views.store.reading() as rows:
-            matches = rows.select(_CLUSTER, (keys.cluster_key(name),))
+        matches = self._views.store.select(_CLUSTER, (keys.cluster_key(name),))
         body = matches[0][0] if matches else None
         return clusters.decode(body) if isinstance(body, bytes) else None
