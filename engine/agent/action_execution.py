@@ -124,7 +124,7 @@ class ActionExecutor:
             # The uid as a precondition: the name may belong to another object by now.
             uid = as_text(at(live, "metadata", "uid"))
             await self._gate.call(lambda: self._api.delete(resource, ref.namespace, ref.name, uid))
-            _log.info("removed", cluster=self._cluster, key=entry.work.key)
+            _log.info("object removed", cluster=self._cluster, key=entry.work.key)
             live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
         return live is None
 

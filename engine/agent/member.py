@@ -211,7 +211,7 @@ class MemberAgent:
         except SupersededError:
             self._waiting.put_later(key, self._pace(key))
         except (Fault, ApiError, KubeconfigError) as error:
-            _log.warning("not applied", cluster=self._name, key=key, error=str(error))
+            _log.warning("work not applied", cluster=self._name, key=key, error=str(error))
             self._counts.refused += 1
             entry.fault = str(error)[:_MESSAGE_CHARS]
             self._waiting.put_later(key, self._pace(key))
@@ -370,6 +370,6 @@ class MemberAgent:
             self._capacity_changed_event.set()
         self._models = cluster
         if not cluster.is_member and self._is_listed and not self._ledger.names() and self._tasks is not None:
-            _log.info("the cluster has left", cluster=self._name)
+            _log.info("cluster left; agent ends", cluster=self._name)
             self._has_left = True
             self._tasks.cancel_scope.cancel()

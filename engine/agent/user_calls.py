@@ -44,7 +44,7 @@ class UserCalls:
                 async with self._api.forwarded(call) as response:
                     await self._control.reply(call.id, response.status, response.content_type, response.body)
             except (ApiError, KubeconfigError) as error:
-                _log.info("a user's request failed", cluster=self._cluster, error=str(error))
+                _log.info("user request failed", cluster=self._cluster, error=str(error))
                 await self._refuse(call, str(error))
 
     async def _refuse(self, call: messages.Call, message: str) -> None:
@@ -64,4 +64,4 @@ class UserCalls:
         try:
             await self._control.reply(call.id, _UNAVAILABLE, envelope.JSON, body())
         except ApiError as error:
-            _log.info("a response was not sent", cluster=self._cluster, error=str(error))
+            _log.info("response to user not sent", cluster=self._cluster, error=str(error))
