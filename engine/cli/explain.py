@@ -77,7 +77,7 @@ def timeline(
         output.json(entries)
         return
     if not entries:
-        raise failures.Failure(f"no event touched {key}", "check kind, name and namespace")
+        raise failures.Failure(f"no event about {key}", "check kind, name and namespace")
     show_entries(entries, is_named=False)
 
 

@@ -90,13 +90,13 @@ def new_key(path: Path, /, *, as_json: Annotated[bool, Parameter(name="--json", 
     public_path = path.with_name(f"{path.name}.pub")
     for each in (path, public_path):
         if each.exists():
-            raise failures.Failure(f"{each} exists, and is not changed", "choose another name")
+            raise failures.Failure(f"{each} exists already; it was not changed", "choose another name")
     private, public = signing.new_keys()
     try:
         private_files.write(path, private)
         public_path.write_bytes(public)
     except OSError as error:
-        raise failures.Failure(f"{path}: {error.strerror}", "choose another place") from None
+        raise failures.Failure(f"{path}: {error.strerror}", "choose another path") from None
     fingerprint = signing.fingerprint(signing.public_key(public))
     if as_json:
         output.json({"key": str(path), "publicKey": str(public_path), "fingerprint": fingerprint})
@@ -126,7 +126,7 @@ def checkpoint(
             str(error), "see what differs: reballast log verify --checkpoint FILE"
         ) from None
     except OSError as error:
-        raise failures.Failure(f"{to}: {error.strerror or error}", "choose another place") from None
+        raise failures.Failure(f"{to}: {error.strerror or error}", "choose another path") from None
     if to == _STANDARD_OUTPUT:
         return failures.OK
     if server.json:

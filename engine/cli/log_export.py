@@ -22,7 +22,7 @@ def _read_instant(_type: object, tokens: Sequence[Token]) -> int:
     try:
         return times.from_text(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no time: write 10m (ago) or 2026-11-20T10:00:00Z") from None
+        raise ValueError(f"{text!r} is not a time; write 10m (ago) or 2026-11-20T10:00:00Z") from None
 
 
 def export(  # noqa: PLR0913  # the options of a command
@@ -51,7 +51,7 @@ def export(  # noqa: PLR0913  # the options of a command
 ) -> int:
     """Write the log to files in a directory, with a manifest of their digests; continue if some are there."""
     if unknown := [name for name in topic if name not in topics.TOPICS]:
-        raise failures.usage(f"there is no topic {unknown[0]!r}", f"topics: {', '.join(topics.TOPICS)}")
+        raise failures.usage(f"unknown topic {unknown[0]!r}", f"topics: {', '.join(topics.TOPICS)}")
     filters = exporting.Filters(
         topics=tuple(topic), namespaces=tuple(namespace), since_ms=since, until_ms=until
     )

@@ -106,7 +106,9 @@ def _verified(
             show=progress_line(),
         )
     except port.LogError as error:
-        raise failures.Failure(str(error), "check the place of the log, or restore it") from None
+        raise failures.Failure(
+            str(error), "check the path or address of the log, or restore the log"
+        ) from None
     finally:
         output.progress("")
     report.findings = missing + report.findings

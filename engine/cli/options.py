@@ -62,7 +62,7 @@ def read_duration(option: str, text: str) -> int:
     """Convert ``30m`` or ``1h30m`` to milliseconds; raises Failure for any other text."""
     found_ms = _duration_ms(text)
     if found_ms is None:
-        raise failures.usage(f"{option}: {text!r} is no duration", "write it as 30m, 1h30m or 90s")
+        raise failures.usage(f"{option}: {text!r} is not a duration", "write it as 30m, 1h30m or 90s")
     return found_ms
 
 

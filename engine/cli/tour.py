@@ -184,7 +184,7 @@ class _Tour:
         """Raise Failure if the tutorial's objects exist already, since the tour would delete them."""
         if self._client.find(_BINDING, Binding) is not None:
             raise failures.Failure(
-                "default/foo exists already", "play on another server: reballast tour (without --data)"
+                "default/foo exists already", "use another server: reballast tour (without --data)"
             )
 
     def play(self) -> None:

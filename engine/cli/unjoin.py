@@ -58,7 +58,7 @@ def unjoin(
             return _print_outcome(outcomes, server, f"cluster/{name} is leaving")
         raise failures.Failure(
             f"cluster/{name} has not left after {wait:g} s: {_left(client, name)}",
-            "it keeps leaving; check that its agent runs, wait longer, or remove it at once: --force",
+            "it continues to leave; check that its agent runs, wait longer, or remove it at once: --force",
         )
 
 

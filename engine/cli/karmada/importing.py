@@ -204,7 +204,7 @@ def _show(report: Report) -> None:
         output.warn(f"not copied: {refusal(result)}")
     for each in report.moved:
         after = "no binding" if each.after is None else bindings.targets_text(each.after)
-        output.warn(f"not as before: {each.binding}: {bindings.targets_text(each.before)}; now {after}")
+        output.warn(f"placed differently: {each.binding}: {bindings.targets_text(each.before)}; now {after}")
     for note in report.notes:
         output.warn(f"note: {note}")
 

@@ -66,7 +66,7 @@ def explain(
         raise failures.Failure(str(error), "check the log: reballast log verify") from None
     if explained is None:
         raise failures.Failure(
-            f"no decision on {kind} {name} in {place.namespace} was observed from its beginning",
+            f"no decision on {kind} {name} in {place.namespace} was observed completely",
             f"see what was observed: reballast timeline {kind} {name} -n {place.namespace}",
         )
     if server.json:
@@ -77,13 +77,13 @@ def explain(
     is_race = explained.compared.verdict == shadow.RACE
     if is_race:
         output.print_line("")
-        output.print_line(f"With the clusters of {explained.clusters}, as Karmada decided:")
+        output.print_line(f"With the clusters at resourceVersion {explained.clusters}, as Karmada decided:")
     for group in explained.explanation.groups if explained.explanation else ():
         explanation_texts.show_group(group)
     if is_race:
         output.print_line("")
         output.print_line(
-            f"With the clusters of {explained.latest}, the newest before the decision, instead:"
+            f"With the clusters at resourceVersion {explained.latest}, the newest before the decision, instead:"
         )
         for reason in reports.differing(explained.compared):
             output.print_wrapped(f"  {reason.cluster}:", reports.reason(reason), 11)

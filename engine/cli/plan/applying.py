@@ -94,7 +94,7 @@ def read(path: Path) -> SavedPlan:
         raise failures.Failure(f"{path}: {error.strerror}", "use a readable file") from None
     except msgspec.MsgspecError as error:
         remedy = "write one with: reballast plan … -o FILE"
-        raise failures.Failure(f"{path} is no plan: {error}", remedy) from None
+        raise failures.Failure(f"{path} is not a plan: {error}", remedy) from None
 
 
 def _differences(planned: Prediction, now: Prediction) -> dict[str, str]:

@@ -57,7 +57,7 @@ def checked(client: Client, plan: str) -> Check:
     plan_id, prediction = _read(client, plan)
     followed = list(server_reads.entries(client, "log", start=prediction.number, plan=plan_id))
     if not followed:
-        raise failures.Failure("nothing has followed from this plan", "apply it: reballast apply --plan FILE")
+        raise failures.Failure("no record was caused by this plan", "apply it: reballast apply --plan FILE")
     predicted = {change.key: change.after for change in prediction.changed}
     others = {entry.subject for entry in followed if entry.type in _PLACING} - predicted.keys()
     before = {key: _placed(client, key, prediction.number) for key in sorted(others)}
@@ -110,7 +110,7 @@ def _read(client: Client, plan: str) -> tuple[str, Prediction]:
     kept = client.find(f"plans/{plan}", Json)
     if kept is None:
         raise failures.Failure(
-            f"there is no file {plan}, and the server keeps no plan of this id",
+            f"no file {plan}, and no plan with this id on the server",
             "save plans: reballast plan … -o FILE",
         )
     return str(kept["id"]), msgspec.convert(kept.get("prediction"), Prediction)

@@ -163,7 +163,7 @@ def rebalance(
 ) -> int:
     """Predict the rebalance of workloads."""
     if not (all_workloads or selector or namespace):
-        raise failures.usage("say which workloads", "give --all, -l LABELS or -n NAMESPACE")
+        raise failures.usage("missing workloads", "give --all, -l LABELS or -n NAMESPACE")
 
     def rebalanced(objects: KubeObjects) -> list[Result]:
         workloads = _workloads(objects, selector, namespace)
@@ -224,7 +224,7 @@ def _planned(
             return failures.FAILED
         failed = failing(client, opened.as_of)
         if not client.requests and not failed:
-            output.print_line("Nothing changes: the objects are as wanted already.")
+            output.print_line("Nothing changes: the objects are as requested already.")
             return NOTHING
         answer, prediction = asking.predicted(client, client.requests, failed, horizon_ms, as_of=opened.as_of)
         if asked.out is not None:

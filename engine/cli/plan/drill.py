@@ -39,7 +39,7 @@ def drill(
     ):
         outages = drills.outages(server_reads.pages(client, "clusters", asOf=opened.as_of), by)
         if not outages:
-            raise failures.Failure("there are no clusters", "join one: reballast join")
+            raise failures.Failure("the control plane has no clusters", "join one: reballast join")
         results = _results(client, outages, horizon_ms, opened.as_of)
     if subject.json:
         output.json(results)

@@ -59,7 +59,9 @@ class Subject(options.Server):
         """The state of the existing Karmada; None if the plan is about the server's own control plane."""
         if self.kubeconfig is not None:
             if as_of:
-                raise failures.usage("an API shows no past", "plan on the log of `reballast observe`: --log")
+                raise failures.usage(
+                    "an API does not show earlier states", "plan on the log of `reballast observe`: --log"
+                )
             return states.of_api(serving.Source(kubeconfig=self.kubeconfig, context=self.context).access())
         directory = self.data or server_location.default_directory()
         if not self.log and not server_location.find(directory).observes:
@@ -71,7 +73,7 @@ class Subject(options.Server):
             raise failures.Failure(str(error), "check the log: reballast log verify") from None
         if state is None:
             raise failures.Failure(
-                "nothing was observed up to then",
+                "no observations up to that time",
                 "observe a control plane: reballast observe --kubeconfig FILE",
             )
         return state
