@@ -111,7 +111,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:
-        raise ExportError(f"{directory / MANIFEST} is no manifest: {error}") from None
+        raise ExportError(f"{directory / MANIFEST} is not a manifest: {error}") from None
     if manifest.format != _FORMAT:
         raise ExportError(f"{directory / MANIFEST} has the format {manifest.format}, not {_FORMAT}")
     return manifest

@@ -54,7 +54,7 @@ def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
             value = base64.b64decode(line.value_base64 or "") if line.value is None else line.value.encode()
             checksum = bytes.fromhex(line.checksum)
         except ValueError as error:
-            raise ExportError(f"line {count} is no record: {error}") from None
+            raise ExportError(f"line {count} is not a record: {error}") from None
         record = records.record(line.topic, line.partition, line.key, line.headers, value)
         if record.checksum != checksum:
             raise ExportError(
