@@ -213,4 +213,4 @@ def allow_files(connections_max: int) -> None:
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     if most < wanted:
-        _log.warning("few open files allowed", limit=most, wanted=wanted, remedy="raise ulimit -n")
+        _log.warning("open file limit is low", limit=most, wanted=wanted, remedy="raise ulimit -n")

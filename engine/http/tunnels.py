@@ -97,7 +97,7 @@ class Tunnels:
                 await opened.answered.wait()
         except (anyio.WouldBlock, anyio.BrokenResourceError, TimeoutError):
             self._close(key, opened)
-            raise NotReachableError(f"the agent of cluster {cluster} does not answer") from None
+            raise NotReachableError(f"the agent of cluster {cluster} does not respond") from None
         except BaseException:
             self._close(key, opened)
             raise

@@ -78,7 +78,7 @@ class Jobs:
         plan = self._plans.get(plan_id)
         if plan is None:
             reason = "there is no such plan, or newer ones have taken its place"
-            raise RefusalError(404, "id", reason, "make it again")
+            raise RefusalError(404, "id", reason, "create the plan again")
         return plan
 
     def all(self) -> list[Plan]:

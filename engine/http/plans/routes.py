@@ -159,7 +159,7 @@ class _Plans:
             decoded = codec.decode(record) if is_before else None
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
                 return decoded.data.time_ms
-        raise RefusalError(400, "asOf", "no step of the engine is near this number", "use another number")
+        raise RefusalError(400, "asOf", "no step is recorded near this number", "use another number")
 
     async def _list(self, _request: Request) -> Response:
         items = [msgspec.structs.replace(plan, prediction=msgspec.UNSET) for plan in self._jobs.all()]

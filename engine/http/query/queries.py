@@ -119,7 +119,7 @@ def _one(find: Callable[[Rows, str], Json | None], what: str) -> Answer:
         document = await request.reader.read(number, lambda rows: find(rows, request.named))
         if document is None:
             raise RefusalError(
-                404, "name", f"{what} {request.named[:300]!r} not found", "list them to see which exist"
+                404, "name", f"{what} {request.named[:300]!r} not found", "list the existing ones"
             )
         return document
 
