@@ -29,7 +29,7 @@ def sealed(text: bytes, reader: bytes, label: bytes) -> bytes:
     try:
         secret = fresh.exchange(X25519PublicKey.from_public_bytes(reader))
     except ValueError as error:
-        raise SealError(f"no public key: {error}") from None
+        raise SealError(f"not a public key: {error}") from None
     sender = fresh.public_key().public_bytes_raw()
     return sender + _cipher(secret, sender, reader).encrypt(_NONCE, text, label)
 
