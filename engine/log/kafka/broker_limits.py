@@ -34,7 +34,7 @@ async def check(admin: AIOKafkaAdminClient) -> None:
     try:
         limits = await _limits(admin)
     except KafkaError as error:
-        _log.warning("limit of transactions not checked", setting=SETTING, reason=type(error).__name__)
+        _log.warning("transaction limit not checked", setting=SETTING, reason=type(error).__name__)
         return
     if not limits:
         return
