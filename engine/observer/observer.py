@@ -173,7 +173,7 @@ class Observer:
             names = [f"{kind}.{group}" if group else kind for group, kind in missing]
             if self._served and {kind for _, kind in missing} >= _DECIDED_ON:
                 _log.warning(
-                    "no kinds of Karmada; use the kubeconfig of its API server, not that of its host cluster"
+                    "API serves no Karmada kinds; use the kubeconfig of its API server, not that of its host cluster"
                 )
             else:
                 _log.info("kinds that are not served", kinds=", ".join(names) or "none")
@@ -287,7 +287,7 @@ class Observer:
         try:
             return self._shadow.take(observation.kind, observation.manifest, skipping=observation.skipping)
         except msgspec.MsgspecError as error:
-            _log.warning("object not understood", key=observation.record_key, reason=str(error))
+            _log.warning("object skipped", key=observation.record_key, reason=str(error))
             return None
 
     def _learn(self, observation: Observation) -> None:
