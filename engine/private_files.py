@@ -40,7 +40,10 @@ def directory(path: Path) -> None:
     mode = path.stat().st_mode & 0o777
     if mode & _OTHERS:
         _log.warning(
-            "data directory open to others", path=str(path), mode=f"{mode:04o}", remedy=f"chmod 700 {path}"
+            "data directory accessible by other users",
+            path=str(path),
+            mode=f"{mode:04o}",
+            remedy=f"chmod 700 {path}",
         )
 
 
