@@ -125,7 +125,7 @@ async def _extend(
         async with opened() as log, sink(schedule.where) as place:
             made = await extend(log, place, schedule.key, clock_ms())
     except (checkpoints.CheckpointError, port.LogError, OSError) as error:
-        _log.error("no checkpoint signed", to=schedule.where, reason=str(error))
+        _log.error("checkpoint not signed", to=schedule.where, reason=str(error))
         return
     if made:
         _log.info("checkpoint signed", number=made[-1].number, to=schedule.where)

@@ -214,7 +214,7 @@ async def _scheduled(jobs: list[Job], now_ms: int) -> list[tuple[int, Job]]:
     def scheduled() -> list[tuple[int, Job]]:
         found = [(job.following_ms(now_ms), job) for job in jobs]
         for job in (job for due_ms, job in found if due_ms is None):
-            _log.warning("rule has no times", scaler=job.name, rule=job.rule.name, zone=job.rule.time_zone)
+            _log.warning("rule is never due", scaler=job.name, rule=job.rule.name, zone=job.rule.time_zone)
         return [(due_ms, job) for due_ms, job in found if due_ms is not None]
 
     return await anyio.to_thread.run_sync(scheduled)

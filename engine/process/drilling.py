@@ -65,7 +65,7 @@ class Drills(Collector):
         latest = self._services.drilled
         latest.results, latest.ended_ms = results, self._clock_ms()
         lost = [f"{each.outage.domain} {each.outage.name}" for each in results if each.missing]
-        _log.info("drill made", failures=len(results), not_absorbed=lost)
+        _log.info("drill finished", failures=len(results), not_absorbed=lost)
 
     def collect(self) -> Iterable[Metric]:
         latest = self._services.drilled
