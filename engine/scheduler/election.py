@@ -127,7 +127,7 @@ class Election:
                 change: Json = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": ""}}
                 await self._api.patch(_LEASE, self._place.namespace, self._place.name, change)
         except (KubeconfigError, RefusedError, ThrottledError, UnreachableError) as error:
-            _log.warning("lease not given up; it expires", lease=self._place.name, reason=str(error))
+            _log.warning("lease not released; it expires", lease=self._place.name, reason=str(error))
 
 
 _HEAD: Final[Json] = {"apiVersion": _LEASE.api_version, "kind": _LEASE.kind}

@@ -110,7 +110,7 @@ class Scheduler:
             try:
                 self._decider.take(decoded.data)
             except (msgspec.MsgspecError, quantity.QuantityError, fleet.FleetFullError) as error:
-                _log.warning("object not understood", key=record.key, reason=str(error))
+                _log.warning("object skipped", key=record.key, reason=str(error))
 
     async def _watch(self) -> None:
         """Note each growth of the log."""

@@ -195,6 +195,6 @@ class Writer:
             self.counts.events += 1
         except RefusedError as error:
             if error.code != HTTPStatus.CONFLICT:
-                _log.warning("Event not written", reason=str(error))
+                _log.warning("Kubernetes event not written", reason=str(error))
         except (KubeconfigError, ThrottledError, UnreachableError) as error:
-            _log.warning("Event not written", reason=str(error))
+            _log.warning("Kubernetes event not written", reason=str(error))
