@@ -199,7 +199,7 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
     shell("plan", "taint", "member1", "maintenance:NoExecute", "-o", str(out), code=2)
     identity = json.loads(out.read_bytes())["id"]
     shell("plan", "check", str(out), code=1)
-    assert "nothing has followed from this plan" in shell.errors
+    assert "no record was caused by this plan" in shell.errors
     shell("apply", "--plan", str(out))
     shell.until_true(lambda: placed(shell) == {"member2": 5, "member3": 4})
     # What others change later does not count.
@@ -275,14 +275,14 @@ def test_unusable_plans_are_refused(shell: Shell, tmp_path: Path) -> None:
     shell("apply", "--plan", str(out), code=1)
     out.write_text("{}")
     shell("apply", "--plan", str(out), code=1)
-    assert "is no plan" in shell.errors
+    assert "is not a plan" in shell.errors
     shell("apply", code=2)
     run(shell, written(tmp_path / "objects.yaml", OBJECTS))
     shell("plan", "fail", "member2", "-o", str(out), code=2)
     shell("apply", "--plan", str(out), code=1)
     assert "failing clusters can't be applied" in shell.errors
     shell("plan", "fail", "member2", "--horizon", "soon", code=2)
-    assert "'soon' is no duration" in shell.errors
+    assert "'soon' is not a duration" in shell.errors
 
 
 def test_drill_shows_which_failures_are_absorbed(shell: Shell, tmp_path: Path) -> None:

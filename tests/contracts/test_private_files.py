@@ -107,7 +107,7 @@ def test_open_directory_causes_a_warning_with_path_mode_and_remedy(
         private_files.directory(tmp_path)
     assert said == [
         {
-            "event": "data directory open to others",
+            "event": "data directory accessible by other users",
             "log_level": "warning",
             "path": str(tmp_path),
             "mode": "0750",

@@ -111,7 +111,7 @@ async def test_line_whose_content_was_changed_is_refused_although_the_manifest_f
     line["value"] = line["value"].replace("member1", "member9")
     with pytest.raises(ExportError, match=r"line 1 .* its checksum differs"):
         formats.read(json.dumps(line).encode())
-    with pytest.raises(ExportError, match="line 2 is no record"):
+    with pytest.raises(ExportError, match="line 2 is not a record"):
         formats.read(formats.encode_line(history[0]) + b"\n{}")
 
 
