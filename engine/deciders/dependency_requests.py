@@ -24,7 +24,7 @@ def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preser
     """
     previous = binding.distributed
     previous_refs = previous.dependencies if previous else ()
-    clusters = _clusters(binding)
+    clusters = _clusters(binding, facts)
     refs = _current_dependencies(binding, facts, previous_refs) if clusters else ()
     clusters = clusters if refs else ()
     claim = binding.last_claim if refs else None
@@ -95,10 +95,12 @@ def _declared_dependencies(
     return tuple(sorted(dependencies.difference(template.dependencies)))
 
 
-def _clusters(binding: Binding) -> tuple[str, ...]:
-    """Return the clusters to which the workload is assigned or from which it is being evicted gracefully."""
+def _clusters(binding: Binding, facts: Facts) -> tuple[str, ...]:
+    """Return the members to which the workload is assigned or from which it is being evicted gracefully."""
     leaving = (task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY)
-    return tuple(sorted({*(name for name, _ in binding.clusters), *leaving}))
+    named = {*(name for name, _ in binding.clusters), *leaving}
+    # If a cluster that has left joins again while the workload could not be scheduled, its dependencies follow.
+    return tuple(sorted(name for name in named if facts.fleet.get(name) is not None))
 
 
 def _reference(dependency: Dependency) -> shapes.WorkloadRef:

@@ -89,15 +89,12 @@ def _wanted(
     is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
     completions = _completions(binding, placements)
     for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
-        if cluster in facts.leaving:
+        # A binding that could not be scheduled since may still name a cluster that has left.
+        if cluster in facts.leaving or facts.fleet.get(cluster) is None:
             continue
-        previous = binding.works.get(cluster)
         overrides: tuple[shapes.OverrideRef, ...] = ()
-        if selecting and facts.fleet.get(cluster) is not None:
+        if selecting:
             overrides = facts.overrides.rules_for(selecting, cluster, facts.fleet)
-        elif selecting and previous is not None:
-            # Keep the old overrides, so that a cluster that has left gets no new work.
-            overrides = previous.overrides
         yield decisions.DispatchedWork(
             cluster=cluster,
             state="applied",

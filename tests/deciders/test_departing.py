@@ -122,6 +122,27 @@ async def test_dependencies_are_removed_from_a_leaving_cluster(story: Story) -> 
     assert await left_clusters(story) == ["member1"]
 
 
+async def test_unplaceable_workload_gets_no_work_in_a_cluster_that_has_left(story: Story) -> None:
+    template = inputs.referring("web", "ConfigMap/settings", replicas=2)
+    settings = inputs.template("settings", manifests.CONFIG_MAP)
+    await story.submit(capacity("member2", pods=1))
+    await story.submit(settings, policy("p", ANYWHERE, propagateDeps=True), template)
+    key = inputs.key("settings", manifests.CONFIG_MAP)
+    web, needed = (await story.running(WEB))["member1"], (await story.running(key))["member1"]
+    await start_removal(story)
+    await report_deleted(story, web)
+    await report_deleted(story, needed, key)
+    assert await left_clusters(story) == ["member1"]
+    edited = inputs.template("settings", manifests.CONFIG_MAP, fields={"data": {"a": "2"}})
+    await story.submit(inputs.referring("web", "ConfigMap/settings", replicas=3), edited)
+    assert story.placed(WEB).keys() == {"member1"}
+    assert await story.running(WEB) == await story.running(key) == {}
+
+    await story.submit(joined("member1"), capacity("member1"), health_reported("member1"))
+    assert await story.replicas(WEB) == {"member1": 3}
+    assert (await story.running(key)).keys() == {"member1"}
+
+
 @pytest.mark.parametrize("preserved", [False, True])
 async def test_preserved_resources_stay_in_the_leaving_cluster(story: Story, *, preserved: bool) -> None:
     await story.submit(policy("p", ANYWHERE, preserveResourcesOnDeletion=preserved), deployment("web", 4))

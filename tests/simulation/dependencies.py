@@ -14,10 +14,11 @@ from tests.simulation import world
 def check(played: world.World) -> list[str]:
     """Return the objects that are missing in a cluster that needs them, or left in one that does not."""
     bindings = {key: each for fold in played.worker.folds for key, each in fold.state.bindings.items()}
+    members = set(played.worker.facts.fleet.names())
     needed: defaultdict[str, set[str]] = defaultdict(set)
     for binding in bindings.values():
         for key in _needs(binding):
-            needed[key] |= _targets(binding)
+            needed[key] |= _targets(binding) & members
     return [
         f"dependencies: {key} is in {sorted(binding.works)}, needed in {sorted(needed[key])}"
         for key, binding in bindings.items()
