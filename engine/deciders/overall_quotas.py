@@ -52,7 +52,9 @@ def settle(binding: Binding, known: Limits, emit: step_outputs.Emitter) -> None:
     if claim is None and not known.get(keys.split(binding.key)[0]):
         return
     used = _used(binding)
-    if used == (claim.reserved if claim else {}):
+    # A request of a binding that is withdrawn meanwhile may still be granted: it has to be taken back.
+    is_open = claim is not None and bool(claim.wanted) and binding.declared is None
+    if used == (claim.reserved if claim else {}) and not is_open:
         return
     is_held = claim is not None and (not claim.is_granted or emit.shard.awaits(binding.key))
     wanted = claim.wanted if claim and is_held and binding.declared is not None else {}

@@ -104,6 +104,17 @@ async def test_each_of_two_workloads_decided_at_once_counts(story: Story) -> Non
     assert sorted(sum(story.placed(each).values()) for each in (WEB, API)) == [0, 2]
 
 
+async def test_request_of_a_workload_that_is_deleted_meanwhile_is_taken_back(story: Story) -> None:
+    await _begun(story, "1")
+    await story.write(_web(2))
+    await story.worker.turn()
+    await story.submit(deleted("web"))
+    decided = await story.recorded(quota_decisions.QuotaDecided)
+    assert [(each.by, each.fault) for one in decided for each in one.verdicts] == [(WEB, "")]
+    assert await _used(story) == {"cpu": "0"}
+    assert WEB not in story.worker.folds[keys.shard_of(WEB)].state.quota_claims
+
+
 async def test_eviction_gives_back_what_no_other_cluster_takes(story: Story) -> None:
     await _begun(story, "1")
     await story.submit(_web(2))
