@@ -106,6 +106,9 @@ class Fork:
         come to rest, and for a fault that no member can have.
         """
         await self.take_over()
+        # Pods that wait for capacity have been tried by the members that run now. Those of the fork were just rebuilt:
+        # they try them before the inputs, or else these would be tried first.
+        await self._rest()
         end_ms = self.began_ms + horizon_ms
         waiting = sorted([*inputs, *failures], key=lambda each: each.after_ms)
         while True:
