@@ -219,7 +219,7 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
     unexpected = written(tmp_path / "unexpected.json", json.dumps(saved))
     assert "member2:5, member3:4   differs" in shell("plan", "check", unexpected, code=2)
     shell("plan", "check", "nothing", code=1)
-    assert "the server keeps no plan of this id" in shell.errors
+    assert "no plan with this id on the server" in shell.errors
 
 
 def test_plan_without_effect_is_checked(shell: Shell, tmp_path: Path) -> None:
