@@ -5,6 +5,7 @@ a record in another partition. The algorithm is Austin Appleby's MurmurHash2 wit
 """
 
 from functools import lru_cache
+from struct import unpack_from
 
 _SEED = 0x9747B28C
 _MIX = 0x5BD1E995
@@ -18,8 +19,8 @@ def murmur2(data: bytes) -> int:
     length = len(data)
     value = (_SEED ^ length) & _MASK
     whole = length - length % 4
-    for start in range(0, whole, 4):
-        block = int.from_bytes(data[start : start + 4], "little") * _MIX & _MASK
+    for word in unpack_from(f"<{length // 4}I", data):
+        block = word * _MIX & _MASK
         block = (block ^ block >> 24) * _MIX & _MASK
         value = value * _MIX & _MASK ^ block
     if whole < length:
