@@ -83,7 +83,7 @@ def preemption_lines(explained: Explained) -> Iterator[tuple[str, str]]:
     """Lines about priority and preemption in an explanation, as (heading, text)."""
     priority, preemption = explained.priority, explained.preemption
     if explained.refused:
-        yield "Not applied", f"{explained.refused}; the policy is applied once that is put right"
+        yield "Not applied", f"{explained.refused}; the policy is applied once that is corrected"
     if priority is not None:
         by = f"class {priority.class_name}" if priority.class_name else "no class"
         yield "Priority", f"{priority.value} ({priority.fault or by})"

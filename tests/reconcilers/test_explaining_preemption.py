@@ -101,7 +101,7 @@ async def test_lack_of_victims_is_explained(story: Story) -> None:
     ]
     await story.submit(ranked("lost", "nowhere"), deployment("lost", 1))
     assert (await said(story, key("lost")))[0] == (
-        "Not applied: PriorityClass nowhere does not exist; the policy is applied once that is put right"
+        "Not applied: PriorityClass nowhere does not exist; the policy is applied once that is corrected"
     )
 
 
